@@ -1,0 +1,1 @@
+"""fedgraph: private learning on graphs, central and federated, side by side."""

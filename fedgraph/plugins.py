@@ -1,0 +1,34 @@
+"""A file is a plugin: ``method: gap`` loads ``fedgraph/methods/gap.py``. Nothing is listed anywhere.
+
+Modules named ``base`` or starting with an underscore are the room's own furniture, not plugins.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from types import ModuleType
+
+from fedgraph.errors import ScenarioError
+
+
+def names(package: str) -> list[str]:
+    """Plugins of ``fedgraph.<package>``, sorted."""
+    home = importlib.import_module(f"fedgraph.{package}")
+    found = (m.name for m in pkgutil.iter_modules(home.__path__))
+    return sorted(n for n in found if n != "base" and not n.startswith("_"))
+
+
+def load(package: str, name: str) -> ModuleType:
+    """The module ``fedgraph.<package>.<name>``; ``ScenarioError`` with the allowed names otherwise."""
+    allowed = names(package)
+    if name not in allowed:
+        raise ScenarioError(f"unknown {package.rstrip('s')} {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}")
+    return importlib.import_module(f"fedgraph.{package}.{name}")
+
+
+def suggest(found: str, allowed: list[str]) -> str:
+    """``; did you mean 'x'?`` when something allowed looks like ``found``, else nothing."""
+    close = difflib.get_close_matches(found, allowed, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

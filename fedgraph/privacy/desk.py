@@ -1,0 +1,98 @@
+"""The one door between private and public.
+
+A plan declares every release before any private data is touched (``PlannedRelease``). While the method
+runs, the only way out is ``desk.release``: it checks the declaration, makes the bound true, applies the
+mechanism, writes the ledger, and stamps the result (``Released``). Messages accept stamped values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgraph.errors import BudgetExceededError, PrivacyError
+from fedgraph.privacy.events import Composed, Event, Repeated
+from fedgraph.privacy.ledger import Release
+from fedgraph.privacy.mechanisms import Mechanism
+from fedgraph.privacy.sensitivity import Bound
+
+
+@dataclass(frozen=True)
+class PlannedRelease:
+    """One kind of release, made ``count`` times by each client.
+
+    path: the channel it belongs to. bound, mechanism: what the desk will enforce and do. event: what one
+    release costs, under the plan's protection. published: the same as the paper prices it (None: no claim).
+    """
+
+    path: str
+    bound: Bound
+    mechanism: Mechanism
+    event: Event
+    count: int
+    published: Event | None = None
+
+
+def declared(releases: Sequence[PlannedRelease], path: str | None = None) -> Event:
+    """Everything one client will have released, composed (on ``path`` only, if given)."""
+    return Composed(tuple(Repeated(r.event, r.count) for r in releases if path is None or r.path == path))
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """A value that came through the door, with the ledger line that says so. Only ``Desk`` makes these."""
+
+    value: np.ndarray
+    entry: Release
+
+
+class Desk:
+    """One client's door for one round.
+
+    planned: the plan's releases. already: how often each path was used in earlier rounds (path → count).
+    rng: the client's own noise stream for this round.
+    """
+
+    def __init__(
+        self,
+        cell: str,
+        client: int,
+        round_: int,
+        planned: Sequence[PlannedRelease],
+        rng: np.random.Generator,
+        already: dict[str, int] | None = None,
+    ) -> None:
+        self._cell, self._client, self._round = cell, client, round_
+        self._planned = {r.path: r for r in planned}
+        if len(self._planned) != len(planned):
+            raise PrivacyError("two planned releases share a path; give each its own")
+        self._used = dict(already or {})
+        self._rng = rng
+
+    def release(
+        self,
+        path: str,
+        value: np.ndarray | Callable[[], np.ndarray],
+        bound: Bound,
+        mechanism: Mechanism,
+    ) -> Released:
+        """Bound, noise, record. ``value`` may be a function, called only after the budget allows the release.
+
+        Raises ``BudgetExceededError`` for an undeclared path or one used up, ``PrivacyError`` when bound or
+        mechanism differ from the declaration, ``UnboundedValueError`` when the value breaks its bound.
+        """
+        plan = self._planned.get(path)
+        if plan is None:
+            raise BudgetExceededError(f"release {path!r} was not planned; planned: {', '.join(sorted(self._planned)) or 'nothing'}")
+        if self._used.get(path, 0) >= plan.count:
+            raise BudgetExceededError(f"release {path!r} was planned {plan.count} times and would now happen once more")
+        if bound != plan.bound or mechanism != plan.mechanism:
+            raise PrivacyError(f"release {path!r} was planned as {plan.bound}, {plan.mechanism}; found {bound}, {mechanism}")
+        self._used[path] = self._used.get(path, 0) + 1
+        raw = value() if callable(value) else value
+        noised = mechanism.apply(bound.enforce(np.asarray(raw)), self._rng)
+        noised.flags.writeable = False
+        entry = Release(self._cell, path, self._client, self._round, mechanism.words, plan.event)
+        return Released(noised, entry)

@@ -1,0 +1,195 @@
+"""Frozen descriptions of what was released. An event says what happened; it never says what it costs.
+
+Notation: Δ₁, Δ₂ are L1 / L2 sensitivities under the guarantee's neighbouring relation (``sensitivity``
+states and proves them). A *noise multiplier* is standard deviation / Δ₂. Pricing lives in
+``accountant``; remembering lives in ``ledger``. The three are never merged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fedgraph.errors import PrivacyError, UnknownEventError
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events; abstract. Numbers are checked: NaN or a negative number is an error."""
+
+    def __post_init__(self) -> None:
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and (math.isnan(value) or value < 0):
+                raise PrivacyError(f"{type(self).__name__}.{f.name} must be a number ≥ 0, found {value}")
+
+
+@dataclass(frozen=True)
+class Gaussian(Event):
+    """value + N(0, s²I), ‖value − value'‖₂ ≤ Δ₂, noise_multiplier = s / Δ₂ (0: no noise; ∞: nothing said)."""
+
+    noise_multiplier: float
+
+
+@dataclass(frozen=True)
+class Laplace(Event):
+    """value + Laplace(b) per entry, ‖value − value'‖₁ ≤ Δ₁, noise_multiplier = b / Δ₁."""
+
+    noise_multiplier: float
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Event):
+    """One of ``num_values`` values, the true one with probability e^ε / (e^ε + num_values − 1)."""
+
+    epsilon: float
+    num_values: int
+
+
+@dataclass(frozen=True)
+class MultiBit(Event):
+    """``num_bits`` bits of the protected unit, each with likelihood ratio at most e^epsilon_per_bit."""
+
+    epsilon_per_bit: float
+    num_bits: int
+
+
+@dataclass(frozen=True)
+class BoundedRange(Event):
+    """One pick of an exponential mechanism whose log-ratios lie in an interval of length ``epsilon``
+    (one-shot Gumbel with scale 2Δ/ε picks k times: ``Repeated(BoundedRange(ε), k)``)."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class PureDP(Event):
+    """Any mechanism proven ε-DP."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class ApproxDP(Event):
+    """Any mechanism proven (ε, δ)-DP; composes by basic composition only (e.g. objective perturbation)."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class ZCDP(Event):
+    """Any mechanism proven ρ-zCDP (Bun & Steinke 2016)."""
+
+    rho: float
+
+
+@dataclass(frozen=True)
+class PoissonGaussian(Event):
+    """A sum of rows, each included by its own fresh secret coin of rate ``sampling_rate``, each row bounded
+    by the clip C, plus N(0, (noise_multiplier·C)²I).
+
+    The protected unit appears in at most ``touched_rows`` rows. ``replaced`` False (zero-out): its own row
+    vanishes and the other touched_rows − 1 change; True: all of them change.
+    """
+
+    noise_multiplier: float
+    sampling_rate: float
+    touched_rows: int = 1
+    replaced: bool = False
+
+
+@dataclass(frozen=True)
+class FixedSizeGaussian(Event):
+    """As ``PoissonGaussian``, but a batch of exactly ``batch_size`` of ``num_rows`` rows is drawn without
+    replacement, afresh each step, and all touched rows are replaced."""
+
+    noise_multiplier: float
+    batch_size: int
+    num_rows: int
+    touched_rows: int = 1
+
+
+@dataclass(frozen=True)
+class SampledOnce(Event):
+    """``event`` run on a secret Poisson sample of the units, drawn once with rate ``sampling_rate``, where
+    "sampled and zeroed" and "not sampled" give the same output law (zero-out only)."""
+
+    event: Event
+    sampling_rate: float
+
+
+@dataclass(frozen=True)
+class Repeated(Event):
+    """``event``, ``count`` times, adaptively."""
+
+    event: Event
+    count: int
+
+
+@dataclass(frozen=True)
+class Composed(Event):
+    """All ``events``, adaptively, in order."""
+
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class Unprotected(Event):
+    """Sent in clear: ε = ∞. ``reason`` says what and why."""
+
+    reason: str
+
+
+def all_types() -> dict[str, type[Event]]:
+    """Name → class of every event defined here."""
+    return {c.__name__: c for c in Event.__subclasses__()}
+
+
+def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
+    """The leaves of ``event`` with how often each happens; ``SampledOnce`` is a leaf."""
+    if isinstance(event, Composed):
+        for inner in event.events:
+            yield from flatten(inner, count)
+    elif isinstance(event, Repeated):
+        if event.count:
+            yield from flatten(event.event, count * event.count)
+    else:
+        yield event, count
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """A JSON-ready description; infinities become the string ``"inf"``."""
+    out: dict[str, Any] = {"type": type(event).__name__}
+    for f in dataclasses.fields(event):
+        value = getattr(event, f.name)
+        if isinstance(value, Event):
+            value = to_dict(value)
+        elif isinstance(value, tuple):
+            value = [to_dict(v) for v in value]
+        elif isinstance(value, float) and math.isinf(value):
+            value = "inf"
+        out[f.name] = value
+    return out
+
+
+def from_dict(data: dict[str, Any]) -> Event:
+    """Inverse of ``to_dict``; ``UnknownEventError`` for a type that is not defined here."""
+    kinds = all_types()
+    kind = data.get("type")
+    if kind not in kinds:
+        raise UnknownEventError(f"unknown event type {kind!r}; allowed: {', '.join(sorted(kinds))}")
+    values: dict[str, Any] = {}
+    for f in dataclasses.fields(kinds[kind]):
+        value = data[f.name]
+        if isinstance(value, dict):
+            value = from_dict(value)
+        elif isinstance(value, list):
+            value = tuple(from_dict(v) for v in value)
+        elif value == "inf":
+            value = math.inf
+        values[f.name] = value
+    return kinds[kind](**values)

@@ -1,0 +1,178 @@
+"""What is protected, between which worlds, from whom, and on what assumptions.
+
+A privacy statement without all four is not a statement, so ``Protection`` cannot be built without
+them and refuses combinations that mean nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from fedgraph.errors import PrivacyError
+
+
+class Unit(str, Enum):
+    """What one person's data is."""
+
+    EDGE = "edge"
+    NODE = "node"
+    GRAPH = "graph"
+
+
+class Relation(str, Enum):
+    """Which two inputs are neighbours."""
+
+    EDGE_UNDIRECTED = "edge-undirected"
+    EDGE_DIRECTED = "edge-directed"
+    NODE_ZERO_OUT = "node-zero-out"
+    NODE_REPLACE = "node-replace"
+    GRAPH_REPLACE = "graph-replace"
+
+    @property
+    def unit(self) -> Unit:
+        return Unit(self.value.split("-")[0])
+
+    @property
+    def words(self) -> str:
+        return _RELATION_WORDS[self]
+
+    @property
+    def replaces(self) -> bool:
+        """Whether both worlds hold a row for the unit (so two contributions may differ, not just one vanish)."""
+        return self in (Relation.NODE_REPLACE, Relation.GRAPH_REPLACE)
+
+
+_RELATION_WORDS = {
+    Relation.EDGE_UNDIRECTED: "one undirected edge is added or removed",
+    Relation.EDGE_DIRECTED: "one directed edge is added or removed",
+    Relation.NODE_ZERO_OUT: "one node's features become zero, its edges vanish, and its label and its own row are masked "
+    "out of every sum; that the node id exists is public",
+    Relation.NODE_REPLACE: "one node's features, label and edges are replaced by any others; the number of nodes is public",
+    Relation.GRAPH_REPLACE: "one client's whole graph is replaced by any other of the same, public, size",
+}
+
+
+class Viewer(str, Enum):
+    """Who must not learn it: everything this viewer receives has been counted."""
+
+    CURATOR_TRUSTED = "curator-trusted"
+    SERVER_SECURE_AGGREGATION = "server-secure-aggregation"
+    SERVER = "server"
+    WORLD = "world"
+
+    @property
+    def words(self) -> str:
+        return _VIEWER_WORDS[self]
+
+
+_VIEWER_WORDS = {
+    Viewer.CURATOR_TRUSTED: "anyone who receives the trained model; the curator who holds the whole graph is trusted",
+    Viewer.SERVER_SECURE_AGGREGATION: "the server and every other client, who see only sums over clients",
+    Viewer.SERVER: "the server, which sees each client's own message",
+    Viewer.WORLD: "everybody, the server included: each node protects its own data before it leaves",
+}
+
+
+class Assumption(str, Enum):
+    """What must be true for the statement to hold. The value is its name, ``words`` its sentence."""
+
+    COUNTS_PUBLIC = "counts-public"
+    HYPERPARAMETERS_PUBLIC = "hyperparameters-public"
+    SPLIT_PUBLIC = "split-public"
+    TEST_GRAPH_PUBLIC = "test-graph-public"
+    MEMBERSHIP_GIVEN = "membership-given"
+    CLIENTS_DISJOINT = "clients-disjoint"
+    SIZES_PUBLIC = "sizes-public"
+    MODEL_GIVEN = "model-given"
+    IDEAL_SECURE_AGGREGATION = "ideal-secure-aggregation"
+    ONE_COLLUDER = "one-colluder"
+    PROMISED_DEGREE = "promised-degree"
+    FEATURES_LABELS_PUBLIC = "features-labels-public"
+    ROWS_NEVER_RELEASED = "rows-never-released"
+    SAMPLE_SECRET = "sample-secret"
+    UNTUNED = "untuned"
+    OWN_EDGES_KNOWN = "own-edges-known"
+
+    @property
+    def words(self) -> str:
+        return _ASSUMPTION_WORDS[self]
+
+
+_ASSUMPTION_WORDS = {
+    Assumption.COUNTS_PUBLIC: "the number of training nodes, the class list and the number of steps are public",
+    Assumption.HYPERPARAMETERS_PUBLIC: "hyper-parameters were chosen without looking at this private data",
+    Assumption.SPLIT_PUBLIC: "which node ids are used for training is public",
+    Assumption.TEST_GRAPH_PUBLIC: "test nodes and the edges among them are public and get no guarantee",
+    Assumption.MEMBERSHIP_GIVEN: "which client holds which node id is a public fact of the world, not computed from private edges",
+    Assumption.CLIENTS_DISJOINT: "nothing of a node is held by a second client (edges across clients are dropped)",
+    Assumption.SIZES_PUBLIC: "the number of nodes of every client's graph is public",
+    Assumption.MODEL_GIVEN: "the shared model is taken as given; what it reveals is priced as a path of its own",
+    Assumption.IDEAL_SECURE_AGGREGATION: "secure aggregation reveals sums only; simulated in floating point, where a real "
+    "protocol adds integers and discrete noise",
+    Assumption.ONE_COLLUDER: "at most one participant adds its knowledge of its own noise share to the sums it sees",
+    Assumption.PROMISED_DEGREE: "both neighbouring graphs are promised to have at most the stated maximum degree",
+    Assumption.FEATURES_LABELS_PUBLIC: "node features and labels are public; only edges are private",
+    Assumption.ROWS_NEVER_RELEASED: "a node's own aggregated row is never shown to anybody but itself",
+    Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
+    Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted",
+    Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
+}
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Unit, neighbouring relation, viewer and assumptions of one guarantee.
+
+    promised_degree: the D of ``promised-degree``; must be given exactly when that assumption is made.
+
+    Raises ``PrivacyError`` when the relation speaks of another unit, or the parts exclude each other.
+    """
+
+    relation: Relation
+    viewer: Viewer
+    assumptions: tuple[Assumption, ...]
+    promised_degree: int | None = None
+
+    def __post_init__(self) -> None:
+        have = set(self.assumptions)
+        if (self.promised_degree is not None) != (Assumption.PROMISED_DEGREE in have):
+            raise PrivacyError("promised-degree needs its number: give promised_degree together with the assumption, or neither")
+        if self.promised_degree is not None and self.promised_degree < 1:
+            raise PrivacyError(f"promised_degree must be at least 1, found {self.promised_degree}")
+        secure = {Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER}
+        if self.viewer is Viewer.SERVER_SECURE_AGGREGATION and not secure <= have:
+            raise PrivacyError("a viewer behind secure aggregation needs ideal-secure-aggregation and one-colluder as assumptions")
+        if self.viewer is not Viewer.SERVER_SECURE_AGGREGATION and secure & have:
+            raise PrivacyError(f"secure aggregation is assumed, but the viewer is {self.viewer.value}, who sees more than sums")
+        if self.viewer is Viewer.CURATOR_TRUSTED and Assumption.CLIENTS_DISJOINT in have:
+            raise PrivacyError("a trusted curator holds the whole graph: there are no clients to be disjoint")
+        if self.unit is Unit.EDGE and Assumption.MODEL_GIVEN not in have and Assumption.FEATURES_LABELS_PUBLIC not in have:
+            raise PrivacyError(
+                "edge-level privacy says nothing about features and labels: assume features-labels-public, "
+                "or choose a node-level relation"
+            )
+        if self.unit is Unit.NODE and Assumption.FEATURES_LABELS_PUBLIC in have:
+            raise PrivacyError("node-level privacy protects features and labels: drop features-labels-public or use an edge relation")
+
+    @property
+    def unit(self) -> Unit:
+        return self.relation.unit
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "unit": self.unit.value,
+            "relation": self.relation.value,
+            "viewer": self.viewer.value,
+            "assumptions": [a.value for a in self.assumptions],
+            "promised_degree": self.promised_degree,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> Protection:
+        """Inverse of ``to_dict``."""
+        assumptions = data["assumptions"]
+        degree = data["promised_degree"]
+        if not isinstance(assumptions, list) or not (degree is None or isinstance(degree, int)):
+            raise PrivacyError(f"not a protection: {data}")
+        return cls(Relation(data["relation"]), Viewer(data["viewer"]), tuple(Assumption(a) for a in assumptions), degree)

@@ -1,0 +1,146 @@
+"""The things that travel: graphs, collections of graphs, and a client's share of one.
+
+Shapes: ``n`` nodes, ``d`` features, ``c`` classes. Arrays are numpy / scipy only and are treated as
+read-only everywhere (Ray maps them from shared memory, the serial runtime freezes them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import DataError
+
+Source = Literal["real", "synthetic", "embedded", "own"]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a data set came from.
+
+    source: ``real`` (published files, checked), ``synthetic`` (a generated stand-in), ``embedded``
+    (shipped with fedgraph) or ``own`` (the user's files). detail: one sentence for the report.
+    checksums: file name → SHA-256 of the bytes that were read.
+    """
+
+    source: Source
+    detail: str
+    checksums: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An attributed, undirected, unweighted graph without self-loops.
+
+    adjacency: CSR [n, n], symmetric, entries 1.0, empty diagonal. features: CSR [n, d] float32.
+    labels: int64 [n], ``-1`` where unknown. num_classes: c.
+
+    Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
+    """
+
+    name: str
+    adjacency: sp.csr_array
+    features: sp.csr_array
+    labels: np.ndarray
+    num_classes: int
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        n = self.adjacency.shape[0]
+        if self.adjacency.shape != (n, n) or self.features.shape[0] != n or self.labels.shape != (n,):
+            raise DataError(
+                f"graph {self.name!r}: adjacency {self.adjacency.shape}, features {self.features.shape} and "
+                f"labels {self.labels.shape} do not describe the same nodes"
+            )
+        if n == 0:
+            raise DataError(f"graph {self.name!r} has no nodes")
+        if not np.isfinite(self.features.data).all():
+            row = int(np.searchsorted(self.features.indptr, np.flatnonzero(~np.isfinite(self.features.data))[0], "right")) - 1
+            raise DataError(f"graph {self.name!r}: features of node {row} hold NaN or infinity; allowed: finite numbers")
+        if self.labels.size and (self.labels.max() >= self.num_classes or self.labels.min() < -1):
+            raise DataError(
+                f"graph {self.name!r}: labels run from {self.labels.min()} to {self.labels.max()}; "
+                f"allowed: 0 … {self.num_classes - 1}, or -1 for unknown"
+            )
+
+    @property
+    def num_nodes(self) -> int:
+        return int(self.adjacency.shape[0])
+
+    @property
+    def num_edges(self) -> int:
+        """Undirected edges, each counted once."""
+        return int(self.adjacency.nnz // 2)
+
+    @property
+    def num_features(self) -> int:
+        return int(self.features.shape[1])
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """int64 [n]."""
+        return np.diff(self.adjacency.indptr).astype(np.int64)
+
+    def induced(self, nodes: np.ndarray) -> Graph:
+        """The subgraph on ``nodes`` (int [k], any order; row i of the result is ``nodes[i]``)."""
+        rows = self.adjacency[nodes]
+        return replace(
+            self,
+            adjacency=sp.csr_array(rows[:, nodes]),
+            features=sp.csr_array(self.features[nodes]),
+            labels=self.labels[nodes],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GraphCollection:
+    """Many small graphs with one label each. labels: int64 [len(graphs)]."""
+
+    name: str
+    graphs: tuple[Graph, ...]
+    labels: np.ndarray
+    num_classes: int
+    provenance: Provenance
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """What one client holds.
+
+    client: its number. graph: its nodes and the edges among them. nodes: int64 [n_i], the global id of
+    each row. center: the row of the ego-network's centre, where the partition has one.
+    """
+
+    client: int
+    graph: Graph
+    nodes: np.ndarray
+    center: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """All clients' subgraphs, and what was lost in dealing them out.
+
+    disjoint: no node is held twice (parallel composition applies). num_cut_edges: edges of the whole
+    graph that no client holds. description: one phrase for tables.
+    """
+
+    subgraphs: tuple[Subgraph, ...]
+    disjoint: bool
+    num_cut_edges: int
+    description: str
+
+    @property
+    def num_clients(self) -> int:
+        return len(self.subgraphs)
+
+    def holdings(self, num_nodes: int) -> sp.csr_array:
+        """CSR [clients, num_nodes] with a one where the client holds the node."""
+        sizes = [s.nodes.size for s in self.subgraphs]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        indices = np.concatenate([s.nodes for s in self.subgraphs]) if sizes else np.zeros(0, np.int64)
+        return sp.csr_array((np.ones(indices.size), indices, indptr), shape=(len(sizes), num_nodes))
