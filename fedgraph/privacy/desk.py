@@ -21,7 +21,7 @@ from fedgraph.privacy.sensitivity import Bound
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """One kind of release, made ``count`` times by each client.
+    """One kind of release, made by each client ``per_round`` times in each of ``rounds``.
 
     path: the channel it belongs to. bound, mechanism: what the desk will enforce and do. event: what one
     release costs, under the plan's protection. published: the same as the paper prices it (None: no claim).
@@ -31,8 +31,13 @@ class PlannedRelease:
     bound: Bound
     mechanism: Mechanism
     event: Event
-    count: int
+    rounds: range
+    per_round: int = 1
     published: Event | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.rounds) * self.per_round
 
 
 def declared(releases: Sequence[PlannedRelease], path: str | None = None) -> Event:
@@ -51,8 +56,8 @@ class Released:
 class Desk:
     """One client's door for one round.
 
-    planned: the plan's releases. already: how often each path was used in earlier rounds (path → count).
-    rng: the client's own noise stream for this round.
+    planned: the plan's releases. rng: the client's own noise stream for this round. A desk lives for one
+    round, and a path may be used only in its planned rounds, so no count has to travel between workers.
     """
 
     def __init__(
@@ -62,13 +67,12 @@ class Desk:
         round_: int,
         planned: Sequence[PlannedRelease],
         rng: np.random.Generator,
-        already: dict[str, int] | None = None,
     ) -> None:
         self._cell, self._client, self._round = cell, client, round_
         self._planned = {r.path: r for r in planned}
         if len(self._planned) != len(planned):
             raise PrivacyError("two planned releases share a path; give each its own")
-        self._used = dict(already or {})
+        self._used: dict[str, int] = {}
         self._rng = rng
 
     def release(
@@ -86,8 +90,10 @@ class Desk:
         plan = self._planned.get(path)
         if plan is None:
             raise BudgetExceededError(f"release {path!r} was not planned; planned: {', '.join(sorted(self._planned)) or 'nothing'}")
-        if self._used.get(path, 0) >= plan.count:
-            raise BudgetExceededError(f"release {path!r} was planned {plan.count} times and would now happen once more")
+        if self._round not in plan.rounds:
+            raise BudgetExceededError(f"release {path!r} was planned for rounds {plan.rounds}, not for round {self._round}")
+        if self._used.get(path, 0) >= plan.per_round:
+            raise BudgetExceededError(f"release {path!r} was planned {plan.per_round} times a round and would now happen once more")
         if bound != plan.bound or mechanism != plan.mechanism:
             raise PrivacyError(f"release {path!r} was planned as {plan.bound}, {plan.mechanism}; found {bound}, {mechanism}")
         self._used[path] = self._used.get(path, 0) + 1
