@@ -1,0 +1,289 @@
+"""The compiled conditional gradient for the (fused) Gromov-Wasserstein discrepancy, square loss.
+
+For couplings T of (p, q) (T ≥ 0, T 1 = p, Tᵀ 1 = q) the objective is
+
+    F(T) = (1 − α) ⟨M, T⟩ + α ( Σ_ik C²_ik p_i p_k + Σ_jl D²_jl q_j q_l − 2 ⟨C T D, T⟩ )
+
+(Peyré, Cuturi & Solomon 2016, Proposition 1; Vayer et al. 2019, Eq. 3, for α < 1), with gradient
+(1 − α) M − 4 α C T D up to terms that are constant on the polytope. A step solves the transport problem
+for the gradient (exactly, by ``transport``), then goes to the exact minimum of the quadratic on the
+segment (Vayer et al. 2019, Algorithm 2).
+
+Three facts make it fast. Only W = C T D and three scalar products are kept up to date, T itself is not
+needed. The new vertex V has at most n + m − 1 entries, so ⟨·, V⟩ and V D are sparse. And from T = p qᵀ
+the first W is (C p)(D q)ᵀ, for which the monotone coupling of the sorted C p and D q is optimal: the first
+transport problem costs nothing, and every later one starts from the tree of the one before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedgraph.geometry.compiled import compiled
+from fedgraph.geometry.transport import PARENT, RESOLUTION, improve, plant
+
+BLAS_FROM = 64
+PRODUCT, SORTED, RANDOM = 0, 1, 2
+
+
+@compiled
+def _scramble(state):
+    """One splitmix64 output (Steele, Lea & Flood 2014) of a uint64 state."""
+    z = state + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
+def _shuffled(order, state):
+    """A random permutation of 0 … size − 1 into ``order``; returns the state that follows."""
+    for i in range(order.size):
+        order[i] = i
+    for i in range(order.size - 1, 0, -1):
+        state = _scramble(state)
+        j = np.int64(state % np.uint64(i + 1))
+        order[i], order[j] = order[j], order[i]
+    return state
+
+
+@compiled
+def _times_vertex(c, d, tree, flow, scale, half, out):
+    """out = C V D for the vertex V that the tree carries (entries flow · scale)."""
+    n, m = out.shape
+    half[:, :] = 0.0
+    for v in range(n + m):
+        amount = flow[v] * scale
+        if tree[PARENT, v] < 0 or amount == 0.0:
+            continue
+        i = v if v < n else tree[PARENT, v]
+        j = tree[PARENT, v] - n if v < n else v - n
+        for k in range(m):
+            half[i, k] += amount * d[j, k]
+    if n >= BLAS_FROM:
+        np.dot(c, half, out)
+        return
+    whole = n - n % 4
+    for i in range(n):
+        for k in range(m):
+            out[i, k] = 0.0
+        for r in range(0, whole, 4):
+            c0 = c[i, r]
+            c1 = c[i, r + 1]
+            c2 = c[i, r + 2]
+            c3 = c[i, r + 3]
+            for k in range(m):
+                out[i, k] += c0 * half[r, k] + c1 * half[r + 1, k] + c2 * half[r + 2, k] + c3 * half[r + 3, k]
+        for r in range(whole, n):
+            c0 = c[i, r]
+            for k in range(m):
+                out[i, k] += c0 * half[r, k]
+
+
+@compiled
+def _on_vertex(matrix, tree, flow, scale):
+    """⟨matrix, V⟩ for the vertex V that the tree carries."""
+    n = matrix.shape[0]
+    total = 0.0
+    for v in range(tree.shape[1]):
+        parent = tree[PARENT, v]
+        if parent >= 0:
+            total += flow[v] * (matrix[v, parent - n] if v < n else matrix[parent, v - n])
+    return total * scale
+
+
+@compiled
+def _mix_vertex(coupling, tree, flow, scale, step):
+    """T ← (1 − step) T + step V, in place."""
+    n = coupling.shape[0]
+    if step < 1.0:
+        coupling *= 1.0 - step
+    else:
+        coupling[:, :] = 0.0
+    for v in range(tree.shape[1]):
+        parent = tree[PARENT, v]
+        if parent >= 0:
+            if v < n:
+                coupling[v, parent - n] += step * scale * flow[v]
+            else:
+                coupling[parent, v - n] += step * scale * flow[v]
+
+
+@compiled
+def descend(c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept):
+    """One descent; returns (F, iterations, converged).
+
+    c [n, n], d [m, m], weights p, q, products cp = C p, dq = D q, integer supply and demand (one total),
+    the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
+    fixed sums of F. start: PRODUCT (p qᵀ) or the planted vertex. limits = (max iterations, relative
+    tolerance, absolute tolerance): it stops when a step, or what the linearisation promises at most, is
+    below a tolerance. space: the work arrays (gradient, W, W of V, half, tree, flow, dual). With keep,
+    ``kept`` [n, m] receives T.
+    """
+    cost, w, w_vertex, half, tree, flow, dual = space
+    n, m = cost.shape
+    fused = alpha < 1.0
+    scale = 1.0 / supply.sum()
+    plant(supply, demand, row_order, column_order, tree, flow)
+    linear_t = 0.0
+    if start == PRODUCT:
+        for i in range(n):
+            for j in range(m):
+                w[i, j] = cp[i] * dq[j]
+        quadratic_t = np.dot(p, cp) * np.dot(q, dq)
+        if fused:
+            linear_t = np.dot(p, np.dot(linear, q))
+        if keep:
+            for i in range(n):
+                for j in range(m):
+                    kept[i, j] = p[i] * q[j]
+    else:
+        _times_vertex(c, d, tree, flow, scale, half, w)
+        quadratic_t = _on_vertex(w, tree, flow, scale)
+        if fused:
+            linear_t = _on_vertex(linear, tree, flow, scale)
+        if keep:
+            _mix_vertex(kept, tree, flow, scale, 1.0)
+    value = (1.0 - alpha) * linear_t + alpha * (constant - 2.0 * quadratic_t)
+    iteration = 0
+    while iteration < limits[0]:
+        iteration += 1
+        largest = 0.0
+        for i in range(n):
+            for j in range(m):
+                entry = -4.0 * alpha * w[i, j]
+                if fused:
+                    entry += (1.0 - alpha) * linear[i, j]
+                cost[i, j] = entry
+                largest = max(largest, abs(entry))
+        optimal = improve(cost, tree, flow, dual, 1e-14 * largest) >= 0
+        linear_v = _on_vertex(linear, tree, flow, scale) if fused else 0.0
+        cross = _on_vertex(w, tree, flow, scale)
+        slope = (1.0 - alpha) * (linear_v - linear_t) - 4.0 * alpha * (cross - quadratic_t)
+        if -slope <= 1e-14 * largest:
+            return max(value, 0.0), iteration, optimal
+        _times_vertex(c, d, tree, flow, scale, half, w_vertex)
+        quadratic_v = _on_vertex(w_vertex, tree, flow, scale)
+        bend = -2.0 * alpha * (quadratic_v - 2.0 * cross + quadratic_t)
+        if bend > 0.0:
+            step = min(1.0, -slope / (2.0 * bend))
+        else:
+            step = 1.0 if bend + slope < 0.0 else 0.0
+        if keep:
+            _mix_vertex(kept, tree, flow, scale, step)
+        if step == 1.0:
+            w, w_vertex = w_vertex, w
+            quadratic_t = quadratic_v
+            linear_t = linear_v
+        else:
+            for i in range(n):
+                for j in range(m):
+                    w[i, j] += step * (w_vertex[i, j] - w[i, j])
+            stay = 1.0 - step
+            quadratic_t = stay * stay * quadratic_t + 2.0 * step * stay * cross + step * step * quadratic_v
+            linear_t = stay * linear_t + step * linear_v
+        before = value
+        value = (1.0 - alpha) * linear_t + alpha * (constant - 2.0 * quadratic_t)
+        change = abs(before - value)
+        if change < limits[2] or change < limits[1] * abs(value):
+            return max(value, 0.0), iteration, optimal
+    return max(value, 0.0), iteration, False
+
+
+@compiled
+def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept, values, iterations, converged):
+    """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
+
+    packed: the fields of ``packing.Packed``. The best of 1 + restarts descents counts: the first from
+    ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt).
+    With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
+    smaller space's points as rows (the first one's, if equal).
+    """
+    names, point_at, matrix_at, distances, weights, products, whole, even, order, own, features = packed
+    most = 1
+    for s in range(names.size):
+        most = max(most, point_at[s + 1] - point_at[s])
+    buffers = np.empty((5, most * most))
+    trees = np.empty(12 * most, np.int64)
+    lines = np.empty((6, 2 * most))
+    orders = np.empty((2, most), np.int64)
+    keep = kept_at.size > 1
+    for k in range(pairs.shape[0]):
+        a = pairs[k, 0]
+        b = pairs[k, 1]
+        if point_at[a + 1] - point_at[a] > point_at[b + 1] - point_at[b]:
+            a, b = b, a
+        a0 = point_at[a]
+        b0 = point_at[b]
+        n = point_at[a + 1] - a0
+        m = point_at[b + 1] - b0
+        c = distances[matrix_at[a] : matrix_at[a + 1]].reshape((n, n))
+        d = distances[matrix_at[b] : matrix_at[b + 1]].reshape((m, m))
+        supply = lines[0, :n]
+        demand = lines[1, :m]
+        if even[a] and even[b]:
+            supply[:] = float(m)
+            demand[:] = float(n)
+        else:
+            supply[:] = whole[a0 : a0 + n]
+            demand[:] = whole[b0 : b0 + m]
+        linear = buffers[4, : n * m].reshape((n, m))
+        if alpha < 1.0:
+            for i in range(n):
+                for j in range(m):
+                    total = 0.0
+                    for f in range(features.shape[1]):
+                        gap = features[a0 + i, f] - features[b0 + j, f]
+                        total += gap * gap
+                    linear[i, j] = total
+        space = (
+            buffers[0, : n * m].reshape((n, m)),
+            buffers[1, : n * m].reshape((n, m)),
+            buffers[2, : n * m].reshape((n, m)),
+            buffers[3, : n * m].reshape((n, m)),
+            trees[: 6 * (n + m)].reshape((6, n + m)),
+            lines[2, : n + m],
+            lines[3, : n + m],
+        )
+        values[k] = np.inf
+        for attempt in range(restarts + 1):
+            mode = start if attempt == 0 else RANDOM
+            if mode == RANDOM:
+                state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
+                state = _scramble(state ^ np.uint64(min(names[a], names[b])))
+                state = _scramble(state ^ np.uint64(max(names[a], names[b])))
+                state = _shuffled(orders[0, :n], state)
+                _shuffled(orders[1, :m], state)
+            else:
+                orders[0, :n] = order[a0 : a0 + n]
+                orders[1, :m] = order[b0 : b0 + m]
+            room = kept[kept_at[k] : kept_at[k + 1]].reshape((n, m)) if keep else linear
+            trial = room
+            if keep and attempt > 0:
+                trial = np.empty((n, m))
+            value, steps, done = descend(
+                c,
+                d,
+                weights[a0 : a0 + n],
+                weights[b0 : b0 + m],
+                products[a0 : a0 + n],
+                products[b0 : b0 + m],
+                supply,
+                demand,
+                orders[0, :n],
+                orders[1, :m],
+                linear,
+                alpha,
+                own[a] + own[b],
+                mode,
+                limits,
+                space,
+                keep,
+                trial,
+            )
+            if value < values[k]:
+                values[k] = value
+                iterations[k] = steps
+                converged[k] = done
+                if keep and attempt > 0:
+                    room[:, :] = trial
