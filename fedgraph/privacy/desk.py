@@ -21,10 +21,10 @@ from fedgraph.privacy.sensitivity import Bound
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """One kind of release, made by each client ``per_round`` times in each of ``rounds``.
+    """One kind of release, made ``per_round`` times in each of ``rounds`` by every client (or by ``client`` alone).
 
     path: the channel it belongs to. bound, mechanism: what the desk will enforce and do. event: what one
-    release costs, under the plan's protection. published: the same as the paper prices it (None: no claim).
+    release costs, under the plan's protection.
     """
 
     path: str
@@ -33,16 +33,17 @@ class PlannedRelease:
     event: Event
     rounds: range
     per_round: int = 1
-    published: Event | None = None
+    client: int | None = None
 
     @property
     def count(self) -> int:
         return len(self.rounds) * self.per_round
 
 
-def declared(releases: Sequence[PlannedRelease], path: str | None = None) -> Event:
-    """Everything one client will have released, composed (on ``path`` only, if given)."""
-    return Composed(tuple(Repeated(r.event, r.count) for r in releases if path is None or r.path == path))
+def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
+    """Everything ``client`` will have released, composed (on ``path`` only, if given)."""
+    own = (r for r in releases if r.client in (None, client) and (path is None or r.path == path))
+    return Composed(tuple(Repeated(r.event, r.count) for r in own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +70,9 @@ class Desk:
         rng: np.random.Generator,
     ) -> None:
         self._cell, self._client, self._round = cell, client, round_
-        self._planned = {r.path: r for r in planned}
-        if len(self._planned) != len(planned):
+        own = [r for r in planned if r.client in (None, client)]
+        self._planned = {r.path: r for r in own}
+        if len(self._planned) != len(own):
             raise PrivacyError("two planned releases share a path; give each its own")
         self._used: dict[str, int] = {}
         self._rng = rng

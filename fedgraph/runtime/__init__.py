@@ -1,0 +1,23 @@
+"""Engines. ``start`` is the only way in; Ray is imported only when asked for."""
+
+from __future__ import annotations
+
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.base import Runtime
+
+ENGINES = ("ray", "serial")
+
+
+def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None) -> Runtime:
+    """A running runtime: ``serial``, or ``ray`` with ``workers`` actors."""
+    if engine == "serial":
+        from fedgraph.runtime.serial import SerialRuntime
+
+        return SerialRuntime()
+    if engine != "ray":
+        raise RuntimeFailure(f"unknown runtime {engine!r}; allowed: {', '.join(ENGINES)}")
+    try:
+        from fedgraph.runtime.ray import RayRuntime
+    except ImportError as error:
+        raise RuntimeFailure(f"Ray cannot be imported ({error}); install it, or use --runtime serial") from error
+    return RayRuntime(workers, gpus_per_worker)

@@ -1,0 +1,54 @@
+"""One round at the clients that a worker holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fedgraph import plugins
+from fedgraph.errors import FedgraphError, RuntimeFailure
+from fedgraph.federation.messages import ClientMessage, Job
+from fedgraph.methods.base import Streams
+from fedgraph.privacy.desk import Desk
+from fedgraph.types import Partition
+
+# What `prepare` made for the clients of the latest jobs: rebuilt from the subgraphs whenever it is missing
+# (a restarted worker, another client), so it can never change a result.
+_workspaces: dict[str, dict[int, Any]] = {}
+_KEEP = 2
+
+
+def run_block(
+    clients: Sequence[int], partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int
+) -> list[ClientMessage]:
+    """The messages of ``clients`` for one round, in order."""
+    return [_run_client(client, partition, job, model, round_) for client in clients]
+
+
+def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int) -> ClientMessage:
+    method = plugins.load("methods", job.plan.method)
+    try:
+        work = _workspace(job, partition, client, method)
+        streams = Streams(job.root, (*job.stream, "client", client, "round", round_))
+        cell = "/".join(str(part) for part in job.stream)
+        desk = Desk(cell, client, round_, job.plan.releases, streams.generator("noise"))
+        released = method.client(job.plan, work, model, round_, streams, desk)
+        return ClientMessage(client, round_, released)
+    except FedgraphError as error:
+        raise type(error)(f"{job.plan.method}, client {client}, round {round_}: {error}") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise RuntimeFailure(f"{job.plan.method}, client {client}, round {round_}: {what}") from error
+
+
+def _workspace(job: Job, partition: Partition, client: int, method: Any) -> Any:
+    if job.key not in _workspaces:
+        while len(_workspaces) >= _KEEP:
+            del _workspaces[next(iter(_workspaces))]
+        _workspaces[job.key] = {}
+    kept = _workspaces[job.key]
+    if client not in kept:
+        kept[client] = method.prepare(job.plan, partition.subgraphs[client])
+    return kept[client]

@@ -1,0 +1,46 @@
+"""What travels between client and server: frozen, picklable, and nothing that did not pass the desk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fedgraph.errors import PrivacyError
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.desk import Released
+from fedgraph.privacy.ledger import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One training run as workers see it. key: names the workspace a worker keeps. stream: path of its random streams."""
+
+    key: str
+    root: int
+    stream: tuple[str | int | float, ...]
+    plan: Plan
+
+
+@dataclass(frozen=True, eq=False)
+class ClientMessage:
+    """One client's message of one round; refuses values without the desk's stamp."""
+
+    client: int
+    round: int
+    released: Mapping[str, Released]
+
+    def __post_init__(self) -> None:
+        for name, value in self.released.items():
+            if not isinstance(value, Released):
+                raise PrivacyError(
+                    f"client {self.client} tried to send {name!r} as a bare {type(value).__name__}; "
+                    "only values returned by desk.release may leave a client"
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Receipt:
+    """What the driver learns of a round: the ledger lines it caused."""
+
+    round: int
+    releases: tuple[Release, ...]

@@ -1,0 +1,51 @@
+"""One round at the server: merge what the clients released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedgraph import plugins, seeds
+from fedgraph.errors import RuntimeFailure
+from fedgraph.federation.messages import ClientMessage, Job, Receipt
+from fedgraph.methods.base import Inbox, State
+from fedgraph.privacy.units import Viewer
+
+
+def begin(job: Job) -> tuple[State, dict[str, np.ndarray]]:
+    """Round 0: (state, model to broadcast)."""
+    method = plugins.load("methods", job.plan.method)
+    state = method.start(job.plan, seeds.generator(job.root, *job.stream, "start"))
+    return state, state.model
+
+
+def merge(job: Job, state: State, round_: int, *blocks: Sequence[ClientMessage]) -> tuple[State, dict[str, np.ndarray], Receipt]:
+    """(next state, model to broadcast, receipt) from the blocks of messages, in client order.
+
+    Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
+    messages aborts: the noise that the missing clients would have added is part of the guarantee.
+    """
+    messages = sorted((m for block in blocks for m in block), key=lambda m: m.client)
+    if len(messages) < job.plan.min_clients:
+        raise RuntimeFailure(f"round {round_}: {len(messages)} clients finished, {job.plan.min_clients} are needed; round aborted")
+    inbox = _inbox(messages, round_, sums_only=job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION)
+    method = plugins.load("methods", job.plan.method)
+    after = method.server(job.plan, state, inbox)
+    receipt = Receipt(round_, tuple(r.entry for m in messages for r in m.released.values()))
+    return after, after.model, receipt
+
+
+def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool) -> Inbox:
+    names = sorted({name for m in messages for name in m.released})
+    each = {name: [m.released[name].value for m in messages if name in m.released] for name in names}
+    sums: dict[str, np.ndarray] = {}
+    for name, values in each.items():
+        if all(v.shape == values[0].shape for v in values):
+            total = values[0].astype(values[0].dtype, copy=True)
+            for value in values[1:]:
+                total += value
+            sums[name] = total
+        elif sums_only:
+            raise RuntimeFailure(f"secure aggregation adds arrays of one shape; {name!r} differs between clients")
+    return Inbox(round_, sums, {} if sums_only else each, len(messages))

@@ -1,0 +1,58 @@
+"""Sums of per-row clipped gradients, without ever materialising a per-row gradient.
+
+For a linear layer z = aW + b the gradient of row i is aᵢᵀδᵢ (and δᵢ for b), δ = ∂loss/∂z, so its squared
+norm is (‖aᵢ‖² + 1)·‖δᵢ‖² (Goodfellow 2015). Summed over layers this gives each row's exact norm; scaling
+the rows of δ by min(1, C/norm) and multiplying once gives the clipped sum.
+
+**Formal guarantee.** With clip C, the returned sum changes by at most C in L2 norm when one row is
+removed and at most 2C when it is replaced, for every input: rows whose norm is not finite count as zero.
+
+| row gradient norm | its share of the sum |
+|---|---|
+| 0 | 0 |
+| ≤ C | unchanged |
+| > C | scaled to norm C |
+| NaN, ∞ | 0 |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from fedgraph.learning.models import Layout, forward, on_device
+from fedgraph.learning.sparse import FeatureMatrix
+
+
+def clipped_gradient_sum(
+    layout: Layout, vector: np.ndarray, x: FeatureMatrix, labels: torch.Tensor, clip: float | None
+) -> np.ndarray:
+    """Σ_rows clip(∇ cross-entropy, C) as a flat float32 vector [num_parameters].
+
+    labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private).
+    """
+    layers = layout.layers(on_device(vector))
+    pre = forward(layers, x)
+    known = labels >= 0
+    error = torch.softmax(pre[-1], dim=1)
+    error[torch.arange(labels.shape[0], device=labels.device), labels.clamp(min=0)] -= 1.0
+    error = error * known[:, None]
+
+    errors = [error]
+    for level in range(len(layers) - 1, 0, -1):
+        errors.append((errors[-1] @ layers[level][0].T) * (pre[level - 1] > 0))
+    errors.reverse()
+
+    inputs = [x.squared_norms] + [torch.relu(p).square().sum(dim=1) for p in pre[:-1]]
+    if clip is not None:
+        squared = sum((a + 1) * e.square().sum(dim=1) for a, e in zip(inputs, errors, strict=True))
+        norms = torch.sqrt(squared)
+        scale = torch.clamp(clip / norms.clamp(min=1e-30), max=1.0)
+        scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
+        errors = [torch.nan_to_num(e * scale[:, None], nan=0.0, posinf=0.0, neginf=0.0) for e in errors]
+
+    parts: list[torch.Tensor] = []
+    for level, e in enumerate(errors):
+        weight = x.gradient(e) if level == 0 else torch.relu(pre[level - 1]).T @ e
+        parts += [weight.reshape(-1), e.sum(dim=0)]
+    return torch.cat(parts).cpu().numpy()

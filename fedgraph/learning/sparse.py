@@ -1,0 +1,54 @@
+"""Sparse node features on the learner's device, and where that device is."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+
+def device() -> torch.device:
+    """The GPU given to this process when there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def to_torch(matrix: sp.csr_array) -> torch.Tensor:
+    """A torch CSR tensor (float32) of the same matrix; the arrays are copied, never shared."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.tensor(matrix.indptr.astype(np.int64)),
+            torch.tensor(matrix.indices.astype(np.int64)),
+            torch.tensor(matrix.data.astype(np.float32)),
+            size=matrix.shape,
+            device=device(),
+        )
+
+
+class FeatureMatrix:
+    """A sparse matrix [n, d] with both products a linear layer needs, and its squared row norms.
+
+    ``x @ weight`` ([d, h] → [n, h]) and ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error) cost one pass
+    over the non-zeros; the transpose is stored once.
+    """
+
+    def __init__(self, matrix: sp.csr_array) -> None:
+        self.forward = to_torch(matrix)
+        self.transposed = to_torch(sp.csr_array(matrix.T.tocsr()))
+        squares = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+        self.squared_norms = torch.tensor(squares.astype(np.float32), device=device())
+
+    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
+        return self.forward @ weight
+
+    def gradient(self, error: torch.Tensor) -> torch.Tensor:
+        return self.transposed @ error
+
+
+def unit_rows(matrix: sp.csr_array) -> sp.csr_array:
+    """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows."""
+    norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms, dtype=np.float64), where=norms > 0)
+    return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))

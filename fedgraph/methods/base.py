@@ -1,0 +1,184 @@
+"""The contract of a method: what its one file must hold.
+
+A method module defines
+
+    REFERENCE                                   bibtex of its paper, printed in every report
+    Params                                      pydantic model, frozen, unknown keys forbidden
+    plan(params, facts, budget) → Plan          every release it will make, priced, before any private data
+    start(plan, rng) → State                    round 0
+    prepare(plan, subgraph) → work              a client's own arrays, made once and kept at the client
+    client(plan, work, model, round_, streams, desk) → dict of released values
+    server(plan, state, inbox) → State          one round's merge
+    predict(plan, state, graph) → scores [n, c] inference (node-level methods)
+
+and nothing else is registered anywhere. A central method is the same file with one client that holds
+the whole graph, so *central or federated* is a word in a scenario, not a second code path.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph import seeds
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy import composition
+from fedgraph.privacy.accountant import Price, price
+from fedgraph.privacy.desk import PlannedRelease, declared
+from fedgraph.privacy.events import Event, SampledOnce
+from fedgraph.privacy.units import Assumption, Protection, Viewer
+from fedgraph.types import Graph
+
+Calibration = Literal["published", "provable", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFacts:
+    """What everybody may know before the run, and all a plan may be made from.
+
+    num_nodes: training nodes over all clients. client_sizes: nodes per client. holdings: who holds which
+    node, CSR [clients, num_nodes]; None where clients are disjoint. public_graph: the test graph, where
+    the setting makes it public.
+    """
+
+    num_nodes: int
+    num_features: int
+    num_classes: int
+    client_sizes: tuple[int, ...]
+    viewer: Viewer
+    holdings: sp.csr_array | None = None
+    public_graph: Graph | None = None
+
+    @property
+    def num_clients(self) -> int:
+        return len(self.client_sizes)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """ε (∞ allowed), δ and under which reading of the guarantee the noise is chosen."""
+
+    epsilon: float
+    delta: float
+    calibrated_by: Calibration = "provable"
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise PrivacyError(f"epsilon must be > 0, found {self.epsilon}: at ε = 0 nothing may be released")
+        if not 0 < self.delta < 1:
+            raise PrivacyError(f"delta must satisfy 0 < delta < 1, found {self.delta}")
+
+    @property
+    def private(self) -> bool:
+        return math.isfinite(self.epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A method made ready: its noise is fixed and every release is declared.
+
+    params, layout: the method's own. releases: what each client will release. protection, delta: the
+    guarantee they are counted for. epsilon_published: what the paper's formula says of this noise (None:
+    no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline.
+    min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds
+    do not depend on the budget, so cells of one ``shared_key`` may share them. notes: sentences for the report.
+    """
+
+    method: str
+    params: Any
+    rounds: int
+    releases: tuple[PlannedRelease, ...]
+    protection: Protection
+    delta: float
+    facts: PublicFacts
+    epsilon_published: float | None = None
+    sampled_once: float | None = None
+    min_clients: int = 1
+    shared_rounds: int = 0
+    shared_key: str = ""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(r.path for r in self.releases))
+
+    def declared(self, path: str | None = None) -> dict[int, Event]:
+        """Per client, everything it will release (on one path); amplified where the plan samples once."""
+        found: dict[int, Event] = {}
+        for client in range(self.facts.num_clients):
+            event = declared(self.releases, client, path)
+            found[client] = event if self.sampled_once is None else SampledOnce(event, self.sampled_once)
+        return found
+
+    def provable(self, path: str | None = None) -> Price:
+        """The worst unit's provable price, of everything or of one path."""
+        if self.facts.holdings is None:
+            return composition.disjoint(self.declared(path), self.delta)
+        return composition.overlapping(self.declared(path), self.facts.holdings, self.delta).worst
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What the server knows after a round. model: broadcast to every client. memory: kept at the server.
+
+    Both hold numpy arrays and are functions of released values only.
+    """
+
+    model: dict[str, np.ndarray]
+    memory: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Inbox:
+    """One round's messages as the server may see them.
+
+    sums: name → sum over clients. each: name → one value per client, in client order; empty behind secure
+    aggregation. num_clients: how many finished.
+    """
+
+    round: int
+    sums: dict[str, np.ndarray]
+    each: dict[str, list[np.ndarray]]
+    num_clients: int
+
+
+@dataclass(frozen=True)
+class Streams:
+    """A client's random streams for one round; noise and training never share one."""
+
+    root: int
+    path: tuple[str | int | float, ...]
+
+    def generator(self, name: str) -> np.random.Generator:
+        return seeds.generator(self.root, *self.path, name)
+
+
+def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts, colluders: int = 1) -> tuple[float, int]:
+    """(noise std each client adds, clients that must finish) for a summed release of this sensitivity.
+
+    Behind secure aggregation a viewer sees the sum and, being a participant, may know ``colluders`` shares:
+    each client adds σΔ/√(n_min − t), so that the rest of the sum still hides σΔ. Everywhere else the
+    viewer sees the client's own message (or there is one client), which must carry all the noise itself.
+    """
+    if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
+        return noise_multiplier * sensitivity, 1
+    if facts.num_clients <= colluders:
+        raise PrivacyError(f"secure aggregation hides a client among more than {colluders} others, found {facts.num_clients} clients")
+    return noise_multiplier * sensitivity / math.sqrt(facts.num_clients - colluders), facts.num_clients
+
+
+def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
+    """What the setting itself assumes: where the data lives and who sees what."""
+    if facts.viewer is Viewer.CURATOR_TRUSTED:
+        return ()
+    assumed: tuple[Assumption, ...] = (Assumption.MEMBERSHIP_GIVEN,)
+    assumed += (Assumption.SIZES_PUBLIC,) if facts.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
+    if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        assumed += (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
+    return assumed

@@ -1,0 +1,72 @@
+"""Where work runs is a swap: the same calls on one process or on a Ray cluster, the same numbers bit for bit.
+
+A runtime gets functions and data and knows no method. It offers
+
+* ``share``: put a value in the store once; every worker maps it read-only,
+* ``on_workers``: deal the items 0 … n−1 to the pool in fixed contiguous blocks (an item always meets the
+  same worker, so what that worker prepared for it is still there),
+* ``map``: deal independent tasks to whoever is free, results in order,
+* ``on_server``: one call on the server actor.
+
+Calls return futures; futures and shared values may be passed to later calls, so that results travel from
+actor to actor without passing the driver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+
+class Runtime(ABC):
+    """Abstract; ``serial`` is the truth, ``ray`` the engine."""
+
+    name: str
+    num_workers: int
+
+    @abstractmethod
+    def share(self, key: str, value: Any) -> Any:
+        """A handle to ``value``; within a run the same key always means the same value."""
+
+    @abstractmethod
+    def forget(self, handle: Any) -> None:
+        """Drop a shared value from the store."""
+
+    @abstractmethod
+    def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]:
+        """One future per block: ``function(items, *args)``."""
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], tasks: Sequence[Any], *args: Any) -> Iterator[Any]:
+        """``function(task, *args)`` for every task, as values, in order."""
+
+    @abstractmethod
+    def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any:
+        """A future of ``function(*args)`` (a tuple of ``returns`` futures when it returns that many values)."""
+
+    @abstractmethod
+    def get(self, future: Any) -> Any:
+        """Wait for the value."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What ran where, for ``environment.json``."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop every actor; safe to call twice."""
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def blocks(num_items: int, num_workers: int) -> list[range]:
+    """0 … num_items−1 in at most ``num_workers`` contiguous ranges of nearly equal length."""
+    count = max(1, min(num_workers, num_items))
+    edges = [num_items * i // count for i in range(count + 1)]
+    return [range(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]

@@ -1,0 +1,15 @@
+"""One thread per process: parallelism comes from actors, and sums do not depend on the machine's cores."""
+
+from __future__ import annotations
+
+import os
+
+import threadpoolctl
+import torch
+
+
+def use_one_thread() -> None:
+    """Limit torch and the BLAS of this process to one thread."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch.set_num_threads(1)
+    threadpoolctl.threadpool_limits(1)
