@@ -69,7 +69,8 @@ class Desk:
         planned: Sequence[PlannedRelease],
         rng: np.random.Generator,
     ) -> None:
-        self._cell, self._client, self._round = cell, client, round_
+        self.client = client
+        self._cell, self._round = cell, round_
         own = [r for r in planned if r.client in (None, client)]
         self._planned = {r.path: r for r in own}
         if len(self._planned) != len(own):
@@ -102,5 +103,5 @@ class Desk:
         raw = value() if callable(value) else value
         noised = mechanism.apply(bound.enforce(np.asarray(raw)), self._rng)
         noised.flags.writeable = False
-        entry = Release(self._cell, path, self._client, self._round, mechanism.words, plan.event)
+        entry = Release(self._cell, path, self.client, self._round, mechanism.words, plan.event)
         return Released(noised, entry)
