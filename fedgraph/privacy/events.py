@@ -13,18 +13,51 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fedgraph.errors import PrivacyError, UnknownEventError
 
 
 @dataclass(frozen=True)
 class Event:
-    """Base of all events; abstract. Numbers are checked: NaN or a negative number is an error."""
+    """Base of all events; abstract. Every field is checked by its name when an event is built.
+
+    **Edge cases.**
+
+        NaN, a negative number              PrivacyError, in every field
+        noise_multiplier, epsilon, rho      0 and ∞ are allowed: no noise / no loss, nothing said / no privacy
+        sampling_rate, delta                in [0, 1]
+        batch_size, num_bits, count         an integer ≥ 0 (of any size)
+        touched_rows, num_rows, num_values  an integer ≥ 1 (num_values ≥ 2)
+    """
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):
             value = getattr(self, f.name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and (math.isnan(value) or value < 0):
-                raise PrivacyError(f"{type(self).__name__}.{f.name} must be a number ≥ 0, found {value}")
+            allowed = _allowed(f.name, value)
+            if allowed:
+                raise PrivacyError(f"{type(self).__name__}.{f.name} must be {allowed}, found {value!r}")
+
+
+_LEAST_INTEGER = {"batch_size": 0, "num_bits": 0, "count": 0, "touched_rows": 1, "num_rows": 1, "num_values": 2}
+_KINDS: dict[str, tuple[type, str]] = {"event": (Event, "an event"), "reason": (str, "a text"), "replaced": (bool, "True or False")}
+
+
+def _allowed(name: str, value: Any) -> str:
+    """What the field must be, if ``value`` is not that; else the empty string."""
+    if name in _KINDS:
+        return "" if isinstance(value, _KINDS[name][0]) else _KINDS[name][1]
+    if name == "events":
+        return "" if isinstance(value, tuple) and all(isinstance(e, Event) for e in value) else "a tuple of events"
+    if name in _LEAST_INTEGER:
+        least = _LEAST_INTEGER[name]
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        return "" if whole and value >= least else f"an integer ≥ {least}"
+    if not isinstance(value, (int, float, np.floating)) or math.isnan(value) or value < 0:
+        return "a number ≥ 0"
+    if name in ("sampling_rate", "delta") and value > 1:
+        return "in [0, 1]"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +144,13 @@ class FixedSizeGaussian(Event):
     batch_size: int
     num_rows: int
     touched_rows: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch_size > self.num_rows or self.touched_rows > self.num_rows:
+            raise PrivacyError(
+                f"a batch of {self.batch_size} and {self.touched_rows} touched rows must fit into num_rows = {self.num_rows}"
+            )
 
 
 @dataclass(frozen=True)

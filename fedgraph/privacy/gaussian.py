@@ -63,3 +63,18 @@ def total_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> float:
     """√Σ countᵢ / multiplierᵢ²; a zero multiplier gives ∞, an infinite one contributes 0."""
     with np.errstate(divide="ignore"):
         return float(np.sqrt(np.sum(counts / np.square(noise_multipliers))))
+
+
+def moments_epsilon(mu: float, delta: float) -> float:
+    """ε as papers publish it: μ²/2 + μ√(2 ln 1/δ), the closed form of the moments accountant.
+
+    min over α of αμ²/2 + ln(1/δ)/(α − 1) (Mironov 2017, Propositions 3 and 7; with μ = √K/σ this is GAP's
+    formula). An upper bound on ``epsilon(mu, delta)``.
+    """
+    return mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))
+
+
+def moments_mu(target: float, delta: float) -> float:
+    """The largest μ with ``moments_epsilon(μ, δ) ≤ target``: √(s² + 2ε) − s with s = √(2 ln 1/δ), rounded down."""
+    s = math.sqrt(2 * math.log(1 / delta))
+    return 2 * target / (math.sqrt(s * s + 2 * target) + s) * (1 - 1e-12)
