@@ -1,0 +1,25 @@
+"""Data: a name such as ``planetoid/citeseer`` becomes a checked :class:`~fedgraph.types.Graph`.
+
+    load(name, root=…)  →  Graph | GraphCollection
+    random_split / inductive_split  →  who trains, who tests
+
+A name is ``family/dataset``; the family is a file of this folder (``planetoid.py``, ``tu.py``, ``own.py`` …) and is found
+by its name. ``base.py`` states what a family file must offer; ``splits.py`` holds the splits; files that start with an
+underscore are machinery that several families share.
+"""
+
+from fedgraph.data.base import cache_dir, default_roots, families, load, names
+from fedgraph.data.splits import InductiveSplit, inductive_split, random_split
+from fedgraph.data.tu import degree_features
+
+__all__ = [
+    "InductiveSplit",
+    "cache_dir",
+    "default_roots",
+    "degree_features",
+    "families",
+    "inductive_split",
+    "load",
+    "names",
+    "random_split",
+]

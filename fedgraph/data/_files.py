@@ -1,0 +1,99 @@
+"""Raw files on disk: where they are looked for, how they are verified, how they reach the user's cache."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedgraph.errors import DataError
+from fedgraph.types import Provenance
+
+
+@dataclass(frozen=True)
+class RawFiles:
+    """The raw files of one data set in one folder.
+
+    expected: file name → SHA-256 that the bytes must have. checksums: file name → SHA-256 of what was read so far.
+    """
+
+    folder: Path
+    expected: Mapping[str, str] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one file, hashed and, where a digest is published, verified before they are returned.
+
+        Raises ``DataError`` naming file, found and expected digest, or the reason why the file cannot be read.
+        """
+        file = self.folder / name
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise DataError(f"{file}: cannot be read ({error.strerror})") from error
+        found = hashlib.sha256(content).hexdigest()
+        expected = self.expected.get(name, found)
+        if found != expected:
+            raise DataError(
+                f"{file}: SHA-256 is {found}, expected {expected}. The file is a pickle, which can run code when it is opened, "
+                "so only the published bytes are; fetch the file again from its publisher"
+            )
+        self.checksums[name] = found
+        return content
+
+    def provenance(self, title: str) -> Provenance:
+        """``real``, with the checksums of every file read until now."""
+        return Provenance("real", f"{title}, published files", dict(self.checksums))
+
+
+def cache_dir() -> Path:
+    """``$XDG_CACHE_HOME/fedgraph``, or ``~/.cache/fedgraph``. Not created here."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if home else Path.home() / ".cache") / "fedgraph"
+
+
+def find(
+    folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
+) -> RawFiles | None:
+    """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
+    for root in roots:
+        places = [root / folder]
+        if direct:
+            places.append(root / folder.partition("/")[2])
+        for place in places:
+            if all((place / name).is_file() for name in files):
+                return RawFiles(place, expected)
+    return None
+
+
+def download(folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]) -> str:
+    """Let PyG fetch the raw files into ``cache/folder``; returns "" or one phrase that says why that failed.
+
+    Only PyG's ``download`` is called, on an object whose constructor did not run: the constructor would go on to open the
+    files, unverified. The files arrive in a temporary folder and are moved when complete, so that an interrupted download
+    leaves nothing behind that looks like a data set.
+    """
+    try:
+        from torch_geometric import datasets
+
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".download-", dir=cache) as scratch:
+            fetcher = object.__new__(getattr(datasets, pyg_class))
+            vars(fetcher).update(attributes, root=scratch)
+            raw = Path(fetcher.raw_dir)
+            raw.mkdir(parents=True, exist_ok=True)
+            with contextlib.redirect_stderr(open(os.devnull, "w")):
+                fetcher.download()
+            target = cache / folder
+            target.mkdir(parents=True, exist_ok=True)
+            for name in (*files, *sorted(p.name for p in raw.iterdir() if p.is_file() and p.name not in files)):
+                os.replace(raw / name, target / name)
+    except Exception as error:  # whatever a network stack may raise: the caller reports it and goes on without the files
+        return (
+            f"the download through PyG failed: {type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
+        )
+    return "PyG downloaded no such files"

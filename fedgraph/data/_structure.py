@@ -1,0 +1,81 @@
+"""Raw edge lists and sparse arrays → the parts of a :class:`Graph`, and the published counts they must have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+
+class Cleaned(NamedTuple):
+    """adjacency: CSR [n, n], symmetric, ones, empty diagonal. loops: arcs dropped because they start where they end.
+
+    repeated: arcs dropped because the same arc came before. one_way: undirected edges of which only one arc was given.
+    """
+
+    adjacency: sp.csr_array
+    loops: int
+    repeated: int
+    one_way: int
+
+
+def undirected(sources: np.ndarray, targets: np.ndarray, num_nodes: int) -> Cleaned:
+    """Symmetrise arcs, drop self-loops, coalesce duplicates. sources, targets: integers [m] in 0 … num_nodes − 1."""
+    sources, targets = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
+    proper = sources != targets
+    arcs = np.unique(sources[proper] * num_nodes + targets[proper])
+    rows, columns = np.divmod(arcs, num_nodes)
+    edges = np.unique(np.minimum(rows, columns) * num_nodes + np.maximum(rows, columns))
+    return Cleaned(
+        adjacency=from_edges(edges, num_nodes),
+        loops=int((~proper).sum()),
+        repeated=int(proper.sum() - arcs.size),
+        one_way=int(2 * edges.size - arcs.size),
+    )
+
+
+def from_edges(edges: np.ndarray, num_nodes: int) -> sp.csr_array:
+    """Symmetric CSR of ones. edges: distinct int64 [m], each ``smaller · num_nodes + larger`` of its two ends."""
+    low, high = np.divmod(edges, num_nodes)
+    index = np.int32 if num_nodes < 2**31 and 2 * edges.size < 2**31 else np.int64
+    rows = np.concatenate([low, high]).astype(index)
+    columns = np.concatenate([high, low]).astype(index)
+    adjacency = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(num_nodes, num_nodes))
+    adjacency.sort_indices()
+    return adjacency
+
+
+def feature_matrix(matrix: object, binarise: bool = False) -> sp.csr_array:
+    """CSR float32 without stored zeros; with ``binarise`` every positive entry becomes 1 and the others 0, as PyG does.
+
+    (PyG sets ``x > 0`` to 1 and leaves negative entries; the published files hold none.)
+    """
+    features = sp.csr_array(matrix, dtype=np.float32)
+    if binarise:
+        features.data = (features.data > 0).astype(np.float32)
+    features.sum_duplicates()
+    features.eliminate_zeros()
+    features.sort_indices()
+    return features
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Published counts of a node-level data set; edges are undirected and distinct, without self-loops."""
+
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+
+    def check(self, graph: Graph) -> Graph:
+        """``graph`` itself; ``DataError`` when it is not the published one."""
+        found = Counts(graph.num_nodes, graph.num_edges, graph.num_features, int(np.unique(graph.labels).size))
+        if found != self:
+            raise DataError(f"{graph.name!r} is not the published data set: found {found}, expected {self}")
+        return graph

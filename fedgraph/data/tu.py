@@ -1,0 +1,2 @@
+def degree_features(collection, max_degree):
+    return collection

@@ -1,0 +1,66 @@
+"""From lists of nodes to a partition, and the checks that every partition shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import DataError
+from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Who holds which graph of a collection. members: per client the positions (int64, sorted) of its graphs.
+
+    description: one phrase for tables.
+    """
+
+    members: tuple[np.ndarray, ...]
+    description: str
+
+
+def require_clients(clients: int, available: int, what: str = "nodes") -> None:
+    """``DataError`` when there are more clients than there is to deal out."""
+    if clients > available:
+        raise DataError(
+            f"{clients} clients but only {available} {what}, so some client would be empty; allowed: 1 … {available} clients"
+        )
+
+
+def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str) -> Partition:
+    """A partition whose clients share no node. groups: node ids per client, together every node once."""
+    subgraphs = tuple(
+        Subgraph(client, graph.induced(np.sort(nodes)), np.sort(nodes).astype(np.int64)) for client, nodes in enumerate(groups)
+    )
+    held = sum(s.graph.num_edges for s in subgraphs)
+    return Partition(subgraphs, True, graph.num_edges - held, description)
+
+
+def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
+    """A partition whose clients may share nodes. groups: sorted node ids per client. centers: global id of each centre."""
+    subgraphs = tuple(
+        Subgraph(client, graph.induced(nodes), nodes.astype(np.int64), center=int(np.searchsorted(nodes, center)))
+        for client, (nodes, center) in enumerate(zip(groups, centers, strict=True))
+    )
+    keys = [_edge_keys(s, graph.num_nodes) for s in subgraphs]
+    held = np.unique(np.concatenate(keys)).size if keys else 0
+    return Partition(subgraphs, False, graph.num_edges - held, description)
+
+
+def shares(collection: GraphCollection, owner: np.ndarray, clients: int, description: str) -> Shares:
+    """owner: int [graphs], the client of each graph."""
+    members = tuple(np.flatnonzero(owner == client).astype(np.int64) for client in range(clients))
+    if any(m.size == 0 for m in members):
+        raise DataError(f"collection {collection.name!r}: some client would hold no graph; use fewer than {clients} clients")
+    return Shares(members, description)
+
+
+def _edge_keys(share: Subgraph, num_nodes: int) -> np.ndarray:
+    """``smaller · num_nodes + larger`` (global ids) of each edge that the client holds."""
+    upper = sp.triu(share.graph.adjacency, k=1, format="coo")
+    one, two = share.nodes[upper.row], share.nodes[upper.col]
+    return np.minimum(one, two) * num_nodes + np.maximum(one, two)

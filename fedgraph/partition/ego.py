@@ -1,0 +1,69 @@
+"""Ego-networks as clients: a centre, everyone within a few hops, and all edges among them.
+
+Clients overlap: a node belongs to the ego-network of every sampled centre within reach, so parallel composition does not
+apply and a privacy statement has to add up over the clients that hold a node (``Partition.holdings``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.errors import DataError
+from fedgraph.partition import base
+from fedgraph.types import Graph, Partition
+
+
+class Params(BaseModel):
+    """Which centres, and how far each sees."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clients: int = Field(200, ge=1, description="number of ego-networks (count), sampled without replacement")
+    hops: int = Field(1, ge=0, description="radius (edges): nodes at most this far from the centre belong to the ego-network")
+    largest_component: bool = Field(False, description="sample centres from the largest connected component only")
+    min_nodes: int = Field(1, ge=1, description="smallest ego-network to sample (nodes, centre included)")
+
+
+def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
+    """Ego-networks of ``clients`` random centres; ``Subgraph.center`` is the centre's row.
+
+    Raises ``DataError`` when fewer centres than clients qualify.
+    """
+    candidates = largest_component(graph) if params.largest_component else np.arange(graph.num_nodes)
+    order = rng.permutation(candidates)
+    groups, centers = [], []
+    for center in order:
+        if len(centers) == params.clients:
+            break
+        nodes = reach(graph.adjacency, int(center), params.hops)
+        if nodes.size >= params.min_nodes:
+            groups.append(nodes)
+            centers.append(int(center))
+    if len(centers) < params.clients:
+        where = "in the largest component " if params.largest_component else ""
+        raise DataError(
+            f"{params.clients} ego-networks asked for, but only {len(centers)} nodes {where}have an ego-network of at least "
+            f"{params.min_nodes} node(s) within {params.hops} hop(s); ask for fewer clients or a smaller min_nodes"
+        )
+    return base.overlapping(graph, groups, centers, f"{params.clients} ego-networks of {params.hops} hop(s)")
+
+
+def reach(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:
+    """Nodes at most ``hops`` edges from ``center``, itself included; int64, sorted."""
+    nodes = np.array([center], dtype=np.int64)
+    frontier = nodes
+    for _ in range(hops):
+        spans = [adjacency.indices[adjacency.indptr[v] : adjacency.indptr[v + 1]] for v in frontier]
+        frontier = np.setdiff1d(np.concatenate(spans), nodes) if spans else frontier
+        if frontier.size == 0:
+            break
+        nodes = np.union1d(nodes, frontier)
+    return nodes.astype(np.int64)
+
+
+def largest_component(graph: Graph) -> np.ndarray:
+    """Node ids, sorted, of the largest connected component (ties: the one with the smallest id)."""
+    _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
+    return np.flatnonzero(component == np.bincount(component).argmax())

@@ -1,0 +1,97 @@
+"""Communities as clients: Louvain communities, merged into clients of similar size.
+
+Blondel, Guillaume, Lambiotte, Lefebvre, "Fast unfolding of communities in large networks", J. Stat. Mech. P10008, 2008,
+as igraph's ``community_multilevel`` computes it. Communities are dealt largest first, each to the client that holds fewest
+nodes so far (ties: the lower number). With fewer communities than clients, the largest one is halved along a breadth-first
+order until there are enough. Isolated nodes are communities of their own.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import threading
+
+import igraph
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.partition import base
+from fedgraph.types import Graph, Partition
+
+_igraph_generator = threading.Lock()
+
+
+class Params(BaseModel):
+    """How many clients, and how fine the communities."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clients: int = Field(10, ge=1, description="number of clients (count); at most one per node")
+    resolution: float = Field(
+        1.0, gt=0, allow_inf_nan=False, description="resolution of modularity (no unit); larger gives smaller communities"
+    )
+
+
+def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
+    """Disjoint clients made of whole communities where possible. Raises ``DataError``: more clients than nodes."""
+    base.require_clients(params.clients, graph.num_nodes)
+    found = communities(graph, params.resolution, rng)
+    pieces = _at_least(found, params.clients, graph)
+    groups = _merge(pieces, params.clients)
+    return base.disjoint(graph, groups, f"{params.clients} clients from {len(found)} Louvain communities")
+
+
+def communities(graph: Graph, resolution: float, rng: np.random.Generator) -> list[np.ndarray]:
+    """Louvain communities as sorted node ids, largest first (ties: the smaller first node)."""
+    upper = sp.triu(graph.adjacency, k=1, format="coo")
+    edges = np.column_stack([upper.row, upper.col])
+    seed = int(rng.integers(2**63))
+    with _igraph_generator:  # igraph draws from one generator per process: lend it ours, then give Python's back
+        igraph.set_random_number_generator(random.Random(seed))
+        try:
+            found = igraph.Graph(n=graph.num_nodes, edges=edges).community_multilevel(resolution=resolution)
+        finally:
+            igraph.set_random_number_generator(random)
+    groups = [np.array(sorted(members), dtype=np.int64) for members in found if members]
+    return sorted(groups, key=_largest_first)
+
+
+def _largest_first(nodes: np.ndarray) -> tuple[int, int]:
+    return -nodes.size, int(nodes[0])
+
+
+def _at_least(groups: list[np.ndarray], count: int, graph: Graph) -> list[np.ndarray]:
+    """Halve the largest group until there are ``count``."""
+    groups = list(groups)
+    while len(groups) < count:
+        groups.sort(key=_largest_first)
+        order = _breadth_first(graph, groups.pop(0))
+        middle = order.size // 2
+        groups += [np.sort(order[:middle]), np.sort(order[middle:])]
+    return sorted(groups, key=_largest_first)
+
+
+def _breadth_first(graph: Graph, nodes: np.ndarray) -> np.ndarray:
+    """``nodes`` in breadth-first order within their own subgraph, component after component."""
+    adjacency = sp.csr_array(graph.adjacency[nodes][:, nodes])
+    seen = np.zeros(nodes.size, dtype=bool)
+    order: list[int] = []
+    for start in range(nodes.size):
+        if not seen[start]:
+            reached = sp.csgraph.breadth_first_order(adjacency, start, directed=False, return_predecessors=False)
+            seen[reached] = True
+            order += reached.tolist()
+    return nodes[order]
+
+
+def _merge(groups: list[np.ndarray], clients: int) -> list[np.ndarray]:
+    """Deal groups, largest first, to the client with fewest nodes."""
+    load = [(0, client) for client in range(clients)]
+    dealt: list[list[np.ndarray]] = [[] for _ in range(clients)]
+    for group in groups:
+        size, client = heapq.heappop(load)
+        dealt[client].append(group)
+        heapq.heappush(load, (size + group.size, client))
+    return [np.concatenate(parts) for parts in dealt]

@@ -1,0 +1,31 @@
+"""Equal parts at random: the partition that ignores the graph, and so cuts most of its edges."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.partition import base
+from fedgraph.types import Graph, GraphCollection, Partition
+
+
+class Params(BaseModel):
+    """How many parts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clients: int = Field(10, ge=1, description="number of clients (count); at most one per node")
+
+
+def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
+    """Random disjoint parts whose sizes differ by at most one node. Raises ``DataError``: more clients than nodes."""
+    base.require_clients(params.clients, graph.num_nodes)
+    groups = np.array_split(rng.permutation(graph.num_nodes), params.clients)
+    return base.disjoint(graph, groups, f"{params.clients} equal random parts")
+
+
+def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
+    """Random shares whose numbers of graphs differ by at most one. Raises ``DataError``: more clients than graphs."""
+    base.require_clients(params.clients, len(collection.graphs), "graphs")
+    parts = np.array_split(rng.permutation(len(collection.graphs)), params.clients)
+    return base.Shares(tuple(np.sort(p).astype(np.int64) for p in parts), f"{params.clients} equal random shares of the graphs")

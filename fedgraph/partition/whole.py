@@ -1,0 +1,25 @@
+"""One client holds everything: the central setting, written as a partition."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from fedgraph.partition import base
+from fedgraph.types import Graph, GraphCollection, Partition
+
+
+class Params(BaseModel):
+    """Nothing to choose."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
+    """The whole graph as client 0; no edge is cut, ``rng`` is not used."""
+    return base.disjoint(graph, [np.arange(graph.num_nodes)], "one client with the whole graph")
+
+
+def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
+    """Every graph to client 0."""
+    return base.Shares((np.arange(len(collection.graphs), dtype=np.int64),), "one client with every graph")
