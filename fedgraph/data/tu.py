@@ -1,2 +1,137 @@
-def degree_features(collection, max_degree):
-    return collection
+"""Collections of small graphs from the TU Dortmund benchmark: MUTAG, PROTEINS, IMDB-BINARY.
+
+Morris, Kriege, Bause, Kersting, Mutzel, Neumann, "TUDataset: A collection of benchmark datasets for learning with graphs", 2020
+(graphlearning.io). Plain text files. Node features are the node attributes, then the node labels one-hot (the column order of
+PyG's ``TUDataset`` with ``use_node_attr=True``); edge labels are left out. IMDB-BINARY has neither: its feature matrices are
+[n, 0], and :func:`degree_features` makes some. Labels belong to the graphs; the ``labels`` of their nodes are -1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data import _small_graphs, base
+from fedgraph.data._files import RawFiles
+from fedgraph.data._structure import feature_matrix, undirected
+from fedgraph.errors import DataError
+from fedgraph.types import Graph, GraphCollection, Provenance
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Published counts; nodes and edges over all graphs together, class_sizes in graphs."""
+
+    graphs: int
+    nodes: int
+    edges: int
+    features: int
+    class_sizes: tuple[int, ...]
+
+
+_COUNTS = {
+    "mutag": Counts(188, 3371, 3721, 7, (63, 125)),
+    "proteins": Counts(1113, 43471, 81044, 4, (663, 450)),
+    "imdb-binary": Counts(1000, 19773, 96531, 0, (500, 500)),
+}
+_DRAWS = {"mutag": _small_graphs.molecule, "proteins": _small_graphs.contact_map, "imdb-binary": _small_graphs.circles}
+_EXTRAS = {"mutag": ("node_labels",), "proteins": ("node_attributes", "node_labels"), "imdb-binary": ()}
+
+DATASETS = {
+    name: base.Published(
+        key=f"tu/{name}",
+        title=f"TU {name.upper()}",
+        folder=f"tu/{name.upper()}/raw",
+        files=tuple(f"{name.upper()}_{part}.txt" for part in ("A", "graph_indicator", "graph_labels", *_EXTRAS[name])),
+    )
+    for name in _COUNTS
+}
+
+
+def load(dataset: str, request: base.Request) -> GraphCollection:
+    """``mutag``, ``proteins`` or ``imdb-binary``; see :func:`fedgraph.data.load`."""
+    return base.load_published(
+        DATASETS[dataset],
+        request,
+        read=lambda raw: read(dataset, raw),
+        stand_in=lambda seed: stand_in(dataset, seed),
+        pyg=("TUDataset", {"name": dataset.upper(), "cleaned": False}),
+    )
+
+
+def stand_in(dataset: str, seed: int) -> GraphCollection:
+    """Generated graphs with the published number of graphs per class and about the published mean sizes."""
+    data = DATASETS[dataset]
+    detail = (
+        f"SYNTHETIC stand-in for {data.title}: generated graphs with its number of graphs per class and about its mean "
+        f"nodes and edges (seed {seed}); not the published data"
+    )
+    sizes = _COUNTS[dataset].class_sizes
+    return _small_graphs.collect(_DRAWS[dataset], sizes, data.key, seed, Provenance("synthetic", detail))
+
+
+def read(dataset: str, raw: RawFiles) -> GraphCollection:
+    """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
+    data, prefix = DATASETS[dataset], dataset.upper()
+    arcs = _numbers(raw, f"{prefix}_A.txt").astype(np.int64).reshape(-1, 2) - 1
+    owner = _numbers(raw, f"{prefix}_graph_indicator.txt").astype(np.int64) - 1
+    values, labels = np.unique(_numbers(raw, f"{prefix}_graph_labels.txt"), return_inverse=True)
+    columns = [np.zeros((owner.size, 0))]
+    if "node_attributes" in _EXTRAS[dataset]:
+        columns.append(_numbers(raw, f"{prefix}_node_attributes.txt").reshape(owner.size, -1))
+    if "node_labels" in _EXTRAS[dataset]:
+        kinds = _numbers(raw, f"{prefix}_node_labels.txt").astype(np.int64)
+        columns.append(np.eye(kinds.max() - kinds.min() + 1)[kinds - kinds.min()])
+    features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
+    if owner.size == 0 or (np.diff(owner) < 0).any() or (arcs.size and not 0 <= arcs.min() <= arcs.max() < owner.size):
+        raise DataError(f"{raw.folder}: the graph indicator is not sorted, or an edge names a node that it does not list")
+    adjacency = undirected(arcs[:, 0], arcs[:, 1], owner.size).adjacency
+    found = Counts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
+    if found != _COUNTS[dataset]:
+        raise DataError(f"{data.key!r} is not the published collection: found {found}, expected {_COUNTS[dataset]}")
+    provenance = raw.provenance(data.title)
+    graphs = _cut(adjacency, features, np.bincount(owner, minlength=labels.size), data.key, provenance)
+    return GraphCollection(data.key, graphs, labels.astype(np.int64), values.size, provenance)
+
+
+def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
+    """The collection with one-hot degrees as features, CSR [n, max_degree + 1]; larger degrees share the last column."""
+    if max_degree < 0:
+        raise DataError(f"max_degree is {max_degree}; allowed: 0 or more")
+    graphs = []
+    for graph in collection.graphs:
+        columns = np.minimum(graph.degrees, max_degree).astype(np.int32)
+        index = np.arange(graph.num_nodes + 1, dtype=np.int32)
+        ones = np.ones(graph.num_nodes, dtype=np.float32)
+        graphs.append(replace(graph, features=sp.csr_array((ones, columns, index), shape=(graph.num_nodes, max_degree + 1))))
+    return replace(collection, graphs=tuple(graphs))
+
+
+def _numbers(raw: RawFiles, file: str) -> np.ndarray:
+    """Every number of a text file, float64 [k]; commas and white space separate them."""
+    content = raw.read(file).replace(b",", b" ").split()
+    try:
+        return np.array(content, dtype=np.float64)
+    except ValueError as error:
+        raise DataError(f"{raw.folder / file}: {error}; allowed: numbers only") from error
+
+
+def _cut(
+    adjacency: sp.csr_array, features: sp.csr_array, sizes: np.ndarray, name: str, provenance: Provenance
+) -> tuple[Graph, ...]:
+    """Blocks of the given sizes along the diagonal, one graph each."""
+    ends = np.cumsum(sizes)
+    graphs = []
+    for i, (start, end) in enumerate(zip(ends - sizes, ends, strict=True)):
+        rows = slice(adjacency.indptr[start], adjacency.indptr[end])
+        block = (
+            adjacency.data[rows],
+            (adjacency.indices[rows] - start).astype(np.int32),
+            (adjacency.indptr[start : end + 1] - adjacency.indptr[start]).astype(np.int32),
+        )
+        own = sp.csr_array(block, shape=(end - start, end - start))
+        labels = np.full(end - start, -1, dtype=np.int64)
+        graphs.append(Graph(f"{name}#{i}", own, sp.csr_array(features[start:end]), labels, 0, provenance))
+    return tuple(graphs)
