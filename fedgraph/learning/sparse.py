@@ -24,6 +24,7 @@ def to_torch(matrix: sp.csr_array) -> torch.Tensor:
             torch.tensor(matrix.data.astype(np.float32)),
             size=matrix.shape,
             device=device(),
+            check_invariants=False,
         )
 
 

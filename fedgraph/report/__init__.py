@@ -1,0 +1,142 @@
+"""Everything a run leaves for people: tables, plots, one page that can be forwarded, and the ledger."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
+
+import jinja2
+
+from fedgraph import plugins
+from fedgraph.report import references, results, statement
+from fedgraph.report.sections.base import Records, Section
+from fedgraph.types import Graph, GraphCollection
+
+
+class Screen(Protocol):
+    """What the report needs of a console."""
+
+    def say(self, text: str) -> None: ...
+    def print(self, text: str) -> None: ...
+    def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
+
+
+def describe(graph: Graph | GraphCollection) -> str:
+    """One line: name, counts, source."""
+    if isinstance(graph, GraphCollection):
+        counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
+    else:
+        counts = (
+            f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, {graph.num_classes} classes"
+        )
+    return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
+
+
+def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
+    """The sentence that must open every output when data was generated in place of real files."""
+    made = [g.name for g in graphs if g.provenance.source == "synthetic"]
+    if not made:
+        return None
+    return f"SYNTHETIC DATA: {', '.join(made)} was not available; a generated stand-in was used. No number here is about the real graph."
+
+
+def write(
+    out: Path,
+    scenario: Any,
+    resolved: str,
+    records: Sequence[Records],
+    graphs: Sequence[Graph | GraphCollection],
+    environment: dict[str, Any],
+    screen: Screen,
+) -> None:
+    """Write every output into ``out`` and print the summary."""
+    notice = notice_of(graphs)
+    source = {r.dataset: g.provenance.source for g in graphs for r in records if r.dataset.casefold() == g.name.casefold()}
+    rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, graphs[0].provenance.source), r.entries)]
+    opening = {"notice": notice} if notice else {}
+    (out / "results.csv").write_text(results.as_csv(rows, notice), encoding="utf-8")
+    _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows})
+    _json(out / "environment.json", {**opening, **environment})
+    (out / "scenario.yaml").write_text((f"# {notice}\n" if notice else "") + resolved, encoding="utf-8")
+    _ledger(out / "ledger.jsonl", records, notice)
+
+    parts = []
+    for r in records:
+        section = plugins.load("report.sections", r.kind).build(r, notice)
+        for figure in section.figures:
+            (out / f"{figure.name}.png").write_bytes(figure.png)
+        parts.append(_part(r, section))
+    _page(out / "report.html", scenario, resolved, parts, records, graphs, environment, notice)
+    _summary(out, parts, notice, screen)
+
+
+def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        if notice:
+            file.write(json.dumps({"kind": "notice", "text": notice}) + "\n")
+        for record in records:
+            for entry in record.entries:
+                for line in entry["ledger"]:
+                    file.write(line + "\n")
+
+
+def _part(record: Records, section: Section) -> dict[str, Any]:
+    figures = [{**dataclasses.asdict(f), "base64": base64.b64encode(f.png).decode()} for f in section.figures]
+    return {
+        "label": record.label,
+        "dataset": record.dataset,
+        "section": {"sentences": section.sentences, "tables": section.tables, "figures": figures},
+        "statements": [statement.of(row) for row in results.grouped(record.entries)],
+    }
+
+
+def _page(
+    path: Path,
+    scenario: Any,
+    resolved: str,
+    parts: list[dict[str, Any]],
+    records: Sequence[Records],
+    graphs: Sequence[Graph | GraphCollection],
+    environment: dict[str, Any],
+    notice: str | None,
+) -> None:
+    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
+        resources.files("fedgraph.report").joinpath("page.html").read_text(encoding="utf-8")
+    )
+    methods = list(dict.fromkeys(e["method"] for r in records for e in r.entries))
+    cells = sum(len(r.entries) for r in records)
+    text = template.render(
+        title=scenario.title or scenario.name,
+        lead=f"Scenario “{scenario.name}”: {cells} cells ({', '.join(r.label for r in records)}), root seed {scenario.seed}. "
+        "For each: what accuracy, at which ε as published, at which ε that can be proven, and what an attacker could measure.",
+        data=[describe(g) for g in graphs],
+        parts=parts,
+        scenario=resolved,
+        environment=json.dumps(environment, indent=2),
+        references=references.of(methods, geometry=any(r.kind.startswith("graph") for r in records)),
+        floating_point=statement.FLOATING_POINT,
+        notice=notice,
+    )
+    path.write_text(text, encoding="utf-8")
+
+
+def _summary(out: Path, parts: list[dict[str, Any]], notice: str | None, screen: Screen) -> None:
+    if notice:
+        screen.print(notice)
+    for part in parts:
+        for table in part["section"]["tables"]:
+            screen.table(f"{part['label']} — {part['dataset']}: {table.title}", table.header, table.rows)
+            if table.note:
+                screen.print(table.note)
+    screen.print(f"report: {out / 'report.html'}")
+
+
+def _json(path: Path, value: Any) -> None:
+    from fedgraph.store import portable
+
+    path.write_text(json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.threads import use_one_thread
 
 ENGINES = ("ray", "serial")
 
 
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None) -> Runtime:
-    """A running runtime: ``serial``, or ``ray`` with ``workers`` actors."""
+    """A running runtime: ``serial``, or ``ray`` with ``workers`` actors. This process keeps to one thread."""
+    use_one_thread()
     if engine == "serial":
         from fedgraph.runtime.serial import SerialRuntime
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.threads import use_one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,6 @@ class SerialRuntime(Runtime):
     num_workers = 1
 
     def __init__(self) -> None:
-        use_one_thread()
         self._shared: dict[str, _Held] = {}
 
     def share(self, key: str, value: Any) -> _Held:

@@ -1,0 +1,76 @@
+"""What a person sees while a run goes on: stage, progress, rate, time left; then the summary table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rich.console import Console as RichConsole
+from rich.table import Table
+
+SECONDS_BETWEEN_LINES = 2.0
+
+
+class Console:
+    """Progress lines on stderr (at most one every two seconds), tables on stdout."""
+
+    def __init__(self) -> None:
+        self._out = RichConsole()
+        if not self._out.is_terminal:
+            self._out = RichConsole(width=180)
+        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True)
+        self._begun = time.monotonic()
+        self._last = 0.0
+        self._cells = (0, 0)
+        self._cell_clock = self._begun
+        self._label = ""
+
+    def say(self, text: str) -> None:
+        """A line that is always shown."""
+        self._err.print(text)
+
+    def plan(self, total: int, already: int) -> None:
+        """total cells, of which ``already`` were found finished."""
+        self._cells = (already, total)
+        self._cell_clock = time.monotonic()
+        self._already = already
+        self.say(f"{total} cells to run" + (f", {already} of them finished earlier" if already else ""))
+
+    def begin(self, label: str) -> None:
+        self._label = label
+        self._stage_clock = time.monotonic()
+        self._line("started")
+
+    def finish(self) -> None:
+        self._cells = (self._cells[0] + 1, self._cells[1])
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """done of total within the current cell."""
+        elapsed = max(time.monotonic() - self._stage_clock, 1e-9)
+        self._line(f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
+
+    def _line(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        done, total = self._cells
+        fresh = done - self._already
+        left = f", about {_span((now - self._cell_clock) / fresh * (total - done))} left" if fresh else ""
+        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {self._label}: {text}")
+
+    def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        table = Table(title=title, title_justify="left", header_style="bold")
+        for index, name in enumerate(header):
+            table.add_column(name, justify="left" if index < 2 else "right", no_wrap=index == 0)
+        for row in rows:
+            table.add_row(*row)
+        self._out.print(table)
+
+    def print(self, text: str) -> None:
+        """Plain text on stdout."""
+        self._out.print(text, markup=False, highlight=False)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"

@@ -1,0 +1,113 @@
+"""The score: the whole journey of a run on one page, no mathematics.
+
+scenario → data → (task → partition → clients → release → server → geometry → scores) per cell → ledger → report
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from fedgraph import data, environment, plugins, report, runtime, store
+from fedgraph.console import Console
+from fedgraph.report.sections.base import Records
+from fedgraph.scenario import DatasetSettings, Ready, TaskSettings
+from fedgraph.tasks.base import Cell, Context
+from fedgraph.types import Graph, GraphCollection
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One task on one data set, with its cells."""
+
+    task: TaskSettings
+    context: Context
+    cells: tuple[Cell, ...]
+
+
+def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: Console) -> Path:
+    """Everything a scenario asks for; returns the folder with the results."""
+    text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
+    comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
+    store.claim(out, text, comparable, resume)
+    kept = store.CellStore(out)
+    console.say(f"{ready.scenario.name}: {ready.scenario.title or 'no title'} → {out}")
+    graphs = [load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
+    for graph in graphs:
+        console.say(report.describe(graph))
+    settings = ready.scenario.runtime
+    with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker) as engine:
+        stages = tuple(stages_of(ready, graphs, engine, console))
+        todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
+        total = sum(len(stage.cells) for stage in stages)
+        console.plan(total, total - len(todo))
+        for stage, cell in todo:
+            console.begin(cell.key)
+            began = time.perf_counter()
+            outcome = plugins.load("tasks", stage.task.kind).run(stage.task.params, cell, stage.context)
+            kept.save(cell, outcome, time.perf_counter() - began)
+            console.finish()
+        where = engine.describe()
+    facts = environment.describe(ready.scenario.seed, graphs, where)
+    report.write(out, ready.scenario, text, [records_of(stage, kept) for stage in stages], graphs, facts, console)
+    return out
+
+
+def records_of(stage: Stage, kept: store.CellStore) -> Records:
+    """A stage's finished cells, for the report."""
+    found = [kept.load(cell) for cell in stage.cells]
+    name = f"{stage.task.label}-{stage.context.dataset}".replace("/", "-")
+    return Records(
+        name,
+        stage.task.kind,
+        stage.task.label,
+        stage.context.dataset,
+        stage.task.params,
+        tuple(f.entry for f in found),
+        tuple(f.artefacts for f in found),
+    )
+
+
+def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: runtime.Runtime, console: Console) -> Iterator[Stage]:
+    """Every task on every data set."""
+    for settings, graph in zip(ready.scenario.datasets, graphs, strict=True):
+        for task in ready.tasks:
+            context = Context(
+                label=task.label,
+                dataset=settings.name,
+                data=graph,
+                root=ready.scenario.seed,
+                seeds=ready.scenario.seeds,
+                runtime=engine,
+                progress=console.progress,
+            )
+            module = plugins.load("tasks", task.kind)
+            yield Stage(task, context, tuple(module.cells(task.params, context)))
+
+
+def load(settings: DatasetSettings, data_root: Path | None, seed: int) -> Graph | GraphCollection:
+    """One data set: ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA``, cache, download."""
+    return data.load(
+        settings.name,
+        root=data_root or settings.root,
+        when_unavailable=settings.when_unavailable,
+        seed=seed,
+        path=settings.path,
+        parameters=settings.parameters,
+    )
+
+
+def dry_run(ready: Ready, console: Console) -> None:
+    """Cells, clients, releases and their ε, made from published counts on a stand-in: no data is read."""
+    with runtime.start("serial") as engine:
+        graphs = [data.stand_in(d.name, ready.scenario.seed, d.path, d.parameters) for d in ready.scenario.datasets]
+        for stage in stages_of(ready, graphs, engine, console):
+            module = plugins.load("tasks", stage.task.kind)
+            first = [c for c in stage.cells if c.seed == 0]
+            rows = [report.plan_row(c, module.plan(stage.task.params, c, stage.context)) for c in first if module.has_plan(c)]
+            title = f"{stage.task.label} on {stage.context.dataset}: {len(stage.cells)} cells, {ready.scenario.seeds} seed(s)"
+            console.table(title, report.PLAN_HEADER, rows)

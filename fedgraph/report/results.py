@@ -1,0 +1,122 @@
+"""From finished cells to rows: ``results.csv`` and ``results.json``, and averages over seeds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+COLUMNS = (
+    "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
+    "calibrated_by", "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients",
+    "cut_edges", "seed", "metric", "value", "seconds",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of every table: a configuration, averaged over seeds.
+
+    entries: the cells it stands for (as stored). Attributes of the first cell hold for all of them.
+    """
+
+    entries: tuple[dict[str, Any], ...]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.entries[0][name]
+
+    @property
+    def provable(self) -> float:
+        """The largest provable ε over seeds."""
+        return float(max(e["epsilon_provable"] for e in self.entries))
+
+    @property
+    def published(self) -> float | None:
+        found = [e["epsilon_published"] for e in self.entries if e["epsilon_published"] is not None]
+        return float(max(found)) if found else None
+
+    def path(self, name: str) -> float:
+        """The largest provable ε of one path over seeds."""
+        return float(max(e["paths"][name] for e in self.entries))
+
+    def values(self, metric: str) -> list[float]:
+        return [float(e["metrics"][metric]) for e in self.entries if metric in e["metrics"]]
+
+    def mean(self, metric: str) -> float:
+        found = self.values(metric)
+        return statistics.fmean(found) if found else math.nan
+
+    def deviation(self, metric: str) -> float:
+        """Sample standard deviation over seeds; 0 for one."""
+        found = self.values(metric)
+        return statistics.stdev(found) if len(found) > 1 else 0.0
+
+
+IDENTITY = ("task", "dataset", "method", "variant", "setting", "epsilon", "calibrated_by")
+
+
+def grouped(entries: Sequence[dict[str, Any]]) -> list[Row]:
+    """Rows in order of first appearance."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for entry in entries:
+        groups.setdefault(tuple(entry[name] for name in IDENTITY), []).append(entry)
+    return [Row(tuple(group)) for group in groups.values()]
+
+
+def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One mapping per cell, seed and metric, with all of ``COLUMNS``."""
+    rows: list[dict[str, Any]] = []
+    for e in entries:
+        protection = e["protection"]
+        head = {
+            "scenario": scenario,
+            "source": source,
+            **{name: e[name] for name in ("dataset", "task", "method", "variant", "setting", "calibrated_by", "epsilon", "delta")},
+            "viewer": protection["viewer"],
+            "unit": protection["unit"],
+            "relation": protection["relation"],
+            "assumptions": " ".join(protection["assumptions"]),
+            "epsilon_published": e["epsilon_published"],
+            "epsilon_provable": e["epsilon_provable"],
+            "epsilon_measured": None,
+            "paths": " ".join(f"{path}={price:.6g}" for path, price in e["paths"].items()),
+            "clients": e["facts"].get("clients"),
+            "cut_edges": e["facts"].get("cut_edges"),
+            "seed": e["seed"],
+            "seconds": round(e["seconds"], 3),
+        }
+        rows += [{name: {**head, "metric": m, "value": v}[name] for name in COLUMNS} for m, v in e["metrics"].items()]
+    return rows
+
+
+def as_csv(rows: Sequence[dict[str, Any]], notice: str | None) -> str:
+    """CSV text; a notice (synthetic data) is a comment on the first line. No value is an empty field, ∞ is ``inf``."""
+    out = io.StringIO()
+    if notice:
+        out.write(f"# {notice}\n")
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """For tables: ``—`` for none, ``∞``, at most ``digits`` significant digits beyond the point."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "—"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.{digits}g}" if value and abs(value) < 0.01 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def spread(row: Row, metric: str) -> str:
+    """``mean ± standard deviation`` over seeds."""
+    if not row.values(metric):
+        return "—"
+    if len(row.values(metric)) == 1:
+        return f"{row.mean(metric):.3f}"
+    return f"{row.mean(metric):.3f} ± {row.deviation(metric):.3f}"

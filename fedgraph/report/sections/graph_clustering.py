@@ -1,0 +1,95 @@
+"""Graph clustering: scores against ε beside the size-only row, the distance matrix, a map of the clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fedgraph.report import plots
+from fedgraph.report.results import Row, grouped, number, spread
+from fedgraph.report.sections.base import Records, Section, Table
+
+METRICS = ("ari", "nmi", "purity", "silhouette")
+
+
+def build(records: Records, notice: str | None) -> Section:
+    """Scores, losses per path, and what the geometry looks like."""
+    rows = grouped(records.entries)
+    facts = records.entries[0]["facts"]
+    seeds = len({e["seed"] for e in records.entries})
+    sentences = (
+        f"{facts['clients']} clients ({facts['partition']}), {facts['mean_nodes']:.2f} nodes and {facts['mean_edges']:.2f} edges on "
+        f"average; {seeds} seed{'s' if seeds > 1 else ''}. Scores compare clusters with the label of each centre node, which the "
+        "simulator knows and the server does not.",
+        "The number of nodes of every released graph is public, so a release has shown something only above the row “graph size”.",
+    )
+    return Section(sentences, (_table(rows),), _figures(records, rows, notice))
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    body = []
+    for row in rows:
+        paths = row["paths"]
+        embedding = number(row.path("embedding"), 2) if "embedding" in paths else "—"
+        model = number(row.path("model"), 2) if "model" in paths else "—"
+        target = "none" if not paths else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
+        scores = tuple(spread(row, m) for m in METRICS)
+        name = row["method"] if not paths else f"{row['method']} · {row['variant']}"
+        body.append((name, target, *scores, number(row.published, 2), embedding, model, number(row.provable, 2), "—"))
+    header = (
+        "what is released", "ε per graph", "ARI", "NMI", "purity", "silhouette", "ε published", "ε provable: embedding, worst node",
+        "ε provable: model path", "ε provable: all", "ε measured",
+    )  # fmt: skip
+    note = (
+        "Ego-networks overlap: the worst node's loss is the sum over all clients that hold it. "
+        "The published ε counts one graph and leaves the FedAvg updates out."
+    )
+    return Table("Clusters and privacy", header, tuple(body), note)
+
+
+def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
+    encoded = sorted((r for r in rows if r["paths"]), key=lambda r: r["epsilon"])
+    size_only = next((r for r in rows if not r["paths"]), None)
+
+    def curves(axes: list[Axes]) -> None:
+        for ax, metric in zip(axes, ("ari", "nmi", "purity"), strict=True):
+            line = plots.Line(
+                "multi-bit encoder + GW k-means",
+                [r["epsilon"] for r in encoded],
+                [r.mean(metric) for r in encoded],
+                [r.deviation(metric) for r in encoded],
+            )
+            levels = [("graph size only", size_only.mean(metric))] if size_only else []
+            plots.against_epsilon(ax, metric.upper() if metric != "purity" else metric, [line], levels, "score")
+
+    found = [
+        plots.draw(
+            f"{records.name}-scores",
+            "Clustering scores against the ε of each encoded graph (∞: no encoding). Dashed: graph size alone.",
+            3,
+            curves,
+            notice,
+        )
+    ]
+    for entry, arrays in zip(records.entries, records.artefacts, strict=True):
+        if "distances" in arrays and (math.isinf(entry["epsilon"]) or entry["epsilon"] == encoded[0]["epsilon"]):
+            found.append(_geometry(records.name, entry["epsilon"], arrays, notice))
+    return tuple(found)
+
+
+def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: str | None) -> plots.Figure:
+    order = np.lexsort((arrays["truth"], arrays["clusters"]))
+    edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
+    what = "no encoding" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+
+    def paint(axes: list[Axes]) -> None:
+        plots.heatmap(axes[0], arrays["distances"][np.ix_(order, order)], f"GW distance matrix, {what}", edges.tolist())
+        plots.scatter(axes[1], arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster")
+        plots.scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
+
+    tag = "clear" if math.isinf(epsilon) else f"eps{epsilon:g}"
+    caption = f"Pairwise Gromov-Wasserstein discrepancies and their classical-MDS map, {what}, first seed."
+    return plots.draw(f"{name}-geometry-{tag}", caption, 3, paint, notice)

@@ -1,0 +1,96 @@
+"""Node classification: accuracy against ε, one line per setting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from fedgraph.report import plots
+from fedgraph.report.results import Row, grouped, number, spread
+from fedgraph.report.sections.base import Records, Section, Table
+
+SETTINGS = {
+    "central": "central (trusted curator)",
+    "secure": "federated, secure aggregation",
+    "local": "federated, server sees each client",
+}
+
+
+def build(records: Records, notice: str | None) -> Section:
+    """Table of accuracies, and one panel per learner."""
+    rows = grouped(records.entries)
+    facts = next((e["facts"] for e in records.entries if e["setting"] != "central"), records.entries[0]["facts"])
+    seeds = len({e["seed"] for e in records.entries})
+    sentences = [
+        f"{facts['train_nodes']} training nodes; test accuracy on the public test graph, mean ± standard deviation over "
+        f"{seeds} seed{'s' if seeds > 1 else ''}.",
+    ]
+    if facts["clients"] > 1:
+        sentences.append(
+            f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} training edges run "
+            "between clients and are held by nobody."
+        )
+    return Section(tuple(sentences), (_accuracies(rows), _privacy(rows)), _figures(records, rows, notice))
+
+
+def _accuracies(rows: Sequence[Row]) -> Table:
+    """Learner × setting down, budget across."""
+    budgets = sorted({(r["epsilon"], r["calibrated_by"]) for r in rows})
+    body = []
+    for learner, setting in dict.fromkeys((_name(r), r["setting"]) for r in rows):
+        own = {(r["epsilon"], r["calibrated_by"]): r for r in rows if (_name(r), r["setting"]) == (learner, setting)}
+        body.append((learner, SETTINGS[setting], *(spread(own[b], "accuracy") if b in own else "" for b in budgets)))
+    readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
+    header = tuple(f"ε = {number(e)}" + (f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets)
+    return Table("Test accuracy", ("learner", "setting", *header), tuple(body), "ε as targeted; what it means for each row is below.")
+
+
+def _privacy(rows: Sequence[Row]) -> Table:
+    body = []
+    for row in rows:
+        protection = row["protection"]
+        prices = (number(row.published, 2), number(row.provable, 2), "—")
+        body.append((_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), *prices, protection["unit"], protection["relation"]))
+    header = ("learner", "setting", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
+    note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
+    return Table("Privacy of every row", header, tuple(body), note)
+
+
+def _name(row: Row) -> str:
+    return f"{row['method']} · {row['variant']}"
+
+
+def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
+    learners = list(dict.fromkeys((r["method"], r["variant"]) for r in rows if len(_budgets(rows, r)) > 1))
+    if not learners:
+        return ()
+    levels = [
+        (f"no privacy: {r['variant']}, central", r.mean("accuracy"))
+        for r in rows
+        if r["setting"] == "central" and math.isinf(r["epsilon"]) and len(_budgets(rows, r)) == 1
+    ]
+
+    def paint(axes: list[Axes]) -> None:
+        for ax, learner in zip(axes, learners, strict=True):
+            own = [r for r in rows if (r["method"], r["variant"]) == learner]
+            lines = []
+            for setting in dict.fromkeys(r["setting"] for r in own):
+                line = sorted((r for r in own if r["setting"] == setting), key=lambda r: r["epsilon"])
+                lines.append(
+                    plots.Line(
+                        SETTINGS[setting],
+                        [r["epsilon"] for r in line],
+                        [r.mean("accuracy") for r in line],
+                        [r.deviation("accuracy") for r in line],
+                    )
+                )
+            plots.against_epsilon(ax, f"{learner[0]} · {learner[1]}", lines, levels, "test accuracy")
+
+    caption = "Test accuracy against ε, one line per setting: the price of trust. Error bars: standard deviation over seeds."
+    return (plots.draw(f"{records.name}-accuracy", caption, len(learners), paint, notice, height=4.2),)
+
+
+def _budgets(rows: Sequence[Row], of: Row) -> set[float]:
+    return {r["epsilon"] for r in rows if (r["method"], r["variant"]) == (of["method"], of["variant"])}

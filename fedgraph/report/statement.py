@@ -1,0 +1,70 @@
+"""The privacy of one row in plain words: what is protected, from whom, how well, and if what holds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fedgraph.privacy.units import Protection
+from fedgraph.report.results import Row, number
+
+FLOATING_POINT = (
+    "Noise is drawn in floating point; attacks on floating-point noise (Mironov 2012) are outside every statement here."
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """title: which row. sentences: the statement. conditions: what it assumes, one sentence each."""
+
+    title: str
+    sentences: tuple[str, ...]
+    conditions: tuple[str, ...]
+
+
+def of(row: Row) -> Statement:
+    """The statement of one row."""
+    protection = Protection.from_dict(row["protection"])
+    target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
+    title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}"
+    return Statement(title, tuple(_sentences(row, protection)), tuple(a.words for a in protection.assumptions))
+
+
+def _sentences(row: Row, protection: Protection) -> list[str]:
+    who = f"from {protection.viewer.words}"
+    unit, relation = protection.unit.value, protection.relation.words
+    found = []
+    if not row["paths"]:
+        found.append("Nothing private is sent; only public sizes are used, so nothing is to be protected.")
+        return found
+    if math.isinf(row.provable):
+        open_paths = [p for p in row["paths"] if math.isinf(row.path(p))]
+        found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
+    else:
+        found.append(
+            f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
+            f"ε = {number(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
+        )
+    if len(row["paths"]) > 1:
+        for path in row["paths"]:
+            price = row.path(path)
+            if math.isfinite(price):
+                found.append(
+                    f"The path “{path}” alone, taking the rest as given: ε = {number(price, 4)} for the worst {unit} "
+                    f"({relation}){_worst(row)}."
+                )
+            else:
+                found.append(f"The path “{path}” alone: ε = ∞.")
+    published = "makes no claim for this noise" if row.published is None else f"gives ε = {number(row.published, 4)}"
+    found.append(f"The published formula {published}; measured by an attack: —.")
+    return found
+
+
+def _worst(row: Row) -> str:
+    count = max((e["facts"].get("worst_node_clients", 0) for e in row.entries), default=0)
+    return f", which {count} clients hold" if count > 1 else ""
+
+
+def _listed(paths: list[str]) -> str:
+    names = " and ".join(f"“{p}”" for p in paths)
+    return f"the path {names} is" if len(paths) == 1 else f"the paths {names} are"

@@ -1,0 +1,69 @@
+"""Command line: ``python -m fedgraph.run SCENARIO [options]``.
+
+Exit status: 0 on success; 2 with one line on stderr when the scenario or an option is wrong; 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedgraph import scenario
+from fedgraph.errors import FedgraphError, ScenarioError
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of ``fedgraph.run``."""
+    p = argparse.ArgumentParser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
+    p.add_argument("scenario", type=Path, metavar="SCENARIO", help="YAML file, e.g. scenarios/citeseer.yaml")
+    p.add_argument("--out", type=Path, metavar="DIR", help="where results go (default runs/<scenario>-<time>)")
+    p.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data in PyG's raw layout; never written to")
+    p.add_argument("--runtime", choices=("ray", "serial"), help="engine; both give the same numbers")
+    p.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a scenario key (dotted)")
+    p.add_argument("--seeds", type=int, metavar="N", help="number of repetitions")
+    p.add_argument("--quick", action="store_true", help="shrink every stage: the whole journey in well under a minute")
+    p.add_argument("--resume", type=Path, metavar="DIR", help="continue the run in DIR; same scenario and options")
+    p.add_argument("--dry-run", action="store_true", help="print cells, clients, releases and their ε; touch no data")
+    return p
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status of one invocation."""
+    args = parser().parse_args(arguments)
+    try:
+        return _run(args)
+    except ScenarioError as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except FedgraphError as error:
+        print(f"fedgraph: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; finished cells are kept: repeat the command with --resume and the run's folder", file=sys.stderr)
+        return 1
+
+
+def _run(args: argparse.Namespace) -> int:
+    changes = list(args.changes)
+    if args.runtime:
+        changes.append(f"runtime.engine={args.runtime}")
+    if args.resume and args.out:
+        raise ScenarioError("--resume DIR continues in DIR: leave --out away")
+    ready = scenario.load(args.scenario, changes, quick=args.quick, seeds=args.seeds)
+    from fedgraph import experiment  # after validation: a bad scenario is refused before torch is loaded
+    from fedgraph.console import Console
+
+    console = Console()
+    if args.dry_run:
+        experiment.dry_run(ready, console)
+        return 0
+    out = args.resume or args.out or Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    experiment.run(ready, out, args.data_root, resume=args.resume is not None, console=console)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

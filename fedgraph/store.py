@@ -1,0 +1,141 @@
+"""What a run leaves on disk, cell by cell, so that nothing is lost when it is killed.
+
+    DIR/scenario.yaml            the scenario, resolved
+    DIR/cells/<name>.json, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all)
+
+A cell is there or it is not. ``--resume`` computes what is missing, and since every random stream is
+named by its cell the result is the same as without the interruption.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedgraph.errors import ScenarioError
+from fedgraph.privacy.ledger import Ledger
+from fedgraph.tasks.base import Cell, Outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One finished cell, as read back. entry: the JSON mapping; see ``CellStore.save``."""
+
+    entry: dict[str, Any]
+    artefacts: dict[str, np.ndarray]
+
+
+class CellStore:
+    """The finished cells of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "cells"
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def has(self, cell: Cell) -> bool:
+        return self._file(cell).exists()
+
+    def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
+        """Write artefacts first, then the JSON that makes the cell exist; both atomically."""
+        ledger = Ledger([outcome.account], outcome.releases)
+        entry = {
+            "task": cell.task,
+            "dataset": cell.dataset,
+            "method": cell.method,
+            "variant": cell.variant,
+            "setting": cell.setting,
+            "calibrated_by": cell.calibrated_by,
+            "epsilon": cell.epsilon,
+            "seed": cell.seed,
+            "metrics": outcome.metrics,
+            "facts": outcome.facts,
+            "protection": outcome.account.protection.to_dict(),
+            "delta": outcome.account.delta,
+            "epsilon_published": outcome.epsilon_published,
+            "epsilon_provable": outcome.epsilon_provable,
+            "theorem": outcome.theorem,
+            "paths": outcome.paths,
+            "notes": list(outcome.notes),
+            "seconds": seconds,
+            "ledger": list(ledger.lines()),
+        }
+        file = self._file(cell)
+        if outcome.artefacts:
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, **outcome.artefacts)
+            write_atomically(file.with_suffix(".npz"), buffer.getvalue())
+        write_atomically(file, json.dumps(portable(entry)).encode())
+
+    def load(self, cell: Cell) -> Record:
+        """The finished cell; floats are floats again (∞ included)."""
+        file = self._file(cell)
+        entry = _restore(json.loads(file.read_text(encoding="utf-8")))
+        artefacts: dict[str, np.ndarray] = {}
+        if file.with_suffix(".npz").exists():
+            with np.load(file.with_suffix(".npz"), allow_pickle=False) as data:
+                artefacts = dict(data)
+        return Record(entry, artefacts)
+
+    def _file(self, cell: Cell) -> Path:
+        return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}.json"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """All of ``data`` or the file as it was."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def portable(value: Any) -> Any:
+    """JSON without non-standard numbers: ∞ and NaN become strings; numpy scalars become plain."""
+    if isinstance(value, dict):
+        return {str(k): portable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [portable(v) for v in value]
+    if isinstance(value, np.generic):
+        return portable(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf" if value > 0 else "-inf" if value < 0 else "nan"
+    return value
+
+
+def _restore(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: v if k == "ledger" else _restore(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_restore(v) for v in value]
+    return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}.get(value, value) if isinstance(value, str) else value
+
+
+def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
+    """Make ``folder`` this scenario's, or check that it is; ``ScenarioError`` otherwise.
+
+    comparable: the part of the scenario that decides the numbers (everything but the runtime).
+    """
+    mark = folder / "cells" / "scenario.sha256"
+    digest = hashlib.sha256(comparable.encode()).hexdigest()
+    if resume:
+        if not mark.exists():
+            raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/scenario.sha256)")
+        if mark.read_text(encoding="utf-8").strip() != digest:
+            raise ScenarioError(
+                f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}); "
+                "give the same file and --set options, or start a new --out"
+            )
+    elif mark.exists():
+        raise ScenarioError(f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder")
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / "scenario.yaml", scenario_text.encode())
+    write_atomically(mark, digest.encode())

@@ -1,0 +1,182 @@
+"""Node classification, central against federated: the price of trust.
+
+Nodes are split at random into training and test, edges between the two are removed (inductive), the test
+graph is public. Each setting says who holds the training nodes and who is trusted:
+
+* ``central``: one curator holds all of them (viewer: whoever gets the model);
+* ``secure``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
+* ``local``: clients hold disjoint parts, the server sees each message (viewer: server).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from fedgraph import plugins, seeds
+from fedgraph.data import splits
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
+from fedgraph.privacy import composition
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Viewer
+from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.types import Graph, Partition, Subgraph
+
+VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
+
+
+class Params(BaseModel):
+    """The grid of cells: methods × settings × budgets × seeds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    methods: list[dict[str, Any]] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    settings: list[Literal["central", "secure", "local"]] = Field(min_length=1, description="who is trusted")
+    partition: dict[str, Any] = Field(
+        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
+    )
+    epsilons: list[float] = Field(min_length=1, description="privacy budgets ε; inf for none")
+    delta: float | Literal["1/n_train"] = Field("1/n_train", description="δ of every guarantee")
+    calibrated_by: list[Literal["published", "provable"]] = Field(["provable"], description="reading under which noise is chosen")
+    train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
+
+    @field_validator("epsilons")
+    @classmethod
+    def _positive(cls, values: list[float]) -> list[float]:
+        for value in values:
+            if not value > 0:
+                raise ValueError(f"every ε must be > 0 (inf for no privacy), found {value}: at ε = 0 nothing may be released")
+        return values
+
+    @field_validator("delta")
+    @classmethod
+    def _fraction(cls, value: float | str) -> float | str:
+        if isinstance(value, float) and not 0 < value < 1:
+            raise ValueError(f"δ must satisfy 0 < δ < 1, found {value}")
+        return value
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """Nested plugin settings, for validation with their place in the file."""
+    found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = []
+    for index, method in enumerate(params.methods):
+        found.append((("methods", index), "methods", method))
+    found.append((("partition",), "partition", params.partition))
+    return found
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞."""
+    found: list[Cell] = []
+    for seed in range(context.seeds):
+        for setting in params.settings:
+            for spec in params.methods:
+                name, variant = spec["method"], _variant(spec)
+                for epsilon in params.epsilons if name != "nonprivate" else [np.inf]:
+                    readings = params.calibrated_by if np.isfinite(epsilon) else ["none"]
+                    for reading in readings:
+                        found.append(Cell(context.label, context.dataset, name, variant, setting, float(epsilon), reading, seed))
+    return found
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan:
+    """The method's plan from public facts: counts, client sizes, the public test graph."""
+    split = _split(params, cell.seed, context)
+    partition = _partition(params, cell, context)
+    facts = PublicFacts(
+        num_nodes=split.train.num_nodes,
+        num_features=split.train.num_features,
+        num_classes=split.train.num_classes,
+        client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
+        viewer=VIEWERS[cell.setting],
+        public_graph=split.test,
+    )
+    delta = 1.0 / split.train.num_nodes if params.delta == "1/n_train" else params.delta
+    reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
+    method, settings = _method(params, cell)
+    made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
+    return made
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """Train, count, test."""
+    made = plan(params, cell, context)
+    partition = _partition(params, cell, context)
+    shared = context.runtime.share(f"partition:{_partition_key(params, cell)}", partition)
+    common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    account = Account(cell.key, made.protection, made.delta)
+    ledger = Ledger([account], trained.releases)
+    spent = composition.disjoint(ledger.spent(cell.key), made.delta)
+    test = _split(params, cell.seed, context).test
+    method, _ = _method(params, cell)
+    correct = method.predict(made, trained.state, test).argmax(axis=1) == test.labels
+    return Outcome(
+        metrics={"accuracy": float(correct[test.labels >= 0].mean())},
+        facts={
+            "clients": partition.num_clients,
+            "partition": partition.description,
+            "train_nodes": made.facts.num_nodes,
+            "cut_edges": partition.num_cut_edges,
+            "rounds": made.rounds,
+        },
+        account=account,
+        releases=trained.releases,
+        epsilon_published=made.epsilon_published,
+        epsilon_provable=spent.epsilon,
+        theorem=spent.theorem,
+        paths={path: composition.disjoint(ledger.spent(cell.key, path), made.delta).epsilon for path in made.paths},
+        notes=made.notes,
+    )
+
+
+def _method(params: Params, cell: Cell) -> tuple[Any, Any]:
+    spec = next(s for s in params.methods if s["method"] == cell.method and _variant(s) == cell.variant)
+    module = plugins.load("methods", cell.method)
+    return module, module.Params(**{k: v for k, v in spec.items() if k not in ("method", "label")})
+
+
+def _variant(spec: dict[str, Any]) -> str:
+    """The label of a method's row: ``label`` if given, else its model or the like."""
+    return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")
+
+
+def _split(params: Params, seed: int, context: Context) -> splits.InductiveSplit:
+    if not isinstance(context.data, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
+    graph = context.data
+
+    def make() -> splits.InductiveSplit:
+        rng = seeds.generator(context.root, "split", context.dataset, seed)
+        split = splits.inductive_split(graph, params.train_fraction, rng)
+        if not (split.test.labels >= 0).any():
+            raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
+        return split
+
+    return context.cached(("split", context.dataset, params.train_fraction, seed), make)  # type: ignore[no-any-return]
+
+
+def _partition_key(params: Params, cell: Cell) -> str:
+    kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
+    return f"{cell.dataset}:{params.train_fraction}:{kind}:{cell.seed}"
+
+
+def _partition(params: Params, cell: Cell, context: Context) -> Partition:
+    split = _split(params, cell.seed, context)
+    if cell.setting == "central":
+        whole = Subgraph(0, split.train, np.arange(split.train.num_nodes))
+        return Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
+    settings = dict(params.partition)
+    module = plugins.load("partition", settings.pop("partition"))
+
+    def make() -> Partition:
+        rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
+        found: Partition = module.split(split.train, module.Params(**settings), rng)
+        if not found.disjoint:
+            raise ScenarioError(f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps")
+        return found
+
+    return context.cached(("partition", _partition_key(params, cell)), make)  # type: ignore[no-any-return]
