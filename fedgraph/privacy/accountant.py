@@ -41,6 +41,7 @@ import numpy as np
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import amplification, gaussian, pld, pure, rdp, zcdp
 from fedgraph.privacy.events import (
+    ZCDP,
     ApproxDP,
     BoundedRange,
     Event,
@@ -53,7 +54,6 @@ from fedgraph.privacy.events import (
     RandomizedResponse,
     SampledOnce,
     Unprotected,
-    ZCDP,
     flatten,
 )
 
@@ -238,4 +238,6 @@ def _without_approximate(leaves: Sequence[tuple[Event, int]], delta: float) -> t
 
 
 def _beside(epsilon: float) -> str:
-    return "" if epsilon == 0 else f", plus {epsilon:.6g} of (ε, δ) releases by basic composition (Dwork & Roth 2014, Theorem 3.16)"
+    if epsilon == 0:
+        return ""
+    return f", plus {epsilon:.6g} of (ε, δ) releases by basic composition (Dwork & Roth 2014, Theorem 3.16)"

@@ -85,16 +85,14 @@ def laplace(epsilon: float) -> Curve:
 def gaussian(mu: float, tail: float) -> Curve:
     """The μ-Gaussian mechanism."""
     reach = -float(ndtri(tail))
-    return Curve(
-        lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu
-    )
+    return Curve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
 
 
 def gaussian_deltas(e: Array, mu: float) -> Array:
     """δ(e) of the μ-Gaussian mechanism at many e of either sign."""
     log_above = log_ndtr(mu / 2 - e / mu)
     ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
-    return np.exp(log_above) * -np.expm1(ratio)
+    return np.asarray(np.exp(log_above) * -np.expm1(ratio))
 
 
 def fixed_size(noise_multiplier: float, batch_size: int, num_rows: int, touched_rows: int, tail: float) -> Curve:

@@ -92,11 +92,14 @@ class Desk:
         """
         plan = self._planned.get(path)
         if plan is None:
-            raise BudgetExceededError(f"release {path!r} was not planned; planned: {', '.join(sorted(self._planned)) or 'nothing'}")
+            known = ", ".join(sorted(self._planned)) or "nothing"
+            raise BudgetExceededError(f"release {path!r} was not planned; planned: {known}")
         if self._round not in plan.rounds:
             raise BudgetExceededError(f"release {path!r} was planned for rounds {plan.rounds}, not for round {self._round}")
         if self._used.get(path, 0) >= plan.per_round:
-            raise BudgetExceededError(f"release {path!r} was planned {plan.per_round} times a round and would now happen once more")
+            raise BudgetExceededError(
+                f"release {path!r} was planned {plan.per_round} times a round, and this would be one more"
+            )
         if bound != plan.bound or mechanism != plan.mechanism:
             raise PrivacyError(f"release {path!r} was planned as {plan.bound}, {plan.mechanism}; found {bound}, {mechanism}")
         self._used[path] = self._used.get(path, 0) + 1

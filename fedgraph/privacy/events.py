@@ -40,7 +40,11 @@ class Event:
 
 
 _LEAST_INTEGER = {"batch_size": 0, "num_bits": 0, "count": 0, "touched_rows": 1, "num_rows": 1, "num_values": 2}
-_KINDS: dict[str, tuple[type, str]] = {"event": (Event, "an event"), "reason": (str, "a text"), "replaced": (bool, "True or False")}
+_KINDS: dict[str, tuple[type, str]] = {
+    "event": (Event, "an event"),
+    "reason": (str, "a text"),
+    "replaced": (bool, "True or False"),
+}
 
 
 def _allowed(name: str, value: Any) -> str:

@@ -43,9 +43,9 @@ from fedgraph.privacy.shapes import Array
 SMALLEST_DELTA = 1e-9
 _SHARE_OF_DELTA_CUT = 1e-4
 _DELTA_KEPT = 0.999
-_MAX_DOTS = 200_000
+_MAX_DOTS = 40_000
 _MAX_WINDOW = 4_000_000
-_TILTS = np.geomspace(0.02, 40.0, 18)
+_TILTS = np.geomspace(0.05, 30.0, 12)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _one_order(parts: Sequence[tuple[Curve, float]], gap: float, delta: float) -
 
 def _on_grid(curve: Curve, gap: float) -> Losses:
     low, high = math.floor(curve.low / gap), math.ceil(curve.high / gap)
-    return connect_dots(curve.deltas(np.arange(low, high + 1) * gap), low, gap)
+    return connect_dots(curve.deltas(gap * np.arange(low, high + 1, dtype=np.float64)), low, gap)
 
 
 def _window(steps: Sequence[tuple[Losses, float]], gap: float, cut: float) -> tuple[int, int]:

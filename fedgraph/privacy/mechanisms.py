@@ -40,7 +40,7 @@ class GaussianNoise(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         dtype = np.float32 if value.dtype == np.float32 else np.float64
-        noise = rng.standard_normal(value.shape, dtype=dtype)
+        noise: np.ndarray = rng.standard_normal(value.shape, dtype=dtype)
         noise *= dtype(self.std)
         noise += value
         return noise

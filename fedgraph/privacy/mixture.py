@@ -73,14 +73,14 @@ class Pair:
         weights, centres = (self.weights_p, self.shifts_p) if of_p else (self.weights_q, -self.shifts_q)
         terms = np.log(weights)[:, None] + log_ndtr((centres[:, None] - x) / self.sigma)
         top = terms.max(axis=0)
-        return top + np.log(np.exp(terms - top).sum(axis=0))
+        return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))
 
     def log_below(self, x: Array, of_p: bool) -> Array:
         """ln P(X < x), or ln Q(X < x)."""
         weights, centres = (self.weights_p, self.shifts_p) if of_p else (self.weights_q, -self.shifts_q)
         terms = np.log(weights)[:, None] + log_ndtr((x - centres[:, None]) / self.sigma)
         top = terms.max(axis=0)
-        return top + np.log(np.exp(terms - top).sum(axis=0))
+        return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))
 
 
 def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> Pair:
@@ -164,4 +164,4 @@ def _binomial(trials: int, rate: float) -> tuple[Array, Array]:
 def _log_gaussian_mixture(chosen: Pair, x: Array) -> Array:
     terms = np.log(chosen.weights_p)[:, None] - (x - chosen.shifts_p[:, None]) ** 2 / (2 * chosen.sigma**2)
     top = terms.max(axis=0)
-    return top + np.log(np.exp(terms - top).sum(axis=0))
+    return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))

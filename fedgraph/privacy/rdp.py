@@ -7,7 +7,7 @@ RDP(α) = max of D_α(P‖Q), D_α(Q‖P), added up per order (Mironov 2017, Pro
 Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
 
     whatever has a ρ          ρα, and never more than its pure ε                       ``zcdp``, ``pure``
-    Poisson, zero-out, B' = 1 dp_accounting's exact moments                            Mironov et al. 2019
+    Poisson, zero-out, B' = 1 dp_accounting's exact moments at whole orders             Mironov et al. 2019
     Poisson, otherwise        1/(α−1)·ln E_j exp(α(α−1)d_j²/(2σ²)), coins revealed:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
     fixed size, replaced      1/(α−1)·ln E_j exp(2α(α−1)j²/σ²), j ~ Hypergeometric(N', B', B), batch revealed
@@ -76,18 +76,23 @@ def _per_release(event: Event) -> Array:
     if isinstance(event, FixedSizeGaussian):
         hits = np.arange(min(event.touched_rows, event.batch_size) + 1)
         log_weights = hypergeom.logpmf(hits, event.num_rows, event.touched_rows, event.batch_size)
-        return _revealed(2.0 * hits, log_weights, event.noise_multiplier)
+        return _revealed(np.asarray(2.0 * hits), log_weights, event.noise_multiplier)
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
 
 
 def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array) -> Array:
-    """dp_accounting's RDP of the Poisson-sampled Gaussian, zero-out, one row; ∞ above order 256."""
+    """RDP of the Poisson-sampled Gaussian, zero-out, one row; ∞ above order 256.
+
+    dp_accounting's exact moments at whole orders; between them (α − 1)·RDP(α) is convex in α, so the chord
+    is an upper bound (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for
+    fractional orders does not always converge and then only logs it.
+    """
+    whole = np.arange(2.0, _LONGEST_SERIES + 1)
     event = dp_accounting.PoissonSampledDpEvent(sampling_rate, dp_accounting.GaussianDpEvent(noise_multiplier))
-    short = orders <= _LONGEST_SERIES
-    accountant = dp_accounting.rdp.RdpAccountant(orders[short]).compose(event)
-    out = np.full(orders.shape, math.inf)
-    out[short] = accountant.rdp
-    return out
+    at_whole = dp_accounting.rdp.RdpAccountant(whole).compose(event).rdp
+    moments = np.concatenate([[0.0], at_whole * (whole - 1)])
+    out = np.interp(orders, np.concatenate([[1.0], whole]), moments) / (orders - 1)
+    return np.where(orders <= _LONGEST_SERIES, out, math.inf)
 
 
 def _poisson_revealed(event: PoissonGaussian) -> Array:
@@ -95,7 +100,7 @@ def _poisson_revealed(event: PoissonGaussian) -> Array:
     hits = np.arange(others + 1)
     log_weights = binom.logpmf(hits, others, event.sampling_rate)
     if event.replaced:
-        return _revealed(2.0 * hits, log_weights, event.noise_multiplier)
+        return _revealed(np.asarray(2.0 * hits), log_weights, event.noise_multiplier)
     own_in, own_out = math.log(event.sampling_rate), math.log1p(-event.sampling_rate)
     distances = np.concatenate([2.0 * hits, 2.0 * hits + 1])
     return _revealed(distances, np.concatenate([log_weights + own_out, log_weights + own_in]), event.noise_multiplier)

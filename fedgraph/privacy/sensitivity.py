@@ -90,7 +90,7 @@ class Box(Bound):
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         _require_finite(value)
-        return np.clip(value, self.low, self.high)
+        return np.asarray(np.clip(value, self.low, self.high))
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ _ASSUMPTION_WORDS = {
     Assumption.HYPERPARAMETERS_PUBLIC: "hyper-parameters were chosen without looking at this private data",
     Assumption.SPLIT_PUBLIC: "which node ids are used for training is public",
     Assumption.TEST_GRAPH_PUBLIC: "test nodes and the edges among them are public and get no guarantee",
-    Assumption.MEMBERSHIP_GIVEN: "which client holds which node id is a public fact of the world, not computed from private edges",
+    Assumption.MEMBERSHIP_GIVEN: "which client holds which node id is a public fact, not computed from private edges",
     Assumption.CLIENTS_DISJOINT: "nothing of a node is held by a second client (edges across clients are dropped)",
     Assumption.SIZES_PUBLIC: "the number of nodes of every client's graph is public",
     Assumption.MODEL_GIVEN: "the shared model is taken as given; what it reveals is priced as a path of its own",
@@ -137,23 +137,37 @@ class Protection:
     def __post_init__(self) -> None:
         have = set(self.assumptions)
         if (self.promised_degree is not None) != (Assumption.PROMISED_DEGREE in have):
-            raise PrivacyError("promised-degree needs its number: give promised_degree together with the assumption, or neither")
+            raise PrivacyError("promised-degree needs its number: give promised_degree with the assumption, or neither")
         if self.promised_degree is not None and self.promised_degree < 1:
             raise PrivacyError(f"promised_degree must be at least 1, found {self.promised_degree}")
         secure = {Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER}
         if self.viewer is Viewer.SERVER_SECURE_AGGREGATION and not secure <= have:
-            raise PrivacyError("a viewer behind secure aggregation needs ideal-secure-aggregation and one-colluder as assumptions")
+            raise PrivacyError(
+                "a viewer behind secure aggregation needs the assumptions ideal-secure-aggregation and one-colluder"
+            )
         if self.viewer is not Viewer.SERVER_SECURE_AGGREGATION and secure & have:
             raise PrivacyError(f"secure aggregation is assumed, but the viewer is {self.viewer.value}, who sees more than sums")
         if self.viewer is Viewer.CURATOR_TRUSTED and Assumption.CLIENTS_DISJOINT in have:
             raise PrivacyError("a trusted curator holds the whole graph: there are no clients to be disjoint")
+        if len(have) != len(self.assumptions):
+            raise PrivacyError(f"an assumption is stated twice: {', '.join(a.value for a in self.assumptions)}")
+        if self.unit is Unit.GRAPH and Assumption.PROMISED_DEGREE in have:
+            raise PrivacyError("a whole graph is replaced by any other: a promised degree has no meaning there")
+        if self.unit is Unit.GRAPH and self.viewer is Viewer.CURATOR_TRUSTED:
+            raise PrivacyError("a trusted curator holds every client's graph: protect a node or an edge from the world instead")
+        if self.unit is not Unit.EDGE and Assumption.OWN_EDGES_KNOWN in have:
+            raise PrivacyError("own-edges-known gives a node its own edges: it means something for edge-level privacy only")
+        if self.viewer is Viewer.WORLD and Assumption.SAMPLE_SECRET in have:
+            raise PrivacyError("with no trusted party each node would have to hide from itself whether it was sampled")
         if self.unit is Unit.EDGE and Assumption.MODEL_GIVEN not in have and Assumption.FEATURES_LABELS_PUBLIC not in have:
             raise PrivacyError(
                 "edge-level privacy says nothing about features and labels: assume features-labels-public, "
                 "or choose a node-level relation"
             )
         if self.unit is Unit.NODE and Assumption.FEATURES_LABELS_PUBLIC in have:
-            raise PrivacyError("node-level privacy protects features and labels: drop features-labels-public or use an edge relation")
+            raise PrivacyError(
+                "node-level privacy protects features and labels: drop features-labels-public or use an edge level"
+            )
 
     @property
     def unit(self) -> Unit:
@@ -175,4 +189,7 @@ class Protection:
         degree = data["promised_degree"]
         if not isinstance(assumptions, list) or not (degree is None or isinstance(degree, int)):
             raise PrivacyError(f"not a protection: {data}")
-        return cls(Relation(data["relation"]), Viewer(data["viewer"]), tuple(Assumption(a) for a in assumptions), degree)
+        made = cls(Relation(data["relation"]), Viewer(data["viewer"]), tuple(Assumption(a) for a in assumptions), degree)
+        if data.get("unit", made.unit.value) != made.unit.value:
+            raise PrivacyError(f"the unit {data['unit']!r} is not that of the relation {made.relation.value!r}")
+        return made

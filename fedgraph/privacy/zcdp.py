@@ -25,7 +25,7 @@ import math
 from scipy.optimize import minimize_scalar
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse, ZCDP
+from fedgraph.privacy.events import ZCDP, BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse
 
 
 def rho(event: Event) -> float | None:

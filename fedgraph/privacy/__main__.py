@@ -1,0 +1,37 @@
+"""``python -m fedgraph.privacy explain DIR/ledger.jsonl`` and ``python -m fedgraph.privacy claims [--json]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedgraph.errors import FedgraphError
+from fedgraph.privacy import explain
+from fedgraph.privacy.claims import rows, table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 when the text was printed; 2, with one line on stderr, where a file cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m fedgraph.privacy", description="Privacy in words and numbers.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    in_words = commands.add_parser("explain", help="print a ledger in words, with its running total")
+    in_words.add_argument("ledger", type=Path, help="a ledger.jsonl, or the folder that holds it")
+    claims = commands.add_parser("claims", help="print published privacy claims beside what can be proven")
+    claims.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    if options.command == "claims":
+        print(table.as_json(rows()) if options.json else table.as_text())
+        return 0
+    path = options.ledger / "ledger.jsonl" if options.ledger.is_dir() else options.ledger
+    try:
+        print(explain.explain(explain.read(path)))
+    except FedgraphError as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

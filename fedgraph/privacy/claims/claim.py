@@ -1,0 +1,38 @@
+"""One published statement beside what can be proven."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line: noise as published, and three ε for it.
+
+    paper, mechanism: what is priced. inputs: every number that went in. epsilon_claimed: the budget the
+    noise was chosen for. epsilon_published: the paper's formula on its own assumptions. epsilon_provable:
+    ours. epsilon_lower_bound: no analysis can show less (worst-case data, a viewer of every step). None
+    where there is no such number, ∞ where nothing is guaranteed. explanation: why they differ.
+    """
+
+    paper: str
+    mechanism: str
+    epsilon_claimed: float
+    delta: float
+    explanation: str
+    inputs: Mapping[str, float | str] = field(default_factory=dict)
+    epsilon_published: float | None = None
+    epsilon_provable: float | None = None
+    epsilon_lower_bound: float | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready; ∞ becomes ``"inf"``."""
+        return {name: _plain(dict(value) if isinstance(value, Mapping) else value) for name, value in self.__dict__.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return "inf" if isinstance(value, float) and math.isinf(value) else value

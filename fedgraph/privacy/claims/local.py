@@ -1,0 +1,85 @@
+"""Local DP: the multi-bit encoder as LDP-GW and LPGNN state it, and what the LDP-GW code releases.
+
+Each sent bit at budget a has likelihood ratio at most e^a; bits of the protected unit add up.
+
+    LDP-GW, Algorithm 1, read literally   m bits of the whole [n, h] matrix at ε/(mn)   provable ε/n
+    LDP-GW, m bits of every row           m·n bits at ε/(mn)                            provable ε
+    LPGNN, m of d features of one node    m bits at ε/m                                 provable ε
+    LDP-GW, released code                 H + N(0, ε²): "ε" is a standard deviation     ε-LDP: ∞; (ε, δ): Gaussian
+
+For the last, entries in [0, 1] give Δ₂ ≤ √(n·h); softmax rows (on the simplex) Δ₂ ≤ √(2n).
+
+**Guarantee.** Graph-replace (LPGNN: node-replace), size n public, one retrieval; all of it conditional on
+the shared model, whose FedAvg updates are not protected at all (that path is ∞ unless trained with DP).
+
+**Edge cases.** n, h, m < 1 or ε not finite and > 0 → ``PrivacyError``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.claims.claim import Claim
+from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
+from fedgraph.privacy.sensitivity import require_positive
+
+PAPER = "LDP-GW (Jin & Chen)"
+LPGNN = "LPGNN (Sajadmanesh & Gatica-Perez 2021)"
+
+
+def sampled_entries(epsilon: float, num_entries: int) -> int:
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3)."""
+    require_positive("epsilon", epsilon)
+    return max(1, min(num_entries, math.floor(epsilon / 2.18)))
+
+
+def encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> Event:
+    """Algorithm 1 at ε/(m·n) per bit. in_total: m bits in all (literal reading); else m bits in each row."""
+    require_positive("epsilon", epsilon)
+    if num_sampled < 1 or num_rows < 1:
+        raise PrivacyError(f"need at least one entry and one row, found {num_sampled} and {num_rows}")
+    return MultiBit(epsilon / (num_sampled * num_rows), num_sampled * (1 if in_total else num_rows))
+
+
+def released_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> Event:
+    """H + N(0, std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1]."""
+    require_positive("noise_std", noise_std)
+    if num_columns < 1 or num_rows < 1:
+        raise PrivacyError(f"need at least one row and one column, found {num_rows} and {num_columns}")
+    return Gaussian(noise_std / math.sqrt(2 * num_rows if softmax else num_rows * num_columns))
+
+
+def rows() -> list[Claim]:
+    """MUTAG-sized graphs (n = 18, h = 16) at the default ε = 1/n, LPGNN at ε = 1, and the model path."""
+    n, h, delta = 18, 16, 1e-5
+    epsilon = 1 / n
+    m = sampled_entries(epsilon, n * h)
+    inputs: dict[str, float | str] = {"n": n, "h": h, "m": m, "epsilon": epsilon}
+    literal, per_row = encoder_event(epsilon, m, n, True), encoder_event(epsilon, m, n, False)
+    softmax, box = released_code_event(epsilon, n, h, True), released_code_event(epsilon, n, h, False)
+    cases: tuple[tuple[str, Event, float, float | None, str], ...] = (
+        ("Algorithm 1, m bits of the matrix", literal, 0.0, epsilon, "read literally the loss is ε/n"),
+        ("Algorithm 1, m bits of each row", per_row, 0.0, epsilon, "m·n bits of ε/(mn) each"),
+        (
+            "released code N(0, ε²), as ε-LDP",
+            softmax,
+            0.0,
+            epsilon,
+            "the code reads ε as a standard deviation: no ε-LDP at all",
+        ),
+        ("released code N(0, ε²), softmax rows", softmax, delta, epsilon, "a Gaussian mechanism with Δ₂ = √(2n)"),
+        ("released code N(0, ε²), entries in [0, 1]", box, delta, epsilon, "a Gaussian mechanism with Δ₂ = √(n·h)"),
+        ("FedAvg updates of the shared model", Unprotected("in clear"), 0.0, None, "the paper does not protect the model path"),
+    )
+    graphs = [
+        Claim(PAPER, mechanism, epsilon, at, words, inputs, published, price(event, at).epsilon)
+        for mechanism, event, at, published, words in cases
+    ]
+    one_node: dict[str, float | str] = {"d": 1433, "m": 1, "epsilon": 1.0}
+    provable = price(MultiBit(1.0, 1), 0.0).epsilon
+    return [
+        *graphs,
+        Claim(LPGNN, "multi-bit, m of d features", 1.0, 0.0, "m bits of ε/m each, one node", one_node, 1.0, provable),
+    ]

@@ -1,0 +1,76 @@
+"""The claims as text: the DPAR table with both columns, then one line per claim; or as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+
+from fedgraph.privacy.claims import rows
+from fedgraph.privacy.claims.claim import Claim
+from fedgraph.privacy.claims.dpar import PAPER as DPAR
+
+
+def as_json(claims: Iterable[Claim]) -> str:
+    """A JSON list, one object per claim."""
+    return json.dumps([c.to_dict() for c in claims], ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def as_text(claims: Iterable[Claim] | None = None) -> str:
+    """Everything ``rows()`` has, as text of at most 150 columns."""
+    found = list(claims) if claims is not None else rows()
+    dpar = [c for c in found if c.paper == DPAR]
+    rest = [c for c in found if c.paper != DPAR]
+    lines = _dpar(dpar) if dpar else []
+    paper = ""
+    for claim in rest:
+        if claim.paper != paper:
+            paper = claim.paper
+            lines += ["", paper, f"  {'':<50} {'claimed':>9} {'published':>10} {'provable':>10} {'lower':>8} {'delta':>8}"]
+        lines.append(
+            f"  {claim.mechanism:<50} {number(claim.epsilon_claimed):>9} {number(claim.epsilon_published):>10} "
+            f"{number(claim.epsilon_provable):>10} {number(claim.epsilon_lower_bound):>8} {claim.delta:>8.3g}"
+        )
+        lines.append(f"      {claim.explanation}")
+        lines.append(f"      with {_inputs(claim)}")
+    return "\n".join(lines)
+
+
+def number(value: float | None) -> str:
+    """Four digits; a dash for none, ∞ for infinity."""
+    if value is None:
+        return "–"
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _dpar(claims: list[Claim]) -> list[str]:
+    budgets = sorted({c.epsilon_claimed for c in claims})
+    lines = [f"{DPAR}, Cora-ML, δ = {claims[0].delta:g}: what its noise is worth", ""]
+    lines.append(f"  {'':<52} {'kind':<12}" + "".join(f"{'claimed ' + number(b):>12}" for b in budgets))
+    for mechanism in dict.fromkeys(c.mechanism for c in claims):
+        same = {c.epsilon_claimed: c for c in claims if c.mechanism == mechanism}
+        kind, _ = _shown(same[budgets[0]])
+        lines.append(f"  {mechanism:<52} {kind:<12}" + "".join(f"{number(_shown(same[b])[1]):>12}" for b in budgets))
+        lines.append(f"      {same[budgets[0]].explanation}")
+    lines += ["", "  inputs (one calibration for both columns)"]
+    first = {b: next(c for c in claims if c.epsilon_claimed == b).inputs for b in budgets}
+    for name in first[budgets[0]]:
+        values = [first[b][name] for b in budgets]
+        shown = [v if isinstance(v, str) else f"{v:.6g}" for v in dict.fromkeys(values)]
+        lines.append(f"    {name:<26} {' | '.join(shown)}")
+    lines.append(
+        "  lower bounds: worst-case data, a viewer of every step; for a final model alone they bound the accounting only"
+    )
+    return lines
+
+
+def _shown(claim: Claim) -> tuple[str, float | None]:
+    if claim.epsilon_lower_bound is not None:
+        return "lower bound", claim.epsilon_lower_bound
+    if claim.epsilon_provable is not None:
+        return "provable", claim.epsilon_provable
+    return "published", claim.epsilon_published
+
+
+def _inputs(claim: Claim) -> str:
+    return ", ".join(f"{k} = {v if isinstance(v, str) else format(v, '.6g')}" for k, v in claim.inputs.items())
