@@ -7,11 +7,11 @@ For couplings T of (p, q) (T ≥ 0, T 1 = p, Tᵀ 1 = q) the objective is
 (Peyré, Cuturi & Solomon 2016, Proposition 1; Vayer et al. 2019, Eq. 3, for α < 1), with gradient
 (1 − α) M − 4 α C T D up to terms that are constant on the polytope. A step solves the transport problem
 for the gradient (exactly, by ``transport``), then goes to the exact minimum of the quadratic on the
-segment (Vayer et al. 2019, Algorithm 2).
+segment (Vayer et al. 2019, Algorithm 2). The code holds W = −C T D, so that W is itself the cost for α = 1.
 
-Three facts make it fast. Only W = C T D and three scalar products are kept up to date, T itself is not
+Three facts make it fast. Only W and two scalar products are kept up to date, T itself is not
 needed. The new vertex V has at most n + m − 1 entries, so ⟨·, V⟩ and V D are sparse. And from T = p qᵀ
-the first W is (C p)(D q)ᵀ, for which the monotone coupling of the sorted C p and D q is optimal: the first
+the first W is −(C p)(D q)ᵀ, for which the monotone coupling of the sorted C p and D q is optimal: the first
 transport problem costs nothing, and every later one starts from the tree of the one before.
 """
 
@@ -45,6 +45,14 @@ def _shuffled(order, state):
         j = np.int64(state % np.uint64(i + 1))
         order[i], order[j] = order[j], order[i]
     return state
+
+
+@compiled
+def _dot(x, y):
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * y[i]
+    return total
 
 
 @compiled
@@ -110,18 +118,20 @@ def _mix_vertex(coupling, tree, flow, scale, step):
 
 
 @compiled
-def descend(c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept):
+def descend(
+    c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept
+):
     """One descent; returns (F, iterations, converged).
 
     c [n, n], d [m, m], weights p, q, products cp = C p, dq = D q, integer supply and demand (one total),
     the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
     fixed sums of F. start: PRODUCT (p qᵀ) or the planted vertex. limits = (max iterations, relative
-    tolerance, absolute tolerance): it stops when a step, or what the linearisation promises at most, is
-    below a tolerance. space: the work arrays (gradient, W, W of V, half, tree, flow, dual). With keep,
+    tolerance, absolute tolerance, tolerance of a reduced cost): it stops when a step gains less than a
+    tolerance, or when T is a vertex that is optimal for its own gradient. space: the work arrays (gradient, W, W of V, half, tree, flow, dual). With keep,
     ``kept`` [n, m] receives T.
     """
     cost, w, w_vertex, half, tree, flow, dual = space
-    n, m = cost.shape
+    n, m = w.shape
     fused = alpha < 1.0
     scale = 1.0 / supply.sum()
     plant(supply, demand, row_order, column_order, tree, flow)
@@ -129,49 +139,44 @@ def descend(c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear,
     if start == PRODUCT:
         for i in range(n):
             for j in range(m):
-                w[i, j] = cp[i] * dq[j]
-        quadratic_t = np.dot(p, cp) * np.dot(q, dq)
-        if fused:
-            linear_t = np.dot(p, np.dot(linear, q))
-        if keep:
-            for i in range(n):
-                for j in range(m):
-                    kept[i, j] = p[i] * q[j]
+                w[i, j] = -cp[i] * dq[j]
+        quadratic_t = -_dot(p, cp) * _dot(q, dq)
+        for i in range(n if fused else 0):
+            linear_t += p[i] * _dot(linear[i], q)
+        for i in range(n if keep else 0):
+            for j in range(m):
+                kept[i, j] = p[i] * q[j]
     else:
-        _times_vertex(c, d, tree, flow, scale, half, w)
+        _times_vertex(c, d, tree, flow, -scale, half, w)
         quadratic_t = _on_vertex(w, tree, flow, scale)
         if fused:
             linear_t = _on_vertex(linear, tree, flow, scale)
         if keep:
             _mix_vertex(kept, tree, flow, scale, 1.0)
-    value = (1.0 - alpha) * linear_t + alpha * (constant - 2.0 * quadratic_t)
-    iteration = 0
-    while iteration < limits[0]:
-        iteration += 1
-        largest = 0.0
-        for i in range(n):
-            for j in range(m):
-                entry = -4.0 * alpha * w[i, j]
-                if fused:
-                    entry += (1.0 - alpha) * linear[i, j]
-                cost[i, j] = entry
-                largest = max(largest, abs(entry))
-        optimal = improve(cost, tree, flow, dual, 1e-14 * largest) >= 0
+    value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
+    at_vertex = start != PRODUCT
+    for iteration in range(1, limits[0] + 1):
+        if fused:
+            for i in range(n):
+                for j in range(m):
+                    cost[i, j] = (1.0 - alpha) * linear[i, j] + 4.0 * alpha * w[i, j]
+        pivots = improve(cost if fused else w, tree, flow, dual, limits[3])
+        if pivots == 0 and at_vertex:
+            return max(value, 0.0), iteration, True
         linear_v = _on_vertex(linear, tree, flow, scale) if fused else 0.0
         cross = _on_vertex(w, tree, flow, scale)
-        slope = (1.0 - alpha) * (linear_v - linear_t) - 4.0 * alpha * (cross - quadratic_t)
-        if -slope <= 1e-14 * largest:
-            return max(value, 0.0), iteration, optimal
-        _times_vertex(c, d, tree, flow, scale, half, w_vertex)
+        slope = (1.0 - alpha) * (linear_v - linear_t) + 4.0 * alpha * (cross - quadratic_t)
+        _times_vertex(c, d, tree, flow, -scale, half, w_vertex)
         quadratic_v = _on_vertex(w_vertex, tree, flow, scale)
-        bend = -2.0 * alpha * (quadratic_v - 2.0 * cross + quadratic_t)
+        bend = 2.0 * alpha * (quadratic_v - 2.0 * cross + quadratic_t)
         if bend > 0.0:
-            step = min(1.0, -slope / (2.0 * bend))
+            step = min(1.0, max(0.0, -slope / (2.0 * bend)))
         else:
             step = 1.0 if bend + slope < 0.0 else 0.0
+        at_vertex = step == 1.0
         if keep:
             _mix_vertex(kept, tree, flow, scale, step)
-        if step == 1.0:
+        if at_vertex:
             w, w_vertex = w_vertex, w
             quadratic_t = quadratic_v
             linear_t = linear_v
@@ -183,11 +188,11 @@ def descend(c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear,
             quadratic_t = stay * stay * quadratic_t + 2.0 * step * stay * cross + step * step * quadratic_v
             linear_t = stay * linear_t + step * linear_v
         before = value
-        value = (1.0 - alpha) * linear_t + alpha * (constant - 2.0 * quadratic_t)
+        value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
         change = abs(before - value)
         if change < limits[2] or change < limits[1] * abs(value):
-            return max(value, 0.0), iteration, optimal
-    return max(value, 0.0), iteration, False
+            return max(value, 0.0), iteration, pivots >= 0
+    return max(value, 0.0), limits[0], False
 
 
 @compiled
@@ -199,7 +204,7 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
     smaller space's points as rows (the first one's, if equal).
     """
-    names, point_at, matrix_at, distances, weights, products, whole, even, order, own, features = packed
+    names, point_at, matrix_at, distances, weights, products, whole, even, order, own, widest, features = packed
     most = 1
     for s in range(names.size):
         most = max(most, point_at[s + 1] - point_at[s])
@@ -228,6 +233,7 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
             supply[:] = whole[a0 : a0 + n]
             demand[:] = whole[b0 : b0 + m]
         linear = buffers[4, : n * m].reshape((n, m))
+        largest_linear = 0.0
         if alpha < 1.0:
             for i in range(n):
                 for j in range(m):
@@ -236,6 +242,7 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
                         gap = features[a0 + i, f] - features[b0 + j, f]
                         total += gap * gap
                     linear[i, j] = total
+                    largest_linear = max(largest_linear, total)
         space = (
             buffers[0, : n * m].reshape((n, m)),
             buffers[1, : n * m].reshape((n, m)),
@@ -276,7 +283,7 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
                 alpha,
                 own[a] + own[b],
                 mode,
-                limits,
+                (limits[0], limits[1], limits[2], 1e-14 * (largest_linear + widest[a] * widest[b])),
                 space,
                 keep,
                 trial,

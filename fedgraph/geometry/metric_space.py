@@ -49,7 +49,9 @@ class MetricSpace:
         if n == 0:
             raise DataError("a metric space needs at least one point, found none")
         if self.distances.shape != (n, n) or self.weights.ndim != 1:
-            raise DataError(f"distances {self.distances.shape} and weights {self.weights.shape} do not describe the same points")
+            raise DataError(
+                f"distances {self.distances.shape} and weights {self.weights.shape} do not describe the same points"
+            )
         _require_finite("distances", self.distances)
         _require_finite("weights", self.weights)
         if (self.weights < 0).any() or abs(self.weights.sum() - 1.0) > 1e-9:

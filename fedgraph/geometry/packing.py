@@ -19,7 +19,7 @@ class Packed(NamedTuple):
     each space starts. distances [Q], weights [N], products [N] (C p: each point's mean distance).
     whole [N]: weights as integers (``transport.units``). even: bool [S], weights are all equal.
     order: int64 [N], points by ascending mean distance, ties by mean squared distance. own [S]:
-    Σ_ik C²_ik p_i p_k. features [N, f], f = 0 where there are none.
+    Σ_ik C²_ik p_i p_k. widest [S]: the largest |C_ik|. features [N, f], f = 0 where there are none.
     """
 
     names: np.ndarray
@@ -32,6 +32,7 @@ class Packed(NamedTuple):
     even: np.ndarray
     order: np.ndarray
     own: np.ndarray
+    widest: np.ndarray
     features: np.ndarray
 
 
@@ -62,6 +63,7 @@ def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packe
         even=np.array([(part[1] == part[1][0]).all() for part in parts]),
         order=joined(4),
         own=np.array([part[5] for part in parts]),
+        widest=np.array([np.abs(part[0]).max() for part in parts]),
         features=joined(6),
     )
 

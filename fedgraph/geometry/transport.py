@@ -220,20 +220,20 @@ def improve(cost, tree, flow, dual, tolerance):
     clean_rows = 0
     row = 0
     while clean_rows < n:
-        lowest = np.inf
+        own = dual[row]
+        reduced = -tolerance
+        best = -1
         for j in range(m):
-            lowest = min(lowest, cost[row, j] - columns[j])
-        reduced = lowest - dual[row]
-        if reduced < -tolerance:
-            best = 0
-            while best < m - 1 and cost[row, best] - columns[best] > lowest:
-                best += 1
+            candidate = cost[row, j] - columns[j] - own
+            if candidate < reduced:
+                reduced = candidate
+                best = j
+        clean_rows += 1
+        if best >= 0:
             _pivot(tree, flow, dual, row, n + best, n, reduced)
             pivots += 1
             if pivots >= limit:
                 return -1
             clean_rows = 0
-        else:
-            clean_rows += 1
         row = row + 1 if row + 1 < n else 0
     return pivots
