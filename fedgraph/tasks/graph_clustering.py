@@ -166,7 +166,7 @@ def _cluster(
 def _size_only(cell: Cell, context: Context, partition: Partition, truth: np.ndarray, k: int) -> Outcome:
     """Nothing but public sizes: no release, so ε = 0 given that sizes are public."""
     sizes = np.array([s.graph.num_nodes for s in partition.subgraphs])
-    labels = cluster.size_only(sizes, k, seeds.generator(context.root, *cell.path, "cluster"))
+    labels = cluster.size_only(sizes, k, seeds.generator(context.root, *cell.path, "cluster")).labels
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN)
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(
