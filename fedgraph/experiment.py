@@ -14,6 +14,8 @@ import yaml
 
 from fedgraph import data, environment, plugins, report, runtime, store
 from fedgraph.console import Console
+from fedgraph.methods.base import Plan
+from fedgraph.report.results import number
 from fedgraph.report.sections.base import Records
 from fedgraph.scenario import DatasetSettings, Ready, TaskSettings
 from fedgraph.tasks.base import Cell, Context
@@ -89,7 +91,7 @@ def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: runti
             yield Stage(task, context, tuple(module.cells(task.params, context)))
 
 
-def load(settings: DatasetSettings, data_root: Path | None, seed: int) -> Graph | GraphCollection:
+def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
     """One data set: ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA``, cache, download."""
     return data.load(
         settings.name,
@@ -98,16 +100,33 @@ def load(settings: DatasetSettings, data_root: Path | None, seed: int) -> Graph 
         seed=seed,
         path=settings.path,
         parameters=settings.parameters,
+        stand_in=stand_in,
     )
 
 
 def dry_run(ready: Ready, console: Console) -> None:
-    """Cells, clients, releases and their ε, made from published counts on a stand-in: no data is read."""
+    """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
     with runtime.start("serial") as engine:
-        graphs = [data.stand_in(d.name, ready.scenario.seed, d.path, d.parameters) for d in ready.scenario.datasets]
+        graphs = [load(d, None, ready.scenario.seed, stand_in=True) for d in ready.scenario.datasets]
+        for graph in graphs:
+            console.say(f"planned on: {report.describe(graph)}")
         for stage in stages_of(ready, graphs, engine, console):
             module = plugins.load("tasks", stage.task.kind)
-            first = [c for c in stage.cells if c.seed == 0]
-            rows = [report.plan_row(c, module.plan(stage.task.params, c, stage.context)) for c in first if module.has_plan(c)]
+            plans = [(c, module.plan(stage.task.params, c, stage.context)) for c in stage.cells if c.seed == 0]
+            rows = [plan_row(cell, made) for cell, made in plans if made is not None]
             title = f"{stage.task.label} on {stage.context.dataset}: {len(stage.cells)} cells, {ready.scenario.seeds} seed(s)"
-            console.table(title, report.PLAN_HEADER, rows)
+            console.table(title, PLAN_HEADER, rows)
+
+
+PLAN_HEADER = ("cell", "releases of one client", "clients", "rounds", "viewer", "δ", "ε published", "ε provable")
+
+
+def plan_row(cell: Cell, made: Plan) -> tuple[str, ...]:
+    """One line of the dry run."""
+    own = [r for r in made.releases if r.client in (None, 0)]
+    price = {path: number(made.provable(path).epsilon) for path in made.paths}
+    releases = "\n".join(f"{r.path}: {r.count} × {r.mechanism.words}; provable ε = {price[r.path]}" for r in own)
+    where = f"{cell.method} · {cell.variant} · {cell.setting} · ε = {number(cell.epsilon)}"
+    prices = (number(made.epsilon_published), number(made.provable().epsilon))
+    clients, viewer = str(made.facts.num_clients), made.protection.viewer.value
+    return (where, releases, clients, str(made.rounds), viewer, f"{made.delta:.3g}", *prices)

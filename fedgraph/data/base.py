@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
 from fedgraph import plugins
 from fedgraph.data import _files
 from fedgraph.data._files import RawFiles, cache_dir
@@ -26,6 +28,7 @@ from fedgraph.types import Graph, GraphCollection
 
 WhenUnavailable = Literal["error", "synthetic"]
 Loaded = TypeVar("Loaded", Graph, GraphCollection)
+Model = TypeVar("Model", bound=BaseModel)
 
 ROOT_VARIABLE = "FEDGRAPH_DATA"
 
@@ -36,7 +39,8 @@ class Request:
 
     roots: folders searched in order, never written. when_unavailable: what to do without files. seed: of a generated graph.
     path: the user's own file or folder. parameters: of families that take some (``synthetic``, ``own``). download: whether
-    PyG may be asked to fetch missing files into the user's cache.
+    PyG may be asked to fetch missing files into the user's cache. stand_in: go straight to the stand-in of a published data
+    set, reading no file.
     """
 
     roots: tuple[Path, ...] = ()
@@ -45,6 +49,7 @@ class Request:
     path: Path | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
     download: bool = True
+    stand_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,7 @@ def load(
     path: Path | str | None = None,
     parameters: Mapping[str, object] | None = None,
     download: bool = True,
+    stand_in: bool = False,
 ) -> Graph | GraphCollection:
     """The data set called ``name`` (``family/dataset``, any case).
 
@@ -126,6 +132,7 @@ def load(
         path=None if path is None else Path(path).expanduser(),
         parameters=dict(parameters or {}),
         download=download,
+        stand_in=stand_in,
     )
     return plugins.load("data", family).load(dataset, request)
 
@@ -145,6 +152,8 @@ def load_published(
     """
     if request.parameters or request.path is not None:
         raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
+    if request.stand_in:
+        return stand_in(request.seed)
     for folder in request.roots:
         if not folder.is_dir():
             raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
@@ -165,6 +174,22 @@ def load_published(
         f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
         f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
     )
+
+
+def validated(model: type[Model], parameters: Mapping[str, object], key: str) -> Model:
+    """``parameters`` as ``model``; ``ScenarioError`` in one line naming the parameter, what was found and what is allowed."""
+    try:
+        return model.model_validate(dict(parameters))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            allowed = list(model.model_fields)
+            hint = plugins.suggest(where, allowed)
+            listed = ", ".join(allowed) or "none"
+            raise ScenarioError(f"data set {key!r}: unknown parameter {where!r}{hint}; allowed: {listed}") from error
+        found = f"parameter {where!r} is {first['input']!r}; " if where else ""
+        raise ScenarioError(f"data set {key!r}: {found}{first['msg'].removeprefix('Value error, ')}") from error
 
 
 def _as_paths(root: Path | str | Sequence[Path | str]) -> tuple[Path, ...]:

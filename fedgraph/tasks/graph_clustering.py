@@ -73,8 +73,10 @@ def cells(params: Params, context: Context) -> list[Cell]:
     return found
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The method's plan from public facts: sizes, and who holds which node."""
+def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+    """The method's plan from public facts: sizes, and who holds which node. None for the size-only row."""
+    if cell.method == SIZE_ONLY:
+        return None
     graph = _graph(context)
     partition = _partition(params, cell.seed, context)
     facts = PublicFacts(
@@ -99,6 +101,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.method == SIZE_ONLY:
         return _size_only(cell, context, partition, truth, k)
     made = plan(params, cell, context)
+    assert made is not None
     assert made.facts.holdings is not None
     shared = context.runtime.share(f"partition:ego:{cell.dataset}:{sorted(params.partition.items())}:{cell.seed}", partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
