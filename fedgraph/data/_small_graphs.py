@@ -9,6 +9,7 @@ classifier is perfect. Nothing else about the real collections is imitated.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ def molecule(label: int, rng: np.random.Generator) -> Sketch:
         at = int(rng.integers(2, 5))  # one of the sides that no earlier ring shares
         ring = [ring[at], ring[at + 1], *range(atoms, atoms + 4)]
         chain = [ring[1], *ring[2:], ring[0]]
-        edges += list(zip(chain[:-1], chain[1:], strict=True))
+        edges += list(pairwise(chain))
         atoms += 4
     kinds = [0] * atoms
     for _ in range(side_atoms):
@@ -62,7 +63,7 @@ def molecule(label: int, rng: np.random.Generator) -> Sketch:
 
 def contact_map(label: int, rng: np.random.Generator) -> Sketch:
     """A chain with contacts; features [n, 4]: length of the element, one-hot kind of it. Class 1: shorter, far contacts."""
-    mean, spread, sheets, near = (22.94, 20.84, 0.55, 0.45) if label else (50.0, 54.07, 0.46, 0.75)
+    mean, spread, sheets, near = (22.94, 20.84, 0.55, 0.55) if label else (50.0, 54.07, 0.46, 0.65)
     n = 4 + int(rng.gamma(((mean - 3.5) / spread) ** 2, spread**2 / (mean - 3.5)))
     wanted = round((0.85 if label else 0.90) * n)
     chain = np.column_stack([np.arange(n - 1), np.arange(1, n)])
@@ -84,7 +85,8 @@ def circles(label: int, rng: np.random.Generator) -> Sketch:
     """An actor's ego-network: colleagues in cliques, the actor in all of them; no features. The classes differ in cliques."""
     mean, spread = (19.43, 8.26) if label else (20.11, 11.57)
     n = 12 + int(rng.gamma(((mean - 11.5) / spread) ** 2, spread**2 / (mean - 11.5)))
-    cliques = int(rng.choice([1, 2, 4, 5], p=(0.30, 0.20, 0.30, 0.20)) if label else rng.choice([1, 2, 3], p=(0.15, 0.45, 0.40)))
+    few = rng.choice([1, 2, 4, 5], p=(0.32, 0.14, 0.27, 0.27)) if label else rng.choice([1, 2, 3], p=(0.14, 0.49, 0.37))
+    cliques = int(few) + (n - 12) // 12
     circle = rng.integers(cliques, size=n)
     one, two = np.triu_indices(n, k=1)
     kept = (circle[one] == circle[two]) | (one == 0)

@@ -23,9 +23,9 @@ _STAND_INS = {
         words=258.81,
         words_spread=197.17,
         degree_spread=47.27,
-        closure=0.2,
+        closure=0.35,
         isolated=115,
-        topic_share=0.2,
+        topic_share=0.4,
         zipf=0.3,
     ),
     "computers": BlockModel(
@@ -36,9 +36,9 @@ _STAND_INS = {
         words=267.24,
         words_spread=201.63,
         degree_spread=70.31,
-        closure=0.1,
+        closure=0.15,
         isolated=281,
-        topic_share=0.15,
+        topic_share=0.31,
         zipf=0.3,
     ),
 }

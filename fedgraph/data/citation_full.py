@@ -23,8 +23,8 @@ _STAND_INS = {
         words=50.47,
         words_spread=21.41,
         degree_spread=8.24,
-        closure=0.2,
-        topic_share=0.35,
+        closure=0.3,
+        topic_share=0.37,
     ),
     "citeseer": BlockModel(
         class_sizes=(628, 740, 778, 831, 558, 695),
@@ -34,8 +34,8 @@ _STAND_INS = {
         words=4.58,
         words_spread=2.24,
         degree_spread=3.75,
-        closure=0.1,
-        topic_share=0.8,
+        closure=0.13,
+        topic_share=0.88,
     ),
 }
 

@@ -23,8 +23,8 @@ _STAND_INS = {
         words=59.57,
         words_spread=51.27,
         degree_spread=9.11,
-        closure=0.35,
-        topic_share=0.5,
+        closure=0.6,
+        topic_share=0.82,
     ),
     "physics": BlockModel(
         class_sizes=(5750, 5045, 17426, 2753, 3519),
@@ -34,8 +34,8 @@ _STAND_INS = {
         words=32.97,
         words_spread=23.13,
         degree_spread=15.57,
-        closure=0.35,
-        topic_share=0.5,
+        closure=0.7,
+        topic_share=0.76,
     ),
 }
 

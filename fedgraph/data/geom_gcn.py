@@ -34,8 +34,8 @@ _STAND_INS = {
         words=12.81,
         words_spread=14.71,
         degree_spread=46.38,
-        closure=0.4,
-        topic_share=0.4,
+        closure=0.6,
+        topic_share=0.32,
         zipf=0.6,
     ),
     "squirrel": BlockModel(
@@ -46,8 +46,8 @@ _STAND_INS = {
         words=17.97,
         words_spread=18.87,
         degree_spread=161.44,
-        closure=0.4,
-        topic_share=0.2,
+        closure=0.6,
+        topic_share=0.15,
         zipf=0.6,
     ),
     "actor": BlockModel(
@@ -58,8 +58,7 @@ _STAND_INS = {
         words=5.39,
         words_spread=3.27,
         degree_spread=17.77,
-        closure=0.02,
-        topic_share=0.2,
+        topic_share=0.22,
         zipf=1.4,
     ),
 }

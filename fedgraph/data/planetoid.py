@@ -76,9 +76,9 @@ _STAND_INS = {
         words=31.61,
         words_spread=6.33,
         degree_spread=3.38,
-        closure=0.15,
+        closure=0.2,
         isolated=48,
-        topic_share=0.35,
+        topic_share=0.34,
     ),
     "cora": BlockModel(
         class_sizes=(351, 217, 418, 818, 426, 298, 180),
@@ -88,8 +88,8 @@ _STAND_INS = {
         words=18.17,
         words_spread=5.76,
         degree_spread=5.23,
-        closure=0.15,
-        topic_share=0.5,
+        closure=0.22,
+        topic_share=0.45,
     ),
     "pubmed": BlockModel(
         class_sizes=(4103, 7739, 7875),
@@ -99,8 +99,8 @@ _STAND_INS = {
         words=50.11,
         words_spread=15.42,
         degree_spread=7.43,
-        closure=0.1,
-        topic_share=0.3,
+        closure=0.2,
+        topic_share=0.31,
         zipf=0.8,
     ),
 }

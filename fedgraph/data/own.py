@@ -1,0 +1,102 @@
+"""Your own graph: one ``.npz`` file, or a folder of three CSV files. Never a pickle.
+
+``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
+``labels``; PPNP's ``adj_matrix.data`` … are understood too). ``own/csv``: ``edges.csv`` (two columns of node ids),
+``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
+
+Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
+self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0; an unknown label is
+-1 in an ``.npz`` and a missing row in a CSV.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.data import _npz, _tables, base
+from fedgraph.data._files import RawFiles
+from fedgraph.data._structure import Cleaned, feature_matrix, undirected
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph, Provenance
+
+
+class NpzParams(BaseModel):
+    """Nothing beside the path."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CsvParams(BaseModel):
+    """Names of the three files inside the folder ``path``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edges: str = Field("edges.csv", description="file of edges: two node ids per line")
+    features: str = Field("features.csv", description="file of features: node id, then one number per feature")
+    labels: str = Field("labels.csv", description="file of labels: node id, label")
+
+
+DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams}
+
+
+def load(dataset: str, request: base.Request) -> Graph:
+    """The graph at ``request.path``. Raises ``DataError`` naming file, line, what was found and what is allowed."""
+    params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
+    if request.path is None:
+        what = "the .npz file" if dataset == "npz" else "the folder with edges.csv, features.csv and labels.csv"
+        raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
+    return _from_csv(request.path, params) if isinstance(params, CsvParams) else _from_npz(request.path)
+
+
+def _from_npz(path: Path) -> Graph:
+    raw = RawFiles(path.parent)
+    adjacency, attributes, values = _npz.read(raw.read(path.name), str(path))
+    for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
+        if matrix.data.dtype.kind not in "fiub":
+            raise DataError(f"{path}: {part}s are of type {matrix.data.dtype}; allowed: numbers")
+        bad = np.flatnonzero(~np.isfinite(matrix.data))
+        if bad.size:
+            row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+            raise DataError(f"{path}: {part} of node {row} is {matrix.data[bad[0]]}; allowed: finite numbers")
+    if values.dtype.kind not in "iuU":
+        raise DataError(f"{path}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")
+    if values.dtype.kind != "U" and values.size and int(values.min()) < -1:
+        node = int(values.argmin())
+        raise DataError(f"{path}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
+    unknown = values == -1 if values.dtype.kind != "U" else np.zeros(values.shape, dtype=bool)
+    classes, positions = np.unique(values[~unknown], return_inverse=True)
+    labels = np.full(values.size, -1, dtype=np.int64)
+    labels[~unknown] = positions
+    arcs = sp.coo_array(adjacency)
+    kept = arcs.data != 0
+    cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
+    return _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+
+
+def _from_csv(path: Path, params: CsvParams) -> Graph:
+    if not path.is_dir():
+        raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
+    raw = RawFiles(path)
+    rows, features = _tables.features(raw.read(params.features), str(path / params.features))
+    sources, targets = _tables.edges(raw.read(params.edges), str(path / params.edges), rows)
+    labels, classes = _tables.labels(raw.read(params.labels), str(path / params.labels), rows)
+    return _graph(path, undirected(sources, targets, len(rows)), feature_matrix(features), labels, classes, raw)
+
+
+def _graph(path: Path, cleaned: Cleaned, features: sp.csr_array, labels: np.ndarray, classes: list, raw: RawFiles) -> Graph:
+    """Put the parts together, and say in the provenance what was changed."""
+    if labels.size == 0:
+        raise DataError(f"{path}: no nodes; allowed: one or more")
+    if not classes:
+        raise DataError(f"{path}: no node has a label; allowed: at least one labelled node")
+    detail = (
+        f"own graph {path.name}: {labels.size} nodes, {cleaned.adjacency.nnz // 2} edges, {len(classes)} classes, "
+        f"{int((labels == -1).sum())} nodes without a label; weights dropped, {cleaned.one_way} one-way arcs made undirected, "
+        f"{cleaned.repeated} repeated edges coalesced, {cleaned.loops} self-loops dropped"
+    )
+    provenance = Provenance("own", detail, dict(raw.checksums))
+    return Graph(f"own/{path.stem}", cleaned.adjacency, features, labels, len(classes), provenance)

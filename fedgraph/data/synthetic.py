@@ -1,0 +1,81 @@
+"""Graphs by parameters, for trying out what a method does on a graph whose nature one chooses.
+
+``synthetic/block_model`` is one attributed graph of the degree-corrected contextual block model; ``synthetic/molecules`` is a
+collection of small graphs of two classes. Parameters stand in the scenario and are validated here.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fedgraph.data import _small_graphs, base
+from fedgraph.data._block_model import BlockModel, generate
+from fedgraph.errors import ScenarioError
+from fedgraph.types import Graph, GraphCollection, Provenance
+
+
+class BlockModelParams(BaseModel):
+    """One graph; classes are of equal size up to one node."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: int = Field(500, ge=1, description="nodes (count)")
+    edges: int = Field(1500, ge=0, description="undirected edges (count)")
+    classes: int = Field(4, ge=1, description="classes (count), at most one per node")
+    features: int = Field(300, ge=1, description="vocabulary (number of words, binary features)")
+    homophily: float = Field(0.8, ge=0, le=1, description="share of edges within a class (0 … 1)")
+    words: float = Field(20.0, ge=1, description="mean number of distinct words per node")
+    words_spread: float = Field(5.0, ge=0, description="standard deviation of words per node")
+    degree_spread: float = Field(4.0, ge=0, description="standard deviation of degrees (edges)")
+    closure: float = Field(0.2, ge=0, le=1, description="share of edges that close triangles (0 … 1)")
+    isolated: int = Field(0, ge=0, description="nodes without any edge (count)")
+    topic_share: float = Field(0.4, ge=0, le=1, description="mean share of a node's words that come from its class (0 … 1)")
+    zipf: float = Field(1.0, ge=0, description="exponent of word popularity (no unit); 0 makes all words equally common")
+
+    @model_validator(mode="after")
+    def _fits(self) -> BlockModelParams:
+        if self.classes > self.nodes:
+            raise ValueError(f"{self.classes} classes but only {self.nodes} nodes; allowed: at most one class per node")
+        if self.edges > self.nodes * (self.nodes - 1) // 4:
+            raise ValueError(f"{self.edges} edges on {self.nodes} nodes; allowed: at most half of all pairs")
+        if self.isolated > max(self.nodes - 2 * bool(self.edges), 0):
+            raise ValueError(f"{self.isolated} isolated nodes of {self.nodes}; the others must be able to hold the edges")
+        if self.words > self.features:
+            raise ValueError(f"{self.words:g} words per node; allowed: at most the vocabulary, {self.features}")
+        return self
+
+
+class MoleculesParams(BaseModel):
+    """A collection of molecule-like graphs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    graphs: int = Field(60, ge=2, description="graphs (count), half of each class")
+
+
+DATASETS: dict[str, type[BlockModelParams] | type[MoleculesParams]] = {
+    "block_model": BlockModelParams,
+    "molecules": MoleculesParams,
+}
+
+
+def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
+    """``block_model`` → Graph, ``molecules`` → GraphCollection, drawn with ``request.seed``."""
+    key = f"synthetic/{dataset}"
+    if request.path is not None:
+        raise ScenarioError(f"data set {key!r} takes no path; use own/npz or own/csv for a file")
+    params = base.validated(DATASETS[dataset], request.parameters, key)
+    if isinstance(params, MoleculesParams):
+        detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
+        sizes = (params.graphs - params.graphs // 2, params.graphs // 2)
+        return _small_graphs.collect(_small_graphs.molecule, sizes, key, request.seed, Provenance("synthetic", detail))
+    chosen = params.model_dump()
+    nodes, classes = chosen.pop("nodes"), chosen.pop("classes")
+    model = BlockModel(
+        class_sizes=tuple(nodes // classes + (c < nodes % classes) for c in range(classes)),
+        num_edges=chosen.pop("edges"),
+        num_features=chosen.pop("features"),
+        **chosen,
+    )
+    detail = f"SYNTHETIC: a generated block model of {nodes} nodes and {model.num_edges} edges (seed {request.seed})"
+    return generate(model, key, request.seed, Provenance("synthetic", detail))
