@@ -41,9 +41,10 @@ Calibration = Literal["published", "provable", "none"]
 class PublicFacts:
     """What everybody may know before the run, and all a plan may be made from.
 
-    num_nodes: training nodes over all clients. client_sizes: nodes per client. holdings: who holds which
+    num_nodes: nodes over all clients. client_sizes: nodes per client. holdings: who holds which
     node, CSR [clients, num_nodes]; None where clients are disjoint. public_graph: the test graph, where
-    the setting makes it public.
+    the setting makes it public. public_attributes: where only edges are private, every node's features and
+    its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
     """
 
     num_nodes: int
@@ -53,6 +54,8 @@ class PublicFacts:
     viewer: Viewer
     holdings: sp.csr_array | None = None
     public_graph: Graph | None = None
+    public_attributes: Graph | None = None
+    members: tuple[np.ndarray, ...] = ()
 
     @property
     def num_clients(self) -> int:

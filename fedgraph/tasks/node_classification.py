@@ -1,7 +1,8 @@
 """Node classification, central against federated: the price of trust.
 
-Nodes are split at random into training and test, edges between the two are removed (inductive), the test
-graph is public. Each setting says who holds the training nodes and who is trusted:
+Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
+(``_protocols``: inductive for node-level privacy, transductive for edge-level privacy). Each setting says who
+holds the nodes and who is trusted:
 
 * ``central``: one curator holds all of them (viewer: whoever gets the model);
 * ``secure``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
@@ -16,13 +17,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from fedgraph import plugins, seeds
-from fedgraph.data import splits
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
+from fedgraph.tasks import _protocols
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -42,6 +43,7 @@ class Params(BaseModel):
     delta: float | Literal["1/n_train"] = Field("1/n_train", description="δ of every guarantee")
     calibrated_by: list[Literal["published", "provable"]] = Field(["provable"], description="reading under which noise is chosen")
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
+    protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
 
     @field_validator("epsilons")
     @classmethod
@@ -83,18 +85,20 @@ def cells(params: Params, context: Context) -> list[Cell]:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The method's plan from public facts: counts, client sizes, the public test graph."""
-    split = _split(params, cell.seed, context)
+    """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
+    setting = _setting(params, cell.seed, context)
     partition = _partition(params, cell, context)
     facts = PublicFacts(
-        num_nodes=split.train.num_nodes,
-        num_features=split.train.num_features,
-        num_classes=split.train.num_classes,
+        num_nodes=setting.held.num_nodes,
+        num_features=setting.held.num_features,
+        num_classes=setting.held.num_classes,
         client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
         viewer=VIEWERS[cell.setting],
-        public_graph=split.test,
+        public_graph=setting.public_graph,
+        public_attributes=setting.public_attributes,
+        members=tuple(s.nodes for s in partition.subgraphs),
     )
-    delta = 1.0 / split.train.num_nodes if params.delta == "1/n_train" else params.delta
+    delta = 1.0 / setting.num_train if params.delta == "1/n_train" else params.delta
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
     made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
@@ -111,15 +115,17 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     account = Account(cell.key, made.protection, made.delta)
     ledger = Ledger([account], trained.releases)
     spent = composition.disjoint(ledger.spent(cell.key), made.delta)
-    test = _split(params, cell.seed, context).test
+    setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
-    correct = method.predict(made, trained.state, test).argmax(axis=1) == test.labels
+    asked = _protocols.question(setting, made, lambda: spent.epsilon)
+    correct = method.predict(made, trained.state, asked).argmax(axis=1) == setting.truth
     return Outcome(
-        metrics={"accuracy": float(correct[test.labels >= 0].mean())},
+        metrics={"accuracy": float(correct[setting.truth >= 0].mean())},
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
-            "train_nodes": made.facts.num_nodes,
+            "train_nodes": setting.num_train,
+            "protocol": params.protocol,
             "cut_edges": partition.num_cut_edges,
             "rounds": made.rounds,
         },
@@ -144,37 +150,38 @@ def _variant(spec: dict[str, Any]) -> str:
     return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")
 
 
-def _split(params: Params, seed: int, context: Context) -> splits.InductiveSplit:
+def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
     graph = context.data
 
-    def make() -> splits.InductiveSplit:
+    def make() -> _protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        split = splits.inductive_split(graph, params.train_fraction, rng)
-        if not (split.test.labels >= 0).any():
+        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng)
+        if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
-        return split
+        return setting
 
-    return context.cached(("split", context.dataset, params.train_fraction, seed), make)  # type: ignore[no-any-return]
+    key = ("setting", context.dataset, params.protocol, params.train_fraction, seed)
+    return context.cached(key, make)  # type: ignore[no-any-return]
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
-    return f"{cell.dataset}:{params.train_fraction}:{kind}:{cell.seed}"
+    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{kind}:{cell.seed}"
 
 
 def _partition(params: Params, cell: Cell, context: Context) -> Partition:
-    split = _split(params, cell.seed, context)
+    held = _setting(params, cell.seed, context).held
     if cell.setting == "central":
-        whole = Subgraph(0, split.train, np.arange(split.train.num_nodes))
+        whole = Subgraph(0, held, np.arange(held.num_nodes))
         return Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
     settings = dict(params.partition)
     module = plugins.load("partition", settings.pop("partition"))
 
     def make() -> Partition:
         rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
-        found: Partition = module.split(split.train, module.Params(**settings), rng)
+        found: Partition = module.split(held, module.Params(**settings), rng)
         if not found.disjoint:
             raise ScenarioError(f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps")
         return found

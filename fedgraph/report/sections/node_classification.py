@@ -17,19 +17,25 @@ SETTINGS = {
     "local": "federated, server sees each client",
 }
 
+ASKED = {
+    "inductive": "on the public test graph",
+    "transductive": "on the unlabelled nodes of the graph whose edges are private (features and labels are public)",
+}
+
 
 def build(records: Records, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
     rows = grouped(records.entries)
     facts = next((e["facts"] for e in records.entries if e["setting"] != "central"), records.entries[0]["facts"])
     seeds = len({e["seed"] for e in records.entries})
+    where = ASKED[facts.get("protocol", "inductive")]
     sentences = [
-        f"{facts['train_nodes']} training nodes; test accuracy on the public test graph, mean ± standard deviation over "
+        f"{facts['train_nodes']} training nodes; test accuracy {where}, mean ± standard deviation over "
         f"{seeds} seed{'s' if seeds > 1 else ''}.",
     ]
     if facts["clients"] > 1:
         sentences.append(
-            f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} training edges run "
+            f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
             "between clients and are held by nobody."
         )
     return Section(tuple(sentences), (_accuracies(rows), _privacy(rows)), _figures(records, rows, notice))

@@ -1,0 +1,68 @@
+"""What the clients hold, what is public, and what is asked at the end.
+
+* ``inductive``: nodes are split at random, edges between the two sides are removed, clients hold the training
+  graph, the test graph is public and predictions are asked for it (DPAR, WWW 2024, §6).
+* ``transductive``: clients hold the whole graph and only its edges are private; features and the training labels
+  are public, test labels are masked (−1). Predictions are asked for the test nodes of that same graph, so a
+  method may use what it has released, and the public features, but the edges only where its guarantee says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data import splits
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Assumption
+from fedgraph.types import Graph
+
+Protocol = Literal["inductive", "transductive"]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """held: the graph that is dealt to clients. asked: the graph that predictions are asked for, labels masked
+    where they are not public. truth: int64 [asked.num_nodes], −1 where the answer does not count.
+    num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``.
+    """
+
+    held: Graph
+    asked: Graph
+    truth: np.ndarray
+    num_train: int
+    public_graph: Graph | None
+    public_attributes: Graph | None
+
+
+def make(graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator) -> Setting:
+    """The setting of ``protocol``; the same stream gives both protocols the same training nodes."""
+    if protocol == "inductive":
+        split = splits.inductive_split(graph, train_fraction, rng)
+        return Setting(split.train, split.test, split.test.labels, split.train.num_nodes, split.test, None)
+    train, test = splits.random_split(graph.num_nodes, train_fraction, rng)
+    masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
+    masked[test] = -1
+    truth[test] = graph.labels[test]
+    held = replace(graph, labels=masked)
+    return Setting(held, held, truth, train.size, None, without_edges(held))
+
+
+def without_edges(graph: Graph) -> Graph:
+    """The same nodes, features and labels, and no edge."""
+    return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
+
+
+def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
+    """The graph that ``predict`` receives.
+
+    Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
+    (``own-edges-known``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld, so a
+    prediction can only be made from released values and public features.
+    """
+    shown = setting.public_graph is not None or Assumption.OWN_EDGES_KNOWN in plan.protection.assumptions
+    return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)
