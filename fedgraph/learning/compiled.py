@@ -1,0 +1,32 @@
+"""How the learner's inner loops are compiled: numba, ahead of the first call, remembered on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba import types
+
+
+def constant(dtype: Any, dimensions: int = 1) -> types.Array:
+    """The type of a C-contiguous array that is only read (shared memory is mapped read-only)."""
+    return types.Array(dtype, dimensions, "C", readonly=True)
+
+
+def compiled(signature: Any) -> Callable[[Callable], Callable]:
+    """``numba.njit`` for one signature: no interpreter lock, machine code kept between processes.
+
+    The code is kept beside the package, or in the user's numba cache where that is read-only; where
+    neither can be written, every process compiles for itself when the module is imported. Sums may be
+    reassociated, so that they use vector instructions; NaN and infinity keep their meaning.
+    """
+    options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
+
+    def apply(function: Callable) -> Callable:
+        try:
+            return numba.njit(signature, cache=True, **options)(function)
+        except RuntimeError:  # numba found no folder it may write to
+            return numba.njit(signature, **options)(function)
+
+    return apply
