@@ -1,0 +1,324 @@
+"""price(): every event, every edge case of the docstring's table, and the laws that any accountant obeys."""
+
+import dataclasses
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedgraph.errors import PrivacyError, UnknownEventError
+from fedgraph.privacy import rdp, zcdp
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.amplification import amplified_epsilon, inner_epsilon
+from fedgraph.privacy.events import (
+    ZCDP,
+    ApproxDP,
+    BoundedRange,
+    Composed,
+    Event,
+    FixedSizeGaussian,
+    Gaussian,
+    Laplace,
+    MultiBit,
+    PoissonGaussian,
+    PureDP,
+    RandomizedResponse,
+    Repeated,
+    SampledOnce,
+    Unprotected,
+    flatten,
+    from_dict,
+    to_dict,
+)
+
+EVERY = [
+    Gaussian(3.0),
+    Laplace(4.0),
+    RandomizedResponse(0.4, 5),
+    MultiBit(0.05, 20),
+    BoundedRange(0.3),
+    PureDP(0.3),
+    ApproxDP(0.3, 1e-7),
+    ZCDP(0.05),
+    PoissonGaussian(1.5, 0.1),
+    PoissonGaussian(3.0, 0.1, 2),
+    PoissonGaussian(4.0, 0.1, 2, True),
+    FixedSizeGaussian(4.0, 10, 100, 2),
+    SampledOnce(Repeated(Gaussian(2.0), 4), 0.1),
+]
+FREE = [
+    Gaussian(math.inf),
+    Laplace(math.inf),
+    PureDP(0.0),
+    BoundedRange(0.0),
+    RandomizedResponse(0.0, 4),
+    MultiBit(0.3, 0),
+    MultiBit(0.0, 3),
+    ApproxDP(0.0, 0.0),
+    ZCDP(0.0),
+    PoissonGaussian(1.0, 0.0),
+    PoissonGaussian(math.inf, 0.5),
+    FixedSizeGaussian(1.0, 0, 10),
+    SampledOnce(Gaussian(1.0), 0.0),
+    Repeated(Gaussian(1.0), 0),
+    Composed(()),
+]
+ENDLESS = [
+    Gaussian(0.0),
+    Laplace(0.0),
+    PureDP(math.inf),
+    BoundedRange(math.inf),
+    ZCDP(math.inf),
+    ApproxDP(1.0, 1.0),
+    PoissonGaussian(0.0, 0.5),
+    FixedSizeGaussian(0.0, 5, 10),
+    Unprotected("in clear"),
+    SampledOnce(Unprotected("in clear"), 0.1),
+]
+
+
+@pytest.mark.parametrize("event", EVERY, ids=lambda e: type(e).__name__)
+def test_every_event_is_priced_and_composing_n_is_n_composes(event):
+    one = price(event, 1e-5)
+    assert 0 < one.epsilon < math.inf
+    assert one.theorem
+    repeated, composed = price(Repeated(event, 3), 1e-5), price(Composed((event, Composed((event, event)))), 1e-5)
+    assert repeated == composed
+    assert one.epsilon < repeated.epsilon
+    assert from_dict(to_dict(event)) == event
+
+
+@pytest.mark.parametrize("event", FREE, ids=repr)
+def test_free(event):
+    assert price(event, 1e-5).epsilon == 0.0
+    assert price(Composed((event, PureDP(0.5))), 0.0).epsilon == 0.5
+
+
+@pytest.mark.parametrize("event", ENDLESS, ids=repr)
+def test_no_privacy(event):
+    assert math.isinf(price(event, 1e-5).epsilon)
+    assert math.isinf(price(Composed((event, PureDP(0.5))), 1e-5).epsilon)
+
+
+@pytest.mark.parametrize("delta", [math.nan, -1e-9, 1.0, 2.0, math.inf])
+def test_delta_must_make_sense(delta):
+    with pytest.raises(PrivacyError, match="delta"):
+        price(Gaussian(1.0), delta)
+
+
+def test_unknown_events_are_never_zero():
+    @dataclasses.dataclass(frozen=True)
+    class Secret(Event):
+        amount: float
+
+    Secret.__module__ = "elsewhere"
+    for event in (Secret(0.0), Composed((Gaussian(1.0), Secret(1.0))), SampledOnce(Secret(1.0), 0.5), Event()):
+        with pytest.raises(UnknownEventError, match=r"Secret|Event"):
+            price(event, 1e-5)
+
+
+@pytest.mark.parametrize("event", [e for e in EVERY if not isinstance(e, SampledOnce)], ids=lambda e: type(e).__name__)
+def test_delta_zero_is_pure_or_infinite(event):
+    pure = isinstance(event, (Laplace, RandomizedResponse, MultiBit, BoundedRange, PureDP))
+    assert math.isfinite(price(event, 0.0).epsilon) == pure
+
+
+def test_bad_numbers_in_events():
+    for build in (
+        lambda: Gaussian(math.nan),
+        lambda: Gaussian(-1.0),
+        lambda: Gaussian("3"),
+        lambda: PoissonGaussian(1.0, 1.2),
+        lambda: PoissonGaussian(1.0, 0.5, 0),
+        lambda: PoissonGaussian(1.0, 0.5, 1.5),
+        lambda: PoissonGaussian(1.0, 0.5, 1, "yes"),
+        lambda: FixedSizeGaussian(1.0, 11, 10),
+        lambda: FixedSizeGaussian(1.0, 5, 10, 11),
+        lambda: RandomizedResponse(1.0, 1),
+        lambda: MultiBit(1.0, -1),
+        lambda: ApproxDP(1.0, 1.1),
+        lambda: Repeated(Gaussian(1.0), -1),
+        lambda: Repeated(Gaussian(1.0), 2.5),
+        lambda: Repeated(3.0, 2),
+        lambda: Composed((Gaussian(1.0), "x")),
+        lambda: SampledOnce(Gaussian(1.0), math.nan),
+        lambda: Unprotected(3),
+    ):
+        with pytest.raises(PrivacyError):
+            build()
+
+
+def test_huge_counts_are_priced_on_the_private_side():
+    for count in (10**6, 10**12):
+        found = price(Repeated(Gaussian(1e6), count), 1e-5)
+        assert found.epsilon > 0
+        sampled = price(Repeated(PoissonGaussian(1e5, 1e-2), count), 1e-5).epsilon
+        assert price(Repeated(Gaussian(1e7), count), 1e-5).epsilon * 0.999 <= sampled < math.inf
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    noise=st.floats(0.5, 20.0),
+    rate=st.floats(0.01, 0.9),
+    rows=st.integers(1, 4),
+    replaced=st.booleans(),
+    count=st.integers(1, 200),
+    delta=st.floats(1e-7, 1e-2),
+)
+def test_poisson_monotone(noise, rate, rows, replaced, count, delta):
+    def cost(noise=noise, rate=rate, rows=rows, count=count, delta=delta):
+        return price(Repeated(PoissonGaussian(noise, rate, rows, replaced), count), delta).epsilon
+
+    slack = 1 + 3e-3
+    base = cost()
+    assert cost(noise=noise * 1.2) <= base * slack + 1e-9
+    assert cost(delta=delta / 3) >= base / slack - 1e-9
+    assert cost(count=count + 1) >= base / slack - 1e-9
+    assert cost(rate=min(1.0, rate * 1.1)) >= base / slack - 1e-9
+    assert cost(rows=rows + 1) >= base / slack - 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    parts=st.lists(st.tuples(st.sampled_from(EVERY[:12]), st.integers(1, 5)), min_size=1, max_size=4),
+    delta=st.floats(1e-6, 1e-2),
+)
+def test_more_releases_never_cost_less_and_order_is_irrelevant(parts, delta):
+    events = [Repeated(e, n) for e, n in parts]
+    total = price(Composed(tuple(events)), delta).epsilon
+    assert price(Composed(tuple(reversed(events))), delta).epsilon == total
+    # Post-processing: forgetting a release is post-processing, so the rest never costs more.
+    assert price(Composed(tuple(events[1:])), delta).epsilon <= total * (1 + 3e-3) + 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(epsilon=st.floats(1e-3, 3.0), count=st.integers(1, 400), delta=st.floats(1e-7, 1e-2))
+def test_pure_releases_are_at_most_basic_and_at_least_the_optimum(epsilon, count, delta):
+    """Kairouz, Oh & Viswanath's optimal composition, summed exactly, is the floor."""
+    found = price(Repeated(PureDP(epsilon), count), delta).epsilon
+    assert found <= count * epsilon * (1 + 1e-12)
+    assert _optimal_delta(epsilon, count, found) <= delta * (1 + 1e-9)
+
+
+def _optimal_delta(epsilon, count, at):
+    mp.mp.dps = 30
+    p = 1 / (1 + mp.exp(-epsilon))
+    total = mp.mpf(0)
+    for i in range(count + 1):
+        loss = (2 * i - count) * mp.mpf(epsilon)
+        if loss > at:
+            total += mp.binomial(count, i) * p**i * (1 - p) ** (count - i) * (1 - mp.exp(at - loss))
+    return total
+
+
+def test_k_ary_response_is_cheaper_than_pure():
+    assert price(Repeated(RandomizedResponse(0.3, 20), 50), 1e-5).epsilon < price(Repeated(PureDP(0.3), 50), 1e-5).epsilon
+    binary = price(Repeated(RandomizedResponse(0.3, 2), 50), 1e-5).epsilon
+    assert binary == pytest.approx(price(Repeated(PureDP(0.3), 50), 1e-5).epsilon, rel=1e-3)
+
+
+def test_bounded_range_is_between_half_and_full_pure():
+    picks = price(Repeated(BoundedRange(0.1), 200), 1e-5).epsilon
+    assert price(Repeated(PureDP(0.05), 200), 1e-5).epsilon * 0.99 <= picks < price(Repeated(PureDP(0.1), 200), 1e-5).epsilon
+    assert picks <= zcdp.epsilon(200 * 0.1**2 / 8, 1e-5) * (1 + 1e-9)
+
+
+def test_mixed_ledgers_use_one_accountant_and_beat_adding_up():
+    parts = (Repeated(Gaussian(20.0), 50), Repeated(BoundedRange(0.1), 20), Repeated(PoissonGaussian(1.5, 0.05), 100))
+    together = price(Composed(parts), 1e-5).epsilon
+    assert together < sum(price(p, 1e-5 / 3).epsilon for p in parts)
+    assert together > max(price(p, 1e-5).epsilon for p in parts)
+    with_rho = price(Composed((*parts, ZCDP(1e-3))), 1e-5)
+    assert with_rho.accountant == "Rényi"
+    assert with_rho.epsilon > together
+
+
+def test_approximate_releases_take_their_own_delta():
+    event = Composed((ApproxDP(1.0, 6e-6), Gaussian(5.0)))
+    assert math.isinf(price(event, 5e-6).epsilon)
+    assert price(event, 1e-5).epsilon <= 1.0 + price(Gaussian(5.0), 4e-6).epsilon + 1e-3
+    assert price(ApproxDP(1.0, 1e-5), 1e-5).epsilon == 1.0
+    with_rho = price(Composed((ApproxDP(1.0, 6e-6), ZCDP(0.02))), 1e-5)
+    assert with_rho.epsilon == pytest.approx(1.0 + price(ZCDP(0.02), 4e-6).epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 0.5, 11.1, 29.9, 30.1, 88.9, 1e3, 1e4, 1e6])
+@pytest.mark.parametrize("rate", [1e-12, 1e-3, 0.09, 0.5, 1.0])
+def test_amplification_is_exact_at_any_size(epsilon, rate):
+    mp.mp.dps = 60
+    exact = mp.log(1 + mp.mpf(rate) * (mp.exp(mp.mpf(epsilon)) - 1))
+    assert amplified_epsilon(epsilon, rate) == pytest.approx(float(exact), rel=1e-12)
+    if rate > 1e-6:
+        assert amplified_epsilon(inner_epsilon(epsilon, rate), rate) == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_sampling_once_is_applied_once_to_the_whole():
+    inner = Composed((Repeated(Gaussian(1.0), 10), PureDP(2.0)))
+    paid = price(SampledOnce(inner, 0.09), 1e-4)
+    assert paid.epsilon == pytest.approx(amplified_epsilon(price(inner, 1e-4 / 0.09).epsilon, 0.09))
+    assert price(SampledOnce(inner, 1.0), 1e-4) == price(inner, 1e-4)
+    assert price(SampledOnce(PureDP(5.0), 0.1), 0.0).epsilon == pytest.approx(amplified_epsilon(5.0, 0.1))
+    assert price(SampledOnce(Gaussian(0.5), 0.01), 0.05).epsilon == pytest.approx(0.0, abs=1e-6)
+    published_reading = 0.09 * price(inner, 1e-4 / 0.09).epsilon
+    assert paid.epsilon > published_reading
+    beside = price(Composed((SampledOnce(inner, 0.09), PureDP(0.5))), 1e-4)
+    assert beside.epsilon == pytest.approx(paid.epsilon + 0.5, rel=1e-6)
+
+
+def test_fixed_size_sampling_does_not_amplify_zero_out():
+    """PRIVACY §2: 3 of 10 under zero-out, noise 1, ε = 1: the true δ is .0322, the formula says .0077."""
+    from scipy.stats import norm
+
+    def tv(shift_p, shift_q, epsilon, weight):
+        x = np.linspace(-12, 12, 200_001)
+        p = weight * norm.pdf(x, shift_p[0]) + (1 - weight) * norm.pdf(x, shift_p[1])
+        q = weight * norm.pdf(x, shift_q[0]) + (1 - weight) * norm.pdf(x, shift_q[1])
+        return float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * (x[1] - x[0]))
+
+    # The other rows are all +1: with the node present 3 of 10 (it is one of them or not), zeroed: it counts 0.
+    worst = max(
+        max(tv((own + 2 * other, 3 * other), (2 * other, 3 * other), 1.0, 0.3) for other in (1.0, -1.0) for own in (1.0, -1.0)),
+        max(tv((2 * other, 3 * other), (own + 2 * other, 3 * other), 1.0, 0.3) for other in (1.0, -1.0) for own in (1.0, -1.0)),
+    )
+    inner = inner_epsilon(1.0, 0.3)
+    formula = 0.3 * float(norm.cdf(0.5 - inner) - math.exp(inner) * norm.cdf(-0.5 - inner))
+    assert formula == pytest.approx(0.0077, abs=2e-4)
+    assert worst > formula * 2
+
+
+def test_rdp_never_beats_the_exact_answer():
+    leaves = [(Gaussian(2.0), 10)]
+    assert rdp.epsilon(leaves, 1e-5)[0] >= price(Repeated(Gaussian(2.0), 10), 1e-5).epsilon
+    poisson = PoissonGaussian(1.5, 0.05, 2)
+    assert rdp.epsilon([(poisson, 100)], 1e-5)[0] >= price(Repeated(poisson, 100), 1e-5).epsilon
+    assert rdp.epsilon(leaves, 0.0)[0] == math.inf
+    with pytest.raises(UnknownEventError):
+        rdp.epsilon([(ApproxDP(1.0, 0.1), 1)], 1e-5)
+
+
+def test_tiny_delta_falls_back_on_renyi():
+    event = Repeated(PoissonGaussian(1.5, 0.05), 100)
+    paid = price(event, 1e-12)
+    assert paid.accountant == "Rényi"
+    assert paid.epsilon > price(event, 1e-8).epsilon
+
+
+def test_zcdp_edges_and_dual():
+    assert zcdp.epsilon(0.0, 1e-5) == 0.0
+    assert zcdp.epsilon(1.0, 0.0) == math.inf
+    assert zcdp.epsilon(math.inf, 1e-5) == math.inf
+    for bad in (math.nan, -1.0):
+        with pytest.raises(PrivacyError):
+            zcdp.epsilon(bad, 1e-5)
+    assert zcdp.rho(FixedSizeGaussian(1.0, 5, 10)) is None
+    grid = np.linspace(1.01, 200, 100_000)
+    brute = (0.3 * grid + np.log1p(-1 / grid) - np.log(1e-6 * grid) / (grid - 1)).min()
+    assert zcdp.epsilon(0.3, 1e-6) == pytest.approx(brute, rel=1e-6)
+
+
+def test_flatten_keeps_counts():
+    event = Repeated(Composed((Repeated(Gaussian(1.0), 3), PureDP(0.1))), 4)
+    assert list(flatten(event)) == [(Gaussian(1.0), 12), (PureDP(0.1), 4)]

@@ -1,0 +1,157 @@
+"""The two-sided Gaussian-mixture pair: quadrature, the library, and a real mechanism in two dimensions."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from dp_accounting import NeighboringRelation
+from dp_accounting.pld import privacy_loss_distribution as library
+from dp_accounting.pld import privacy_loss_mechanism
+from scipy.stats import binom
+
+from fedgraph.privacy import losses, mixture
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.events import PoissonGaussian, Repeated
+
+PAIRS = [(1.5, 0.05, 1, False), (1.0, 0.3, 5, False), (2.0, 0.28, 2, False), (1.5, 0.05, 2, True), (0.8, 0.5, 3, True)]
+
+
+def oracle(sigma, q, rows, replaced, epsilon, forward):
+    """δ(ε) by 20-digit quadrature of (p − e^ε q)₊ over the whole line."""
+    mp.mp.dps = 20
+    other = rows if replaced else rows - 1
+    present = [(mp.mpf(float(binom.pmf(j, rows, q))), j) for j in range(rows + 1)]
+    absent = [(mp.mpf(float(binom.pmf(j, other, q))), -j) for j in range(other + 1)]
+    above, below = (present, absent) if forward else (absent, present)
+
+    def density(parts, x):
+        return mp.fsum(w * mp.npdf(x, c, sigma) for w, c in parts)
+
+    def gap(x):
+        return density(above, x) - mp.exp(epsilon) * density(below, x)
+
+    low, high = -other - 14 * sigma, rows + 14 * sigma
+    try:
+        root = mp.findroot(gap, (low / 2, high / 2), solver="anderson", tol=1e-25, maxsteps=200, verify=False)
+    except (ValueError, ZeroDivisionError):
+        root = mp.mpf(0)
+    cuts = sorted({mp.mpf(low), mp.mpf(high), *(c for c in (root, root + sigma, root - sigma) if low < c < high)})
+    return mp.quad(lambda x: max(gap(x), mp.mpf(0)), cuts)
+
+
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.5])
+def test_curves_equal_quadrature(case, epsilon):
+    there, back = mixture.curves(mixture.pair(*case), 1e-15)
+    at = np.array([epsilon])
+    assert there.deltas(at)[0] == pytest.approx(float(oracle(*case, epsilon, True)), rel=1e-6, abs=1e-12)
+    if back is not None:
+        assert back.deltas(at)[0] == pytest.approx(float(oracle(*case, epsilon, False)), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "delta"), [(1.5, 0.05, 800, 1e-4), (1.0, 0.01, 300, 1e-5), (5.0, 0.3, 50, 1e-6)]
+)
+@pytest.mark.parametrize("replaced", [False, True])
+def test_one_row_is_the_librarys_sampled_gaussian(sigma, q, steps, delta, replaced):
+    relation = NeighboringRelation.REPLACE_ONE if replaced else NeighboringRelation.ADD_OR_REMOVE_ONE
+    theirs = library.from_gaussian_mechanism(sigma, sampling_prob=q, neighboring_relation=relation)
+    expected = theirs.self_compose(steps).get_epsilon_for_delta(delta)
+    found = price(Repeated(PoissonGaussian(sigma, q, 1, replaced), steps), delta).epsilon
+    assert expected * (1 - 1e-4) <= found <= expected * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "rows", "replaced", "expected"),
+    [(1.5, 0.05, 2, False, 14.5), (1.5, 0.05, 4, False, 45.2), (18.0, 0.28, 2, False, 5.31), (1.5, 0.05, 2, True, 20.3)],
+)
+def test_orientation_figures(sigma, q, rows, replaced, expected):
+    event = Repeated(PoissonGaussian(sigma, q, rows, replaced), 800)
+    assert price(event, 1e-4).epsilon == pytest.approx(expected, rel=3e-3)
+
+
+def test_one_call_bound_is_above_the_pair_and_is_the_librarys():
+    sigma, q, rows = 4.0, 0.1, 3
+    at = np.linspace(0.0, 2.0, 9)
+    bound, _ = mixture.curves(mixture.one_call_pair(sigma, q, rows), 1e-15)
+    for replaced in (False, True):
+        there, back = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
+        assert (bound.deltas(at) >= there.deltas(at) - 1e-12).all()
+        assert back is None or (bound.deltas(at) >= back.deltas(at) - 1e-12).all()
+    theirs = library.from_gaussian_mechanism(
+        sigma / rows,
+        sampling_prob=1 - (1 - q) ** rows,
+        neighboring_relation=NeighboringRelation.REPLACE_ONE,
+        value_discretization_interval=1e-3,
+    )
+    assert bound.deltas(at) == pytest.approx(theirs.get_delta_for_epsilon(list(at)), rel=1e-3, abs=1e-6)
+
+
+def _two_dimensional(weights, centres, grid, sigma):
+    x, y = grid
+    total = np.zeros_like(x)
+    for weight, (a, b) in zip(weights, centres, strict=True):
+        total += weight * np.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * sigma**2)) / (2 * math.pi * sigma**2)
+    return total
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_real_mechanism_in_two_dimensions_stays_below(seed):
+    """Adversarial rows in the unit disc: all coin patterns of touched rows, exact hockey-stick on a fine grid."""
+    rng = np.random.default_rng(seed)
+    sigma, q, rows = float(rng.uniform(0.8, 2.5)), float(rng.uniform(0.05, 0.7)), int(rng.integers(1, 5))
+    replaced = bool(seed % 2)
+    directions = rng.normal(size=(2, rows, 2))
+    if seed >= 6:  # nearly the worst case: the two worlds point opposite ways
+        directions = np.stack([np.tile([1.0, 0.1], (rows, 1)), np.tile([-1.0, 0.1], (rows, 1))]) + 0.05 * directions
+    unit = directions / np.linalg.norm(directions, axis=2, keepdims=True)
+    if not replaced:
+        unit[1, 0] = 0.0  # the own row vanishes
+    patterns = (np.arange(2**rows)[:, None] >> np.arange(rows)) & 1
+    weights = q ** patterns.sum(1) * (1 - q) ** (rows - patterns.sum(1))
+    axis = np.arange(-rows - 6 * sigma, rows + 6 * sigma, 0.06 * sigma)
+    grid = np.meshgrid(axis, axis)
+    cell = (axis[1] - axis[0]) ** 2
+    p, r = (_two_dimensional(weights, patterns @ unit[world], grid, sigma) for world in (0, 1))
+    there, back = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
+    for epsilon in (0.0, 0.4, 1.0, 2.0):
+        at = np.array([epsilon])
+        assert np.maximum(p - math.exp(epsilon) * r, 0).sum() * cell <= there.deltas(at)[0] + 2e-5  # the grid's own error
+        assert (
+            np.maximum(r - math.exp(epsilon) * p, 0).sum() * cell <= (back or there).deltas(at)[0] + 2e-5
+        )  # the grid's own error
+
+
+def test_one_sided_mixture_is_violated_by_changed_rows():
+    sigma, q, rows = 1.0, 0.3, 8
+    one_sided = privacy_loss_mechanism.MixtureGaussianPrivacyLoss(
+        sigma, list(range(2 * rows)), _one_sided_weights(rows, q), adjacency_type=privacy_loss_mechanism.AdjacencyType.REMOVE
+    )
+    real = mixture.hockey_stick(mixture.pair(sigma, q, rows, False), 0.0)
+    assert real == pytest.approx(0.846, abs=1e-3)
+    assert float(np.squeeze(one_sided.get_delta_for_epsilon([0.0]))) == pytest.approx(0.806, abs=1e-3)
+
+
+def _one_sided_weights(rows, q):
+    """The sampled rows' total change as a one-sided shift: own coin once, each of the others twice."""
+    weights = np.zeros(2 * rows)
+    for j in range(rows):
+        weights[2 * j] += (1 - q) * binom.pmf(j, rows - 1, q)
+        weights[2 * j + 1] += q * binom.pmf(j, rows - 1, q)
+    return list(weights)
+
+
+def test_monotone_in_rows_and_between_relations():
+    def cost(rows, replaced):
+        return price(Repeated(PoissonGaussian(3.0, 0.1, rows, replaced), 50), 1e-5).epsilon
+
+    assert cost(1, False) < cost(1, True) < cost(2, False) < cost(2, True) < cost(3, False)
+
+
+def test_every_row_is_covered_by_the_grid_both_orders():
+    chosen = mixture.pair(1.0, 0.2, 2, False)
+    there, back = mixture.curves(chosen, losses.tail(1e-6, 100))
+    assert there.low < 0 < there.high
+    assert back is not None
+    assert (back.low, back.high) == (-there.high, -there.low)

@@ -1,0 +1,73 @@
+"""Known traps of dp_accounting 0.6.0. Each test fails when the library's behaviour changes: then re-read PRIVACY §2."""
+
+import math
+
+import dp_accounting as dp
+import numpy as np
+import pytest
+from dp_accounting.pld import PLDAccountant
+
+from fedgraph.privacy import rdp
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Laplace, PoissonGaussian, Repeated
+
+REPLACE = dp.NeighboringRelation.REPLACE_ONE
+
+
+def test_rdp_replace_one_prices_the_gaussian_at_sensitivity_one():
+    event = dp.SelfComposedDpEvent(dp.GaussianDpEvent(2.0), 10)
+    theirs = dp.rdp.RdpAccountant(neighboring_relation=REPLACE).compose(event).get_epsilon(1e-5)
+    added = dp.rdp.RdpAccountant().compose(event).get_epsilon(1e-5)
+    right = PLDAccountant(REPLACE).compose(event).get_epsilon(1e-5)
+    assert theirs == pytest.approx(added)  # the trap: replacing costs no more than adding
+    assert theirs == pytest.approx(8.08, abs=0.01)
+    assert right == pytest.approx(17.86, abs=0.01)
+    assert price(Repeated(Gaussian(2.0 / 2), 10), 1e-5).epsilon == pytest.approx(right, rel=1e-3)
+
+
+def test_rdp_without_replacement_at_full_batch_is_off_by_the_same_factor():
+    orders = [2.0, 4.0, 8.0]
+    event = dp.SampledWithoutReplacementDpEvent(100, 100, dp.GaussianDpEvent(3.0))
+    theirs = dp.rdp.RdpAccountant(orders, REPLACE).compose(event).rdp
+    assert theirs == pytest.approx(np.array(orders) / (2 * 9))  # sensitivity 1; two clipped rows differ by 2
+    ours = price(FixedSizeGaussian(3.0, 100, 100), 1e-5)
+    assert ours == price(Gaussian(1.5), 1e-5)
+
+
+def test_pld_rejects_sampling_without_replacement_and_laplace_under_replace():
+    without = dp.SampledWithoutReplacementDpEvent(100, 10, dp.GaussianDpEvent(3.0))
+    assert not PLDAccountant(REPLACE).supports(without)
+    assert not PLDAccountant(REPLACE).supports(dp.LaplaceDpEvent(1.0))
+    assert math.isfinite(price(FixedSizeGaussian(3.0, 10, 100), 1e-5).epsilon)
+    assert price(Laplace(1.0), 0.0).epsilon == 1.0
+
+
+def test_there_is_no_exponential_mechanism_event():
+    assert not [name for name in dir(dp) if "xponential" in name]
+
+
+def test_poisson_replace_is_the_exact_double_mixture_in_pld_and_refused_by_rdp():
+    event = dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(2.0))
+    assert PLDAccountant(REPLACE).supports(event)
+    assert not dp.rdp.RdpAccountant(neighboring_relation=REPLACE).supports(event)
+    theirs = PLDAccountant(REPLACE).compose(event, 20).get_epsilon(1e-5)
+    assert price(Repeated(PoissonGaussian(2.0, 0.1, 1, True), 20), 1e-5).epsilon == pytest.approx(theirs, rel=2e-3)
+
+
+def test_fractional_orders_may_fail_to_converge_and_are_only_logged(caplog):
+    event = dp.PoissonSampledDpEvent(60 / 210, dp.GaussianDpEvent(0.5))
+    with caplog.at_level("WARNING", logger="absl"):
+        broken = dp.rdp.RdpAccountant([1.1]).compose(event).rdp[0]
+    assert math.isinf(broken)
+    ours = rdp.poisson_one_row(0.5, 60 / 210, np.array([1.1, 1.5, 2.0, 2.5]))
+    assert np.isfinite(ours).all()
+    whole = dp.rdp.RdpAccountant([2.0, 3.0]).compose(event).rdp
+    assert ours[2] == pytest.approx(whole[0])
+    assert ours[3] * 1.5 == pytest.approx((whole[0] + 2 * whole[1]) / 2)
+
+
+def test_interpolated_orders_are_above_the_exact_ones():
+    event = dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(1.5))
+    orders = np.array([1.7, 2.5, 4.3, 7.9])
+    exact = dp.rdp.RdpAccountant(orders).compose(event).rdp
+    assert (rdp.poisson_one_row(1.5, 0.05, orders) >= exact * (1 - 1e-12)).all()
