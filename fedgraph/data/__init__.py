@@ -8,7 +8,8 @@ by its name. ``base.py`` states what a family file must offer; ``splits.py`` hol
 underscore are machinery that several families share.
 """
 
-from fedgraph.data.base import cache_dir, default_roots, families, load, names
+from fedgraph.data._files import cache_dir
+from fedgraph.data.base import default_roots, families, load, names
 from fedgraph.data.splits import InductiveSplit, inductive_split, random_split
 from fedgraph.data.tu import degree_features
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -132,7 +133,7 @@ def _edges(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> n
     wedges = from_edges(np.concatenate([p[2] for p in parts]), n)
     closed = []
     for same, target, pool, propose in parts:
-        pool = _collect(pool, target, lambda count, same=same: _closing(wedges, labels, same, count, rng), rounds=12)
+        pool = _collect(pool, target, partial(_closing, wedges, labels, same, rng), rounds=12)
         closed.append(_collect(pool, target, propose, strict=True))
     return np.sort(np.concatenate(closed))
 
@@ -150,7 +151,7 @@ def _collect(
     return pool
 
 
-def _closing(wedges: sp.csr_array, labels: np.ndarray, same: bool, count: int, rng: np.random.Generator) -> np.ndarray:
+def _closing(wedges: sp.csr_array, labels: np.ndarray, same: bool, rng: np.random.Generator, count: int) -> np.ndarray:
     """Edges between two neighbours of one node, kept where the two are (``same``) of one class or (otherwise) are not."""
     if wedges.nnz == 0:
         return np.zeros(0, np.int64)
@@ -167,7 +168,8 @@ def _keys(one: np.ndarray, two: np.ndarray, n: int) -> np.ndarray:
     """``smaller · n + larger`` of each pair, self-loops left out."""
     proper = one != two
     low, high = np.minimum(one, two)[proper], np.maximum(one, two)[proper]
-    return low.astype(np.int64) * n + high
+    keys: np.ndarray = low.astype(np.int64) * n + high
+    return keys
 
 
 def _distinct(keys: np.ndarray) -> np.ndarray:
@@ -207,11 +209,13 @@ def _draws_for(distinct: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """How many draws (int64) are expected to give that many ``distinct`` words."""
     grid = np.unique(np.geomspace(1, 50 * distinct.max() + 10, 60).astype(np.int64))
     expected = np.array([(-np.expm1(draws * np.log1p(-np.minimum(probabilities, 0.999)))).sum() for draws in grid])
-    return np.maximum(np.rint(np.interp(distinct, expected, grid)), 1).astype(np.int64)
+    draws: np.ndarray = np.maximum(np.rint(np.interp(distinct, expected, grid)), 1).astype(np.int64)
+    return draws
 
 
 def _sample(rows: np.ndarray, probabilities: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
     """One word per row, as ``row · d + word``."""
     cumulative = np.cumsum(probabilities)
     words = np.searchsorted(cumulative, rng.random(rows.size) * cumulative[-1], side="right")
-    return rows.astype(np.int64) * d + np.minimum(words, d - 1)
+    tokens: np.ndarray = rows.astype(np.int64) * d + np.minimum(words, d - 1)
+    return tokens

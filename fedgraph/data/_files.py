@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import socket
 import tempfile
+import urllib.parse
+import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedgraph.errors import DataError
 from fedgraph.types import Provenance
+
+_PATIENCE = 5.0  # seconds to wait for a host before it counts as out of reach
 
 
 @dataclass(frozen=True)
@@ -80,14 +85,18 @@ def download(folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, a
     try:
         from torch_geometric import datasets
 
+        fetcher = object.__new__(getattr(datasets, pyg_class))
+        _knock(str(getattr(fetcher, "url", "") or getattr(fetcher, "processed_url", "")))
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".download-", dir=cache) as scratch:
-            fetcher = object.__new__(getattr(datasets, pyg_class))
+        with (
+            tempfile.TemporaryDirectory(prefix=".download-", dir=cache) as scratch,
+            open(os.devnull, "w") as nothing,
+            contextlib.redirect_stderr(nothing),
+        ):
             vars(fetcher).update(attributes, root=scratch)
             raw = Path(fetcher.raw_dir)
             raw.mkdir(parents=True, exist_ok=True)
-            with contextlib.redirect_stderr(open(os.devnull, "w")):
-                fetcher.download()
+            fetcher.download()
             target = cache / folder
             target.mkdir(parents=True, exist_ok=True)
             for name in (*files, *sorted(p.name for p in raw.iterdir() if p.is_file() and p.name not in files)):
@@ -97,3 +106,14 @@ def download(folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, a
             f"the download through PyG failed: {type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
         )
     return "PyG downloaded no such files"
+
+
+def _knock(url: str) -> None:
+    """Fail within seconds where the host of ``url`` cannot be reached; behind a proxy nothing is tried.
+
+    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit. Raises ``OSError``.
+    """
+    address = urllib.parse.urlsplit(url)
+    if address.hostname and not urllib.request.getproxies():
+        port = address.port or (80 if address.scheme == "http" else 443)
+        socket.create_connection((address.hostname, port), timeout=_PATIENCE).close()

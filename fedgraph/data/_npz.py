@@ -75,6 +75,4 @@ def _member(archive: Mapping[str, np.ndarray], key: str, name: str) -> np.ndarra
     try:
         return archive[key]
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{name}: member {key!r} cannot be read without unpickling ({error}); store it as a plain array"
-        ) from error
+        raise DataError(f"{name}: member {key!r} is refused ({error}); store it as a plain array, never a pickle") from error

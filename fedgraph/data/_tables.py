@@ -25,6 +25,7 @@ _SIDES = ("", "1", "2", "_1", "_2", "_id")
 _COLUMN_NAMES = frozenset(name + side for name in ("id", "node", "source", "target", "src", "dst") for side in _SIDES) | {
     *("name", "nodeid", "from", "to", "u", "v", "a", "b", "head", "tail")
 }
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def features(content: bytes, name: str) -> tuple[dict[str, int], np.ndarray]:
@@ -116,7 +117,7 @@ def _finite(cells: list[str], name: str, number: int) -> np.ndarray:
     values = []
     for column, cell in enumerate(cells[1:], start=2):
         value = float(cell) if _is_number(cell) else math.nan
-        if not abs(value) <= np.finfo(np.float32).max:
+        if not abs(value) <= _LARGEST:
             found = repr(cell) if cell else "an empty cell"
             raise DataError(f"{name}:{number}: column {column} of node {cells[0]!r} is {found}; allowed: finite numbers")
         values.append(value)

@@ -134,7 +134,8 @@ def load(
         download=download,
         stand_in=stand_in,
     )
-    return plugins.load("data", family).load(dataset, request)
+    loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
+    return loaded
 
 
 def load_published(

@@ -87,7 +87,9 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     return _graph(path, undirected(sources, targets, len(rows)), feature_matrix(features), labels, classes, raw)
 
 
-def _graph(path: Path, cleaned: Cleaned, features: sp.csr_array, labels: np.ndarray, classes: list, raw: RawFiles) -> Graph:
+def _graph(
+    path: Path, cleaned: Cleaned, features: sp.csr_array, labels: np.ndarray, classes: list[str], raw: RawFiles
+) -> Graph:
     """Put the parts together, and say in the provenance what was changed."""
     if labels.size == 0:
         raise DataError(f"{path}: no nodes; allowed: one or more")

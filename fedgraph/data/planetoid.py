@@ -3,8 +3,9 @@
 Yang, Cohen, Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph Embeddings", ICML 2016
 (github.com/kimiyoung/planetoid). The raw files are Python 2 pickles, and a pickle can run code; therefore a file is hashed
 first and opened only if it is byte for byte the published one, by an unpickler that knows four harmless classes.
-CiteSeer and Cora features are 0/1; PubMed's are TF-IDF. 15 test nodes of CiteSeer are isolated and have neither words nor a
-label in the raw files; as in PyG they become nodes without edges and words, with label 0.
+CiteSeer and Cora features are 0/1; PubMed's are TF-IDF. 15 test nodes of CiteSeer have neither words nor a label in the raw
+files; as in PyG they become nodes without words and with label 0. (PyG's comment calls them isolated; the published graph
+gives each of them one or two edges, and 48 other nodes none.)
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import collections
 import io
 import pickle
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -175,6 +177,6 @@ class _Unpickler(pickle.Unpickler):
         return _HARMLESS[module, name]
 
 
-def _unpickle(content: bytes) -> object:
-    """The object of a verified file."""
+def _unpickle(content: bytes) -> Any:
+    """The object of a verified file: a CSR matrix, an array, or (``graph``) a dict of neighbour lists."""
     return _Unpickler(io.BytesIO(content), encoding="latin1").load()

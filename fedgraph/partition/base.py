@@ -63,4 +63,5 @@ def _edge_keys(share: Subgraph, num_nodes: int) -> np.ndarray:
     """``smaller · num_nodes + larger`` (global ids) of each edge that the client holds."""
     upper = sp.triu(share.graph.adjacency, k=1, format="coo")
     one, two = share.nodes[upper.row], share.nodes[upper.col]
-    return np.minimum(one, two) * num_nodes + np.maximum(one, two)
+    keys: np.ndarray = np.minimum(one, two) * num_nodes + np.maximum(one, two)
+    return keys

@@ -33,7 +33,8 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """
     candidates = largest_component(graph) if params.largest_component else np.arange(graph.num_nodes)
     order = rng.permutation(candidates)
-    groups, centers = [], []
+    groups: list[np.ndarray] = []
+    centers: list[int] = []
     for center in order:
         if len(centers) == params.clients:
             break

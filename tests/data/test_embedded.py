@@ -1,0 +1,33 @@
+"""The graph that is shipped: what it holds, and that its file is what the documented command writes."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from fedgraph import data
+from fedgraph.data import embedded
+from fedgraph.types import Graph
+
+
+def test_library_is_small_sparse_and_labelled(library: Graph) -> None:
+    assert (library.num_nodes, library.num_edges, library.num_features, library.num_classes) == (300, 720, 240, 4)
+    assert sorted(np.bincount(library.labels).tolist()) == [60, 70, 80, 90]
+    assert library.features.nnz / library.num_nodes < 20
+    assert library.provenance.source == "embedded"
+    assert list(library.provenance.checksums) == ["library.npz"]
+
+
+def test_the_file_is_small() -> None:
+    assert resources.files("fedgraph.data").joinpath("library.npz").stat().st_size < 60_000
+
+
+def test_the_documented_command_regenerates_it(tmp_path: Path, library: Graph) -> None:
+    embedded.write(tmp_path / "library.npz")
+    again = data.load("own/npz", path=tmp_path / "library.npz")
+    assert isinstance(again, Graph)
+    assert (again.adjacency != library.adjacency).nnz == 0
+    assert (again.features != library.features).nnz == 0
+    assert np.array_equal(again.labels, library.labels)

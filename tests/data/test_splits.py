@@ -1,0 +1,48 @@
+"""Splits: sizes, disjointness, and every edge accounted for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedgraph import data
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+
+def test_random_split_covers_every_node_once() -> None:
+    train, test = data.random_split(101, 0.8, np.random.default_rng(0))
+    assert (train.size, test.size) == (81, 20)
+    assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(101))
+    assert train.dtype == test.dtype == np.int64
+
+
+@pytest.mark.parametrize("fraction", [1e-9, 1 - 1e-9])
+def test_both_sides_get_at_least_one_node(fraction: float) -> None:
+    train, test = data.random_split(2, fraction, np.random.default_rng(0))
+    assert (train.size, test.size) == (1, 1)
+
+
+@pytest.mark.parametrize(("nodes", "fraction"), [(1, 0.5), (10, 0.0), (10, 1.0), (10, float("nan"))])
+def test_impossible_splits_are_refused(nodes: int, fraction: float) -> None:
+    with pytest.raises(DataError, match="allowed"):
+        data.random_split(nodes, fraction, np.random.default_rng(0))
+
+
+def test_inductive_split_counts_what_it_cuts(library: Graph) -> None:
+    split = data.inductive_split(library, 0.7, np.random.default_rng(1))
+    assert split.train.num_nodes == 210
+    assert split.test.num_nodes == 90
+    assert split.train.num_edges + split.test.num_edges + split.num_cut_edges == library.num_edges
+    side = np.zeros(library.num_nodes, dtype=bool)
+    side[split.train_nodes] = True
+    rows, columns = library.adjacency.nonzero()
+    assert (side[rows] != side[columns]).sum() == 2 * split.num_cut_edges
+    assert np.array_equal(split.test.labels, library.labels[split.test_nodes])
+    assert (split.train.features != library.features[split.train_nodes]).nnz == 0
+
+
+def test_the_generator_decides(library: Graph) -> None:
+    one, two, three = (data.inductive_split(library, 0.5, np.random.default_rng(s)) for s in (5, 5, 6))
+    assert np.array_equal(one.train_nodes, two.train_nodes)
+    assert not np.array_equal(one.train_nodes, three.train_nodes)

@@ -1,0 +1,145 @@
+"""Generated graphs: the published sizes, the promised difficulty, the same bytes for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph import data
+from fedgraph.data import _block_model
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph, GraphCollection, Provenance
+
+# nodes, edges, features, classes, homophily, mean distinct words per node
+EXPECTED = {
+    "planetoid/citeseer": (3327, 4552, 3703, 6, 0.7355, 31.61),
+    "planetoid/cora": (2708, 5278, 1433, 7, 0.8100, 18.17),
+    "citation_full/cora_ml": (2995, 8158, 2879, 7, 0.7886, 50.47),
+    "citation_full/citeseer": (4230, 5337, 602, 6, 0.9494, 4.58),
+    "geom_gcn/chameleon": (2277, 31371, 2325, 5, 0.2299, 12.81),
+    "geom_gcn/actor": (7600, 26659, 932, 5, 0.2167, 5.39),
+}
+LARGE = {
+    "planetoid/pubmed": (19717, 44324, 500, 3, 0.8024, 50.11),
+    "coauthor/cs": (18333, 81894, 6805, 15, 0.8081, 59.57),
+    "coauthor/physics": (34493, 247962, 8415, 5, 0.9314, 32.97),
+    "amazon/photo": (7650, 119081, 745, 8, 0.8272, 258.81),
+    "amazon/computers": (13752, 245861, 767, 10, 0.7772, 267.24),
+    "geom_gcn/squirrel": (5201, 198353, 2089, 5, 0.2221, 17.97),
+}
+CASES = [*EXPECTED.items(), *(pytest.param(*item, marks=pytest.mark.slow) for item in LARGE.items())]
+
+
+def stand_in(name: str, seed: int = 0) -> Graph | GraphCollection:
+    return data.load(name, when_unavailable="synthetic", seed=seed, download=False)
+
+
+@pytest.mark.parametrize(("name", "expected"), CASES)
+def test_stand_in_has_the_published_statistics(name: str, expected: tuple[int, int, int, int, float, float]) -> None:
+    graph = stand_in(name)
+    assert isinstance(graph, Graph)
+    nodes, edges, features, classes, homophily, words = expected
+    assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (nodes, edges, features, classes)
+    ends = sp.triu(graph.adjacency, k=1, format="coo")
+    assert np.mean(graph.labels[ends.row] == graph.labels[ends.col]) == pytest.approx(homophily, abs=1e-3)
+    assert graph.features.nnz / nodes == pytest.approx(words, rel=0.12)
+    assert graph.adjacency.diagonal().sum() == 0
+    assert (graph.adjacency != graph.adjacency.T).nnz == 0
+    assert graph.provenance.source == "synthetic"
+    assert "SYNTHETIC" in graph.provenance.detail
+
+
+def test_citeseer_stand_in_is_neither_trivial_nor_hopeless() -> None:
+    """Logistic regression reaches 0.73 on the real words; propagation over the graph adds something."""
+    linear = pytest.importorskip("sklearn.linear_model")
+    from sklearn.preprocessing import normalize
+
+    graph = stand_in("planetoid/citeseer")
+    train, test = data.random_split(graph.num_nodes, 0.8, np.random.default_rng(0))
+    degrees = np.maximum(graph.degrees, 1)
+    smooth = 0.5 * graph.features + 0.5 * (graph.adjacency.multiply(1 / degrees[:, None]).tocsr() @ graph.features)
+    scores = []
+    for features in (graph.features, smooth):
+        rows = normalize(sp.csr_matrix(features))
+        model = linear.LogisticRegression(C=4, tol=1e-2, max_iter=500).fit(rows[train], graph.labels[train])
+        scores.append(model.score(rows[test], graph.labels[test]))
+    assert 0.65 < scores[0] < 0.78
+    assert scores[0] + 0.02 < scores[1] < 0.95
+
+
+def same(one: Graph, two: Graph) -> bool:
+    return (
+        np.array_equal(one.adjacency.indices, two.adjacency.indices)
+        and np.array_equal(one.features.indices, two.features.indices)
+        and np.array_equal(one.labels, two.labels)
+    )
+
+
+def test_the_seed_and_nothing_else_decides() -> None:
+    assert same(stand_in("planetoid/cora", 3), stand_in("planetoid/cora", 3))
+    assert not same(stand_in("planetoid/cora", 3), stand_in("planetoid/cora", 4))
+    one, two = stand_in("tu/mutag", 3), stand_in("tu/mutag", 3)
+    assert all(same(a, b) for a, b in zip(one.graphs, two.graphs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "edges", "sizes"),
+    [
+        ("tu/mutag", 17.93, 19.79, [63, 125]),
+        ("tu/proteins", 39.06, 72.82, [663, 450]),
+        ("tu/imdb-binary", 19.77, 96.53, [500, 500]),
+    ],
+)
+def test_collections_have_the_published_sizes(name: str, nodes: float, edges: float, sizes: list[int]) -> None:
+    collection = stand_in(name)
+    assert isinstance(collection, GraphCollection)
+    assert np.bincount(collection.labels).tolist() == sizes
+    assert np.mean([g.num_nodes for g in collection.graphs]) == pytest.approx(nodes, rel=0.08)
+    assert np.mean([g.num_edges for g in collection.graphs]) == pytest.approx(edges, rel=0.12)
+    assert collection.provenance.source == "synthetic"
+
+
+def test_degrees_make_features_where_there_are_none() -> None:
+    collection = data.degree_features(stand_in("tu/imdb-binary"), max_degree=10)
+    for graph in collection.graphs[:20]:
+        assert graph.features.shape == (graph.num_nodes, 11)
+        assert np.array_equal(graph.features.toarray().argmax(axis=1), np.minimum(graph.degrees, 10))
+        assert (graph.features.sum(axis=1) == 1).all()
+
+
+def test_parameters_of_the_block_model_are_obeyed() -> None:
+    wanted = {"nodes": 101, "edges": 300, "classes": 3, "features": 50, "words": 5, "isolated": 4, "homophily": 0.5}
+    graph = data.load("synthetic/block_model", parameters=wanted)
+    assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (101, 300, 50, 3)
+    assert (graph.degrees == 0).sum() >= 4
+    assert sorted(np.bincount(graph.labels).tolist()) == [33, 34, 34]
+    assert graph.provenance.source == "synthetic"
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_tiny_block_models_exist(nodes: int) -> None:
+    graph = data.load("synthetic/block_model", parameters={"nodes": nodes, "edges": 0, "classes": 1})
+    assert (graph.num_nodes, graph.num_edges) == (nodes, 0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"node": 5}, "unknown parameter 'node'; did you mean 'nodes'?"),
+        ({"homophily": 2}, "parameter 'homophily' is 2"),
+        ({"nodes": 3, "classes": 9, "edges": 0}, "9 classes but only 3 nodes"),
+        ({"nodes": 10, "edges": 40}, "at most half of all pairs"),
+    ],
+)
+def test_impossible_parameters_are_named(parameters: dict[str, object], text: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        data.load("synthetic/block_model", parameters=parameters)
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_too_many_edges_of_one_kind_are_an_error() -> None:
+    model = _block_model.BlockModel((2, 2), 5, 10, 1.0, 2.0, 1.0, 1.0)
+    with pytest.raises(DataError, match="cannot place"):
+        _block_model.generate(model, "x", 0, Provenance("synthetic", ""))

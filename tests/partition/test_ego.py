@@ -1,0 +1,53 @@
+"""Ego-networks: who is within reach, where the centre is, and the sizes that the literature reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import data
+from fedgraph.errors import DataError
+from fedgraph.partition import ego
+from fedgraph.types import Graph
+
+
+def test_ego_networks_hold_exactly_what_is_within_reach(library: Graph) -> None:
+    dense = library.adjacency.toarray() > 0
+    within = np.eye(library.num_nodes, dtype=bool)
+    for hops in range(3):
+        partition = ego.split(library, ego.Params(clients=20, hops=hops), np.random.default_rng(hops))
+        for share in partition.subgraphs:
+            center = share.nodes[share.center]
+            assert np.array_equal(share.nodes, np.flatnonzero(within[center]))
+        within = within | (within.astype(int) @ dense.astype(int) > 0)
+
+
+def test_centres_differ(library: Graph) -> None:
+    partition = ego.split(library, ego.Params(clients=300), np.random.default_rng(0))
+    assert len({int(s.nodes[s.center]) for s in partition.subgraphs}) == 300
+    assert not partition.disjoint
+    assert partition.num_cut_edges == 0
+
+
+def test_small_ego_networks_and_small_components_can_be_left_out() -> None:
+    graph = data.load("synthetic/block_model", parameters={"nodes": 200, "edges": 250, "isolated": 60})
+    largest = set(ego.largest_component(graph).tolist())
+    assert len(largest) < 141
+    inside = ego.split(graph, ego.Params(clients=30, largest_component=True), np.random.default_rng(0))
+    assert all(int(s.nodes[s.center]) in largest for s in inside.subgraphs)
+    big = ego.split(graph, ego.Params(clients=10, min_nodes=4), np.random.default_rng(0))
+    assert all(s.nodes.size >= 4 for s in big.subgraphs)
+    with pytest.raises(DataError, match="at least 50 node"):
+        ego.split(graph, ego.Params(clients=10, min_nodes=50), np.random.default_rng(0))
+
+
+@pytest.mark.dataset
+@pytest.mark.parametrize(("hops", "nodes", "edges"), [(1, 4.47, 5.00), (2, 21.74, 39.67)])
+def test_sizes_on_the_largest_component_of_citeseer(hops: int, nodes: float, edges: float, data_root: Path) -> None:
+    """Means over all 2120 centres. Table 4 of the LDP-GW paper has 4.61 / 5.15 and 25.13 / 44.26 for a sample of 500."""
+    graph = data.load("planetoid/citeseer", root=data_root, download=False)
+    partition = ego.split(graph, ego.Params(clients=2120, hops=hops, largest_component=True), np.random.default_rng(0))
+    assert np.mean([s.nodes.size for s in partition.subgraphs]) == pytest.approx(nodes, abs=0.01)
+    assert np.mean([s.graph.num_edges for s in partition.subgraphs]) == pytest.approx(edges, abs=0.01)

@@ -1,0 +1,108 @@
+"""What holds for every partition there is, found by file name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
+
+from fedgraph import data, plugins
+from fedgraph.errors import DataError
+from fedgraph.types import Graph, Partition
+
+NAMES = plugins.names("partition")
+CLIENTS = 7
+
+
+def split(name: str, graph: Graph, seed: int = 0, **parameters: object) -> Partition:
+    module = plugins.load("partition", name)
+    if "clients" in module.Params.model_fields:
+        parameters.setdefault("clients", CLIENTS)
+    return module.split(graph, module.Params(**parameters), np.random.default_rng(seed))
+
+
+def keys(graph: Graph, nodes: np.ndarray, total: int) -> set[int]:
+    edges = sp.triu(graph.adjacency, k=1, format="coo")
+    one, two = nodes[edges.row], nodes[edges.col]
+    return set((np.minimum(one, two) * total + np.maximum(one, two)).tolist())
+
+
+def test_the_expected_partitions_are_found() -> None:
+    assert {"whole", "uniform", "louvain", "ego", "dirichlet"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_client_holds_the_subgraph_of_its_nodes(name: str, library: Graph) -> None:
+    partition = split(name, library)
+    for number, share in enumerate(partition.subgraphs):
+        assert share.client == number
+        assert share.nodes.size > 0
+        assert share.nodes.dtype == np.int64
+        assert np.array_equal(share.nodes, np.unique(share.nodes))
+        assert (share.graph.adjacency != library.adjacency[share.nodes][:, share.nodes]).nnz == 0
+        assert (share.graph.features != library.features[share.nodes]).nnz == 0
+        assert np.array_equal(share.graph.labels, library.labels[share.nodes])
+    assert partition.num_clients == (1 if name == "whole" else CLIENTS)
+    assert partition.description
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_edge_is_held_or_counted_as_cut(name: str, library: Graph) -> None:
+    partition = split(name, library)
+    held = set().union(*(keys(s.graph, s.nodes, library.num_nodes) for s in partition.subgraphs))
+    assert partition.num_cut_edges == library.num_edges - len(held)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_disjoint_partitions_cover_every_node_once(name: str, library: Graph) -> None:
+    partition = split(name, library, **({} if name == "whole" else {"clients": 60}))
+    holders = np.asarray(partition.holdings(library.num_nodes).sum(axis=0)).ravel()
+    if partition.disjoint:
+        assert (holders == 1).all()
+    else:
+        assert name == "ego"
+        assert holders.max() > 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_generator_decides(name: str, library: Graph) -> None:
+    one, two = split(name, library, seed=4), split(name, library, seed=4)
+    assert all(np.array_equal(a.nodes, b.nodes) for a, b in zip(one.subgraphs, two.subgraphs, strict=True))
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "whole"])
+def test_more_clients_than_nodes_is_an_error_with_both_numbers(name: str) -> None:
+    graph = data.load("synthetic/block_model", parameters={"nodes": 5, "edges": 4, "classes": 2})
+    with pytest.raises(DataError, match="6") as caught:
+        split(name, graph, clients=6)
+    assert "5" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_many_clients_as_nodes(name: str) -> None:
+    graph = data.load("synthetic/block_model", parameters={"nodes": 5, "edges": 4, "classes": 2})
+    parameters = {} if name == "whole" else {"clients": 5}
+    assert all(s.nodes.size for s in split(name, graph, **parameters).subgraphs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_graph_of_one_node_and_one_without_edges(name: str) -> None:
+    for nodes in (1, 9):
+        graph = data.load("synthetic/block_model", parameters={"nodes": nodes, "edges": 0, "classes": 1})
+        partition = split(name, graph, **({} if name == "whole" else {"clients": 1}))
+        assert partition.num_clients == 1
+        assert partition.num_cut_edges == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_described_frozen_and_closed(name: str) -> None:
+    params = plugins.load("partition", name).Params
+    assert all(field.description for field in params.model_fields.values())
+    with pytest.raises(ValidationError):
+        params(nonsense=1)
+    if "clients" in params.model_fields:
+        with pytest.raises(ValidationError):
+            params(clients=0)
+        with pytest.raises(ValidationError):
+            params().clients = 3
