@@ -35,7 +35,7 @@ def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np
         cell = "/".join(str(part) for part in job.stream)
         desk = Desk(cell, client, round_, job.plan.releases, streams.generator("noise"))
         released = method.client(job.plan, work, model, round_, streams, desk)
-        return ClientMessage(client, round_, released)
+        return ClientMessage(client, round_, released, tuple(desk.entries))
     except FedgraphError as error:
         raise type(error)(f"{job.plan.method}, client {client}, round {round_}: {error}") from error
     except Exception as error:

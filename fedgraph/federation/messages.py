@@ -23,11 +23,20 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class ClientMessage:
-    """One client's message of one round; refuses values without the desk's stamp."""
+    """One client's message of one round; refuses values without the desk's stamp.
+
+    entries: the ledger lines of all that passed the desk this round, sent or kept at the client.
+    """
 
     client: int
     round: int
     released: Mapping[str, Released]
+    entries: tuple[Release, ...] = ()
+
+    @property
+    def lines(self) -> tuple[Release, ...]:
+        """What this round adds to the ledger."""
+        return self.entries or tuple(r.entry for r in self.released.values())
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():

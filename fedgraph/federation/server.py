@@ -32,7 +32,7 @@ def merge(job: Job, state: State, round_: int, *blocks: Sequence[ClientMessage])
     inbox = _inbox(messages, round_, sums_only=job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION)
     method = plugins.load("methods", job.plan.method)
     after = method.server(job.plan, state, inbox)
-    receipt = Receipt(round_, tuple(r.entry for m in messages for r in m.released.values()))
+    receipt = Receipt(round_, tuple(entry for m in messages for entry in m.lines))
     return after, after.model, receipt
 
 

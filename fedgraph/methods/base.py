@@ -113,11 +113,13 @@ class Plan:
 
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Per client, everything it will release (on one path); amplified where the plan samples once."""
-        found: dict[int, Event] = {}
-        for client in range(self.facts.num_clients):
-            event = declared(self.releases, client, path)
-            found[client] = event if self.sampled_once is None else SampledOnce(event, self.sampled_once)
-        return found
+        return self.amplified({client: declared(self.releases, client, path) for client in range(self.facts.num_clients)})
+
+    def amplified(self, spent: Mapping[int, Event]) -> dict[int, Event]:
+        """Per client, what its releases count for: inside the secret one-time sample where there is one."""
+        if self.sampled_once is None:
+            return dict(spent)
+        return {client: SampledOnce(event, self.sampled_once) for client, event in spent.items()}
 
     def provable(self, path: str | None = None) -> Price:
         """The worst unit's provable price, of everything or of one path."""

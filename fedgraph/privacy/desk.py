@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,11 +55,27 @@ class Released:
     entry: Release
 
 
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Many noised values in a row, each asked for at the place that the earlier ones led to (e.g. local DP-SGD).
+
+    start: a public state. private(state) → the value to release there, the only part that touches private
+    data. follow(state, noised) → the next state. result(state) → what is sent. Everything but ``private``
+    sees noised values only, so what is sent is post-processing of them.
+    """
+
+    start: Any
+    private: Callable[[Any], np.ndarray]
+    follow: Callable[[Any, np.ndarray], Any]
+    result: Callable[[Any], np.ndarray]
+
+
 class Desk:
     """One client's door for one round.
 
     planned: the plan's releases. rng: the client's own noise stream for this round. A desk lives for one
     round, and a path may be used only in its planned rounds, so no count has to travel between workers.
+    entries: the ledger lines of everything released here, whether it is sent or stays with the client.
     """
 
     def __init__(
@@ -77,6 +94,7 @@ class Desk:
             raise PrivacyError("two planned releases share a path; give each its own")
         self._used: dict[str, int] = {}
         self._rng = rng
+        self.entries: list[Release] = []
 
     def release(
         self,
@@ -90,6 +108,35 @@ class Desk:
         Raises ``BudgetExceededError`` for an undeclared path or one used up, ``PrivacyError`` when bound or
         mechanism differ from the declaration, ``UnboundedValueError`` when the value breaks its bound.
         """
+        plan = self._allow(path, bound, mechanism)
+        return self._record(plan, self._noised(value() if callable(value) else value, bound, mechanism))
+
+    def walk(self, path: str, walk: Walk, bound: Bound, mechanism: Mechanism) -> Released:
+        """One planned release whose event is ``Repeated(step, n)``: n noised values, and one ledger line for all.
+
+        Raises as ``release`` does, and ``PrivacyError`` where the planned event is not a repeated one.
+        """
+        plan = self._allow(path, bound, mechanism)
+        if not isinstance(plan.event, Repeated):
+            raise PrivacyError(f"release {path!r} was planned as {plan.event}; a walk needs Repeated(event, steps)")
+        state = walk.start
+        for _ in range(plan.event.count):
+            state = walk.follow(state, self._noised(walk.private(state), bound, mechanism))
+        return self._record(plan, np.array(walk.result(state)))
+
+    def _noised(self, value: np.ndarray, bound: Bound, mechanism: Mechanism) -> np.ndarray:
+        noised = mechanism.apply(bound.enforce(np.asarray(value)), self._rng)
+        noised.flags.writeable = False
+        return noised
+
+    def _record(self, plan: PlannedRelease, value: np.ndarray) -> Released:
+        value.flags.writeable = False
+        entry = Release(self._cell, plan.path, self.client, self._round, plan.mechanism.words, plan.event)
+        self.entries.append(entry)
+        return Released(value, entry)
+
+    def _allow(self, path: str, bound: Bound, mechanism: Mechanism) -> PlannedRelease:
+        """The declaration of ``path``, once more of its uses marked as spent; raises where there is none left."""
         plan = self._planned.get(path)
         if plan is None:
             known = ", ".join(sorted(self._planned)) or "nothing"
@@ -103,8 +150,4 @@ class Desk:
         if bound != plan.bound or mechanism != plan.mechanism:
             raise PrivacyError(f"release {path!r} was planned as {plan.bound}, {plan.mechanism}; found {bound}, {mechanism}")
         self._used[path] = self._used.get(path, 0) + 1
-        raw = value() if callable(value) else value
-        noised = mechanism.apply(bound.enforce(np.asarray(raw)), self._rng)
-        noised.flags.writeable = False
-        entry = Release(self._cell, path, self.client, self._round, mechanism.words, plan.event)
-        return Released(noised, entry)
+        return plan

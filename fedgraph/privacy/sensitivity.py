@@ -25,7 +25,8 @@ def require_positive(name: str, value: float) -> None:
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
 
 
-def _require_finite(value: np.ndarray) -> None:
+def require_finite(value: np.ndarray) -> None:
+    """``UnboundedValueError`` where any entry is NaN or infinite."""
     if not np.isfinite(value).all():
         raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")
 
@@ -48,7 +49,7 @@ class L2Ball(Bound):
         require_positive("L2Ball.radius", self.radius)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
-        _require_finite(value)
+        require_finite(value)
         norm = float(np.linalg.norm(value))
         return value if norm <= self.radius else value * (self.radius / norm)
 
@@ -78,6 +79,33 @@ class ClippedSum(Bound):
 
 
 @dataclass(frozen=True)
+class NonNegativeRows(Bound):
+    """A matrix [rows, m] of which at most ``num_rows`` rows depend on data: entries ≥ 0, each row's L2 norm ≤ radius.
+
+    Enforced by clamping below at 0 and scaling rows down; more than ``num_rows`` rows that are not zero are
+    refused (a row that holds no data must be all zero).
+    """
+
+    radius: float
+    num_rows: int
+
+    def __post_init__(self) -> None:
+        require_positive("NonNegativeRows.radius", self.radius)
+        if self.num_rows < 1:
+            raise PrivacyError(f"NonNegativeRows.num_rows must be at least 1, found {self.num_rows}")
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        require_finite(value)
+        positive = np.maximum(value, 0)
+        norms = np.linalg.norm(positive, axis=1, keepdims=True)
+        if np.count_nonzero(norms) > self.num_rows:
+            raise UnboundedValueError(
+                f"at most {self.num_rows} rows may hold data, found {np.count_nonzero(norms)}: the noise does not cover them"
+            )
+        return positive * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300))
+
+
+@dataclass(frozen=True)
 class Box(Bound):
     """Every entry in [low, high], enforced by clamping."""
 
@@ -89,7 +117,7 @@ class Box(Bound):
             raise PrivacyError(f"a Box needs finite low < high, found [{self.low}, {self.high}]")
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
-        _require_finite(value)
+        require_finite(value)
         return np.asarray(np.clip(value, self.low, self.high))
 
 
@@ -98,7 +126,7 @@ class Unbounded(Bound):
     """No bound at all: only an unprotected release accepts it. Non-finite values still raise."""
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
-        _require_finite(value)
+        require_finite(value)
         return value
 
 
@@ -107,10 +135,13 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
 
     * ``ClippedSum``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
+    * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
     * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
     """
     if isinstance(bound, ClippedSum):
         return (2.0 if relation.replaces else 1.0) * bound.clip
     if isinstance(bound, L2Ball):
         return (2.0 if relation.replaces else 1.0) * bound.radius
+    if isinstance(bound, NonNegativeRows):
+        return math.sqrt(2.0 * bound.num_rows) * bound.radius
     raise PrivacyError(f"{type(bound).__name__} has no L2 sensitivity under {relation.value}")

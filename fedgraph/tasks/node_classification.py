@@ -77,7 +77,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
         for setting in params.settings:
             for spec in params.methods:
                 name, variant = spec["method"], _variant(spec)
-                for epsilon in params.epsilons if name != "nonprivate" else [np.inf]:
+                for epsilon in [np.inf] if _unprotected(spec) else params.epsilons:
                     readings = params.calibrated_by if np.isfinite(epsilon) else ["none"]
                     for reading in readings:
                         found.append(Cell(context.label, context.dataset, name, variant, setting, float(epsilon), reading, seed))
@@ -114,7 +114,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     account = Account(cell.key, made.protection, made.delta)
     ledger = Ledger([account], trained.releases)
-    spent = composition.disjoint(ledger.spent(cell.key), made.delta)
+    spent = composition.disjoint(made.amplified(ledger.spent(cell.key)), made.delta)
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: spent.epsilon)
@@ -134,7 +134,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_published=made.epsilon_published,
         epsilon_provable=spent.epsilon,
         theorem=spent.theorem,
-        paths={path: composition.disjoint(ledger.spent(cell.key, path), made.delta).epsilon for path in made.paths},
+        paths={p: composition.disjoint(made.amplified(ledger.spent(cell.key, p)), made.delta).epsilon for p in made.paths},
         notes=made.notes,
     )
 
@@ -143,6 +143,11 @@ def _method(params: Params, cell: Cell) -> tuple[Any, Any]:
     spec = next(s for s in params.methods if s["method"] == cell.method and _variant(s) == cell.variant)
     module = plugins.load("methods", cell.method)
     return module, module.Params(**{k: v for k, v in spec.items() if k not in ("method", "label")})
+
+
+def _unprotected(spec: dict[str, Any]) -> bool:
+    """Whether the method ignores the budget: ``nonprivate``, and the ``variant: none`` of a private method."""
+    return spec["method"] == "nonprivate" or spec.get("variant") == "none"
 
 
 def _variant(spec: dict[str, Any]) -> str:
