@@ -1,0 +1,67 @@
+"""Sums over neighbours: the one step of a graph network that reads private edges.
+
+    (AH)_v = Σ_{u ∈ N(v)} H_u,      rows of H of norm at most 1.
+
+A compiled loop over the CSR indices adds rows in their stored order: no edge weights are read, no N × N or
+edge × width array exists, and the result does not depend on threads. On a GPU torch's sparse product is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.sparse import device, to_torch
+
+SLACK = 1e-6  # rows are scaled to 1 − SLACK, so that rounding in float32 cannot push a norm above 1
+
+
+def _compiled(function: Callable) -> Callable:
+    """``numba.njit`` without the interpreter lock, kept on disk where that is possible."""
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # numba found no folder it may write to
+        return numba.njit(nogil=True)(function)
+
+
+@_compiled
+def _add_rows(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    for node in range(indptr.size - 1):
+        total = out[node]
+        for column in range(total.size):
+            total[column] = 0
+        for position in range(indptr[node], indptr[node + 1]):
+            row = rows[indices[position]]
+            for column in range(total.size):
+                total[column] += row[column]
+
+
+def neighbour_sums(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """A·rows for a 0/1 matrix A (CSR [n, m], its data are ignored); rows float32 [m, h] → float32 [n, h]."""
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    if device().type == "cuda":
+        ones = sp.csr_array((np.ones(adjacency.nnz, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+        return (to_torch(ones) @ torch.tensor(rows, device=device())).cpu().numpy()
+    out = np.empty((adjacency.shape[0], rows.shape[1]), dtype=np.float32)
+    _add_rows(adjacency.indptr, adjacency.indices, rows, out)
+    return out
+
+
+def unit_length(rows: np.ndarray) -> np.ndarray:
+    """Each row of a float32 [n, h] array divided by its L2 norm; a row of zeros stays zero (0/0 = 0).
+
+    **Guarantee.** Every row of the result has norm at most 1, also after rounding, or the input held NaN or
+    infinity, which the desk refuses.
+    """
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    scale = np.divide(1.0 - SLACK, norms, out=np.zeros_like(norms), where=norms > 0)
+    return rows * scale.astype(np.float32)[:, None]
+
+
+def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """A·unit_length(rows): what GAP's aggregation releases before noise, float32 [n, h]."""
+    return neighbour_sums(adjacency, unit_length(rows))
