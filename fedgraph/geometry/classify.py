@@ -70,7 +70,7 @@ def repeated(
     Every part gets at least one row. Raises ``ValueError`` for fewer than three rows.
     """
     count = np.asarray(labels).size
-    if count < 3 or not (0 < shares[0] and 0 < shares[1] and sum(shares) < 1):
+    if count < 3 or not (shares[0] > 0 and shares[1] > 0 and sum(shares) < 1):
         raise ValueError(f"need at least 3 rows and positive shares below 1 in sum, found {count} rows and {shares}")
     first = min(max(1, round(shares[0] * count)), count - 2)
     second = min(max(first + 1, round((shares[0] + shares[1]) * count)), count - 1)

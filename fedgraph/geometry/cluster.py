@@ -155,7 +155,7 @@ def _lloyd(
         table = _to(spaces, centroids, options)
         labels = _filled(table)
         inertia = float(table[np.arange(labels.size), labels].sum())
-        if inertia < best.inertia:
+        if iteration <= 2 or inertia < best.inertia:  # the first centroids are seeds, not yet barycentres
             best = Clustering(labels, inertia, tuple(centroids), iteration, False)
         if np.array_equal(labels, before):
             return Clustering(best.labels, best.inertia, best.centroids, iteration, True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedgraph.geometry.compiled import compiled
-from fedgraph.geometry.transport import PARENT, RESOLUTION, improve, plant
+from fedgraph.geometry.transport import PARENT, improve, plant, wander
 
 BLAS_FROM = 64
 PRODUCT, SORTED, RANDOM = 0, 1, 2
@@ -127,8 +127,8 @@ def descend(
     the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
     fixed sums of F. start: PRODUCT (p qᵀ) or the planted vertex. limits = (max iterations, relative
     tolerance, absolute tolerance, tolerance of a reduced cost): it stops when a step gains less than a
-    tolerance, or when T is a vertex that is optimal for its own gradient. space: the work arrays (gradient, W, W of V, half, tree, flow, dual). With keep,
-    ``kept`` [n, m] receives T.
+    tolerance, or when T is the only vertex that is optimal for its own gradient. space: the work arrays (cost, W,
+    W of V, half product, tree, flow, dual). With keep, ``kept`` [n, m] receives T.
     """
     cost, w, w_vertex, half, tree, flow, dual = space
     n, m = w.shape
@@ -161,7 +161,7 @@ def descend(
                 for j in range(m):
                     cost[i, j] = (1.0 - alpha) * linear[i, j] + 4.0 * alpha * w[i, j]
         pivots = improve(cost if fused else w, tree, flow, dual, limits[3])
-        if pivots == 0 and at_vertex:
+        if pivots == 0 and at_vertex and wander(cost if fused else w, tree, flow, dual, limits[3]) == 0:
             return max(value, 0.0), iteration, True
         linear_v = _on_vertex(linear, tree, flow, scale) if fused else 0.0
         cross = _on_vertex(w, tree, flow, scale)
@@ -169,7 +169,7 @@ def descend(
         _times_vertex(c, d, tree, flow, -scale, half, w_vertex)
         quadratic_v = _on_vertex(w_vertex, tree, flow, scale)
         bend = 2.0 * alpha * (quadratic_v - 2.0 * cross + quadratic_t)
-        if bend > 0.0:
+        if bend > 0.0:  # noqa: SIM108 -- one branch per shape of the parabola
             step = min(1.0, max(0.0, -slope / (2.0 * bend)))
         else:
             step = 1.0 if bend + slope < 0.0 else 0.0
@@ -190,7 +190,7 @@ def descend(
         before = value
         value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
         change = abs(before - value)
-        if change < limits[2] or change < limits[1] * abs(value):
+        if change <= limits[2] or change <= limits[1] * abs(value):
             return max(value, 0.0), iteration, pivots >= 0
     return max(value, 0.0), limits[0], False
 

@@ -89,7 +89,7 @@ def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
     return distances
 
 
-def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> PairResults:  # noqa: B008
+def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> PairResults:
     """The discrepancy of every pair (i, j) of ``which`` int [k, 2], numbers into ``spaces``.
 
     (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
@@ -103,7 +103,7 @@ def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: Gromo
 def couplings(
     spaces: Sequence[MetricSpace],
     which: np.ndarray,
-    options: GromovOptions = GromovOptions(),  # noqa: B008
+    options: GromovOptions = GromovOptions(),
 ) -> tuple[PairResults, list[np.ndarray]]:
     """As ``solve_pairs``, with the couplings: one float64 [n_i, n_j] per pair."""
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
@@ -116,7 +116,7 @@ def couplings(
     return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
 
 
-def discrepancy(first: MetricSpace, second: MetricSpace, options: GromovOptions = GromovOptions()) -> float:  # noqa: B008
+def discrepancy(first: MetricSpace, second: MetricSpace, options: GromovOptions = GromovOptions()) -> float:
     """One pair's value."""
     return float(solve_pairs([first, second], np.array([[0, 1]]), options).value[0])
 

@@ -237,3 +237,25 @@ def improve(cost, tree, flow, dual, tolerance):
             clean_rows = 0
         row = row + 1 if row + 1 < n else 0
     return pivots
+
+
+@compiled
+def wander(cost, tree, flow, dual, tolerance):
+    """From one optimal tree to another of the same cost; returns how many edges entered (0: none is tied).
+
+    One sweep over the rows: the last edge of a row whose reduced cost is zero, up to the tolerance, enters.
+    Where many vertices are optimal, as with whole-number distances, a descent must not stop at the first.
+    """
+    n, m = cost.shape
+    columns = dual[n : n + m]
+    entered = 0
+    for row in range(n):
+        own = dual[row]
+        tied = -1
+        for j in range(m):
+            if cost[row, j] - columns[j] - own <= tolerance and tree[PARENT, row] != n + j and tree[PARENT, n + j] != row:
+                tied = j
+        if tied >= 0:
+            _pivot(tree, flow, dual, row, n + tied, n, 0.0)
+            entered += 1
+    return entered
