@@ -181,7 +181,7 @@ def validate(model: type[BaseModel], data: Any, source: _Source, at: Location) -
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problem = error.errors()[0]
+        problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # a misspelt key is also a missing one
         where = tuple(p for p in problem["loc"] if not (isinstance(p, str) and "[" in p))
         raise source.error((*at, *where), _explain(model, where, problem)) from None
 

@@ -17,9 +17,14 @@ from fedgraph.learning.sparse import FeatureMatrix, device
 
 @dataclass(frozen=True)
 class Layout:
-    """widths: (inputs, hidden…, outputs). ReLU between layers; two widths are a multinomial logistic regression."""
+    """widths: (inputs, hidden…, outputs). ReLU between layers; two widths are a multinomial logistic regression.
+
+    bias_scale: the constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias
+    from taking up most of a clipped gradient.
+    """
 
     widths: tuple[int, ...]
+    bias_scale: float = 1.0
 
     @property
     def shapes(self) -> tuple[tuple[int, int], ...]:
@@ -30,10 +35,11 @@ class Layout:
         return sum((i + 1) * o for i, o in self.shapes)
 
     def layers(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """(weight [in, out], bias [out]) of each layer, as views of ``vector`` [num_parameters]."""
+        """(weight [in, out], scaled bias [out]) of each layer of ``vector`` [num_parameters]; weights are views."""
         found, at = [], 0
         for i, o in self.shapes:
-            found.append((vector[at : at + i * o].view(i, o), vector[at + i * o : at + (i + 1) * o]))
+            bias = vector[at + i * o : at + (i + 1) * o]
+            found.append((vector[at : at + i * o].view(i, o), bias if self.bias_scale == 1.0 else self.bias_scale * bias))
             at += (i + 1) * o
         return found
 

@@ -35,3 +35,16 @@ def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps:
 def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
     """Unit rows of (unit rows of ``features``) · basis, [n, k]; a row outside the basis becomes zero."""
     return unit_rows(sp.csr_array(unit_rows(features) @ basis))
+
+
+def public_curvature(public: Graph, basis: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
+    """(S + damping·I)⁻¹ with S the second moment of the projected public rows, [k + 1, k + 1]; the last index is the bias.
+
+    The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
+    (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
+    only private part is the gradient.
+    """
+    rows = project(public.features, basis).toarray()
+    rows = np.hstack([rows, np.full((rows.shape[0], 1), bias_scale)])
+    strength, directions = np.linalg.eigh(rows.T @ rows / rows.shape[0])
+    return np.ascontiguousarray((directions / (np.maximum(strength, 0) + damping)) @ directions.T).astype(np.float32)

@@ -6,6 +6,7 @@ guarantee; ``release`` lines follow, one per release:
     {"kind": "account", "cell": …, "protection": {…}, "delta": …, "holders": …}
     {"kind": "release", "cell": …, "path": …, "client": 3, "round": 17, "mechanism": …, "event": {…}}
 
+A first line ``{"kind": "notice", "text": …}`` says that the data was generated; it prices nothing.
 ``holders``: null where clients are disjoint (or there is one), else the clients that hold the worst node.
 """
 
@@ -152,5 +153,5 @@ class Ledger:
         elif data["kind"] == "release":
             event = from_dict(data["event"])
             self.extend([Release(data["cell"], data["path"], data["client"], data["round"], data["mechanism"], event)])
-        else:
-            raise PrivacyError(f"unknown kind {data['kind']!r}; allowed: account, release")
+        elif data["kind"] != "notice":
+            raise PrivacyError(f"unknown kind {data['kind']!r}; allowed: account, release, notice")

@@ -1,0 +1,83 @@
+"""The federated loop: stamped values only, sums only behind secure aggregation, planned = spent."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from fedgraph import seeds
+from fedgraph.errors import PrivacyError, RuntimeFailure
+from fedgraph.federation import rounds, server
+from fedgraph.federation.messages import ClientMessage, Job
+from fedgraph.methods import features, local_dp
+from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.partition import ego, uniform
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph, Partition
+
+
+def facts_of(graph: Graph, partition: Partition, viewer: Viewer) -> PublicFacts:
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    holdings = None if partition.disjoint else partition.holdings(graph.num_nodes)
+    return PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, holdings, None)
+
+
+@pytest.fixture
+def dealt(library: Graph) -> Partition:
+    return uniform.split(library, uniform.Params(clients=4), seeds.generator(0, "deal"))
+
+
+def test_a_message_refuses_bare_arrays() -> None:
+    with pytest.raises(PrivacyError, match="only values returned by desk.release"):
+        ClientMessage(0, 0, {"gradient": np.zeros(3)})  # type: ignore[dict-item]
+
+
+def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(library: Graph, dealt: Partition) -> None:
+    plan = features.plan(features.Params(steps=2), facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-3))
+    release = plan.releases[0]
+    messages = []
+    for client in range(4):
+        desk = Desk("c", client, 0, plan.releases, np.random.default_rng(client))
+        value = np.zeros(plan.made["layout"].num_parameters, np.float32)
+        messages.append(ClientMessage(client, 0, {"gradient": desk.release("model", value, release.bound, release.mechanism)}))
+    inbox = server._inbox(messages, 0, sums_only=True)
+    assert inbox.each == {}
+    assert np.allclose(inbox.sums["gradient"], sum(m.released["gradient"].value for m in messages), atol=1e-5)
+    job = Job("j", 0, ("j",), plan)
+    state, _ = server.begin(job)
+    with pytest.raises(RuntimeFailure, match="3 clients finished, 4 are needed"):
+        server.merge(job, state, 0, messages[:3])
+
+
+def test_secure_noise_hides_a_client_even_without_one_share(library: Graph, dealt: Partition) -> None:
+    """n_min − 1 shares together carry at least the noise of the central plan."""
+    budget = Budget(1.0, 1e-3)
+    secure = features.plan(features.Params(steps=5), facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION), budget)
+    local = features.plan(features.Params(steps=5), facts_of(library, dealt, Viewer.SERVER), budget)
+    share, full = secure.releases[0].mechanism.std, local.releases[0].mechanism.std  # type: ignore[attr-defined]
+    assert np.sqrt(3) * share == pytest.approx(full)
+
+
+def test_shared_rounds_run_once_and_are_recorded_in_every_ledger(library: Graph) -> None:
+    partition = ego.split(library, ego.Params(clients=5), seeds.generator(0, "ego"))
+    params = local_dp.Params(rounds=3, hidden=4)
+    runtime, prefixes, seen = SerialRuntime(), rounds.Prefixes(), []
+    shared = runtime.share("p", partition)
+    for epsilon in (1.0, 4.0):
+        plan = local_dp.plan(params, facts_of(library, partition, Viewer.SERVER), Budget(epsilon, 1e-3))
+        out = rounds.run(runtime, shared, plan, 0, ("cell", epsilon), ("common",), prefixes, lambda d, t: seen.append(d))
+        assert len(out.releases) == 5 * (1 + 3 + 1)
+        assert {r.cell for r in out.releases} == {f"cell/{epsilon}"}
+    assert seen == [1, 2, 3, 4, 4], "the three training rounds ran once"
+
+
+def test_a_failing_client_is_named(library: Graph, dealt: Partition) -> None:
+    plan = features.plan(features.Params(steps=1), facts_of(library, dealt, Viewer.SERVER), Budget(1, 1e-3))
+    broken = dataclasses.replace(plan, made={})
+    runtime = SerialRuntime()
+    with pytest.raises((RuntimeFailure, KeyError)):
+        rounds.run(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.Prefixes())

@@ -1,0 +1,71 @@
+"""The hand-written gradient is autograd's, on whole and on compact graphs alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fedgraph.learning import gcn
+from fedgraph.learning.models import Layout, on_device
+from fedgraph.learning.propagate import personalised_pagerank, row_stochastic
+from fedgraph.learning.projection import project, public_basis
+from fedgraph.types import Graph
+
+
+@pytest.mark.parametrize("inputs_of", [gcn.whole, gcn.compact])
+def test_gradient_is_autograds(inputs_of: object, library: Graph) -> None:
+    small = library.induced(np.arange(25))
+    inputs = inputs_of(small)  # type: ignore[operator]
+    width = library.num_features if inputs.columns is None else inputs.columns.size
+    layout = Layout((width, 6, 4))
+    vector = torch.tensor(layout.start(np.random.default_rng(0)) + 0.01, requires_grad=True)
+    dense = small.features.toarray() if inputs.columns is None else small.features.toarray()[:, inputs.columns]
+    norms = np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12)
+    x = torch.tensor((dense / norms).astype(np.float32))
+    hat = inputs.hat.to_dense()
+    (w0, b0), (w1, b1) = layout.layers(vector)
+    z = hat @ (torch.relu(hat @ (x @ w0) + b0) @ w1) + b1
+    torch.nn.functional.cross_entropy(z, inputs.labels).backward()
+    found = gcn.gradient(layout, vector.detach(), inputs)
+    assert torch.allclose(found, vector.grad, atol=1e-6)
+
+
+def test_a_graph_without_labels_has_no_gradient(library: Graph) -> None:
+    import dataclasses
+
+    blind = dataclasses.replace(library.induced(np.arange(5)), labels=np.full(5, -1))
+    layout = Layout((library.num_features, 3, 4))
+    assert not gcn.gradient(layout, on_device(layout.start(np.random.default_rng(0))), gcn.whole(blind)).any()
+
+
+def test_compact_and_whole_agree(library: Graph) -> None:
+    small = library.induced(np.arange(12))
+    full = Layout((library.num_features, 5, 4))
+    vector = full.start(np.random.default_rng(3))
+    inputs = gcn.compact(small)
+    assert inputs.columns is not None
+    layout, where = gcn.select(full, inputs.columns)
+    a = gcn.scores(full, on_device(vector), gcn.whole(small))
+    b = gcn.scores(layout, on_device(vector[where]), inputs)
+    assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
+    walk = row_stochastic(library.adjacency)
+    sums = np.asarray(walk.sum(axis=1)).ravel()
+    assert np.allclose(sums[library.degrees > 0], 1.0)
+    scores = np.random.default_rng(0).random((library.num_nodes, 4))
+    out = personalised_pagerank(library.adjacency, scores, 0.25, 3)
+    alone = library.degrees == 0
+    assert np.allclose(out[alone], 0.25 * scores[alone])
+    assert np.array_equal(personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
+
+
+def test_projection_uses_public_rows_only_and_keeps_unit_norm(library: Graph) -> None:
+    public = library.induced(np.arange(100))
+    basis = public_basis(public, 16)
+    assert basis.shape == (library.num_features, 16)
+    assert np.allclose(basis.T @ basis, np.eye(16), atol=1e-4)
+    norms = np.sqrt(np.asarray(project(library.features, basis).power(2).sum(axis=1)).ravel())
+    assert ((np.abs(norms - 1) < 1e-4) | (norms == 0)).all()

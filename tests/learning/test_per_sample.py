@@ -1,0 +1,85 @@
+"""Norm-only clipping is exactly per-row clipping, and moves by at most its stated sensitivity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.models import Layout
+from fedgraph.learning.per_sample import clipped_gradient_sum
+from fedgraph.learning.sparse import FeatureMatrix
+
+LAYOUTS = [Layout((12, 4)), Layout((12, 6, 4)), Layout((12, 7, 5, 4)), Layout((12, 6, 4), bias_scale=0.3)]
+
+
+def rows(n: int, seed: int, scale: float = 1.0) -> sp.csr_array:
+    rng = np.random.default_rng(seed)
+    return sp.csr_array((rng.random((n, 12)) * (rng.random((n, 12)) < 0.5) * scale).astype(np.float32))
+
+
+def by_autograd(layout: Layout, vector: np.ndarray, x: sp.csr_array, labels: np.ndarray, clip: float) -> np.ndarray:
+    """The plain definition: one backward pass per row, clip, add."""
+    total = np.zeros(layout.num_parameters)
+    dense = torch.tensor(x.toarray())
+    for i, label in enumerate(labels):
+        if label < 0:
+            continue
+        theta = torch.tensor(vector, requires_grad=True)
+        hidden = dense[i : i + 1]
+        for level, (weight, bias) in enumerate(layout.layers(theta)):
+            hidden = (torch.relu(hidden) if level else hidden) @ weight + bias
+        torch.nn.functional.cross_entropy(hidden, torch.tensor([label])).backward()
+        assert theta.grad is not None
+        g = theta.grad.numpy().astype(np.float64)
+        total += g * min(1.0, clip / max(np.linalg.norm(g), 1e-30))
+    return total
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda x: "-".join(map(str, (*x.widths, x.bias_scale))))
+@pytest.mark.parametrize("clip", [0.05, 0.7, 100.0])
+def test_equals_per_row_autograd(layout: Layout, clip: float) -> None:
+    x, rng = rows(15, 0), np.random.default_rng(1)
+    labels = rng.integers(-1, 4, 15)
+    vector = rng.standard_normal(layout.num_parameters).astype(np.float32)
+    found = clipped_gradient_sum(layout, vector, FeatureMatrix(x), torch.tensor(labels), clip)
+    assert np.allclose(found, by_autograd(layout, vector, x, labels, clip), atol=2e-5)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda x: "-".join(map(str, (*x.widths, x.bias_scale))))
+def test_neighbouring_inputs_stay_within_the_sensitivity(layout: Layout) -> None:
+    """Zero-out: one row vanishes, at most C apart, and C is reached. Replace: at most 2C."""
+    clip, rng = 0.3, np.random.default_rng(2)
+    labels = rng.integers(0, 4, 10)
+    largest_zero, largest_replace = 0.0, 0.0
+    for trial in range(30):
+        x = rows(10, trial, scale=5.0)
+        vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 2
+        full = clipped_gradient_sum(layout, vector, FeatureMatrix(x), torch.tensor(labels), clip)
+        masked = labels.copy()
+        masked[0] = -1
+        gone = sp.csr_array(sp.vstack([sp.csr_array((1, 12), dtype=np.float32), x[1:]]))
+        without = clipped_gradient_sum(layout, vector, FeatureMatrix(gone), torch.tensor(masked), clip)
+        other = sp.csr_array(sp.vstack([rows(1, 1000 + trial, scale=5.0), x[1:]]))
+        swapped = labels.copy()
+        swapped[0] = (labels[0] + 1) % 4
+        replaced = clipped_gradient_sum(layout, vector, FeatureMatrix(other), torch.tensor(swapped), clip)
+        largest_zero = max(largest_zero, float(np.linalg.norm(full - without)))
+        largest_replace = max(largest_replace, float(np.linalg.norm(full - replaced)))
+    assert 0.95 * clip <= largest_zero <= clip * (1 + 1e-4)
+    assert largest_replace <= 2 * clip * (1 + 1e-4)
+
+
+def test_hopeless_rows_count_as_zero() -> None:
+    layout = Layout((12, 4))
+    x = sp.csr_array(np.full((2, 12), 1e30, dtype=np.float32))
+    found = clipped_gradient_sum(layout, np.zeros(layout.num_parameters, np.float32), FeatureMatrix(x), torch.tensor([0, 1]), 1.0)
+    assert np.isfinite(found).all()
+    assert np.linalg.norm(found) <= 2.0
+
+
+def test_unlabelled_rows_contribute_nothing() -> None:
+    layout = Layout((12, 4))
+    found = clipped_gradient_sum(layout, np.zeros(52, np.float32), FeatureMatrix(rows(3, 0)), torch.tensor([-1, -1, -1]), 1.0)
+    assert not found.any()

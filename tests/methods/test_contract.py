@@ -1,0 +1,146 @@
+"""What every discovered method must do: declared = spent, its own noise-free form at ε = ∞, inputs untouched, serial = Ray."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from fedgraph import plugins, runtime, seeds
+from fedgraph.data import splits
+from fedgraph.federation import rounds
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.partition import ego, uniform
+from fedgraph.privacy import composition
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph, Partition
+
+EMBEDS = {"local_dp"}  # methods whose clients are small overlapping graphs
+CONTRACT = ("REFERENCE", "Params", "plan", "start", "prepare", "client", "server")
+OWN_PROTOCOL = {"gcon", "lpgnn"}  # edge- or world-level methods with suites of their own
+
+
+def methods() -> list[str]:
+    return [m for m in plugins.names("methods") if m not in OWN_PROTOCOL]
+
+
+def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, PublicFacts, Graph]:
+    if name in EMBEDS:
+        partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
+        sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+        holdings = partition.holdings(graph.num_nodes)
+        return partition, PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings), graph
+    split = splits.inductive_split(graph, 0.8, seeds.generator(0, "split"))
+    clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
+    partition = uniform.split(split.train, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = PublicFacts(split.train.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, None, split.test)
+    return partition, facts, split.test
+
+
+def planned(name: str, graph: Graph, epsilon: float, viewer: Viewer = Viewer.SERVER) -> tuple[Plan, Partition, Graph]:
+    partition, facts, test = situation(name, graph, viewer)
+    module = plugins.load("methods", name)
+    return module.plan(module.Params(), facts, Budget(epsilon, 1e-3)), partition, test
+
+
+def trained(plan: Plan, partition: Partition, engine: Runtime, tag: str) -> rounds.Outcome:
+    shared = engine.share(f"partition:{tag}", partition)
+    return rounds.run(engine, shared, plan, 0, ("cell", plan.method), ("common", plan.method), rounds.Prefixes())
+
+
+@pytest.mark.parametrize("name", methods())
+def test_the_file_holds_the_contract(name: str) -> None:
+    module = plugins.load("methods", name)
+    for part in CONTRACT:
+        assert hasattr(module, part), f"methods/{name}.py lacks {part}"
+    assert "@" in module.REFERENCE
+    assert list(inspect.signature(module.plan).parameters) == ["params", "facts", "budget"]
+    for key, field in module.Params.model_fields.items():
+        assert field.description, f"{name}.Params.{key} says nothing about itself"
+
+
+@pytest.mark.parametrize("name", methods())
+@pytest.mark.parametrize("epsilon", [2.0, np.inf])
+def test_declared_is_spent(name: str, epsilon: float, library: Graph) -> None:
+    plan, partition, _ = planned(name, library, epsilon)
+    out = trained(plan, partition, SerialRuntime(), name)
+    account = Account(f"cell/{name}", plan.protection, plan.delta)
+    spent = Ledger([account], out.releases).spent(account.cell)
+    declared = plan.declared()
+    for client in range(plan.facts.num_clients):
+        inner = getattr(declared[client], "event", declared[client]) if plan.sampled_once is not None else declared[client]
+        assert price(spent[client], plan.delta).epsilon == pytest.approx(price(inner, plan.delta).epsilon, rel=1e-9)
+    assert sum(r.count for r in plan.releases for _ in range(1 if r.client is not None else plan.facts.num_clients)) == len(out.releases)
+
+
+@pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS | {"nonprivate"}])
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
+def test_provable_calibration_never_exceeds_its_target(name: str, viewer: Viewer, epsilon: float, library: Graph) -> None:
+    plan, _, _ = planned(name, library, epsilon, viewer)
+    assert plan.provable().epsilon <= epsilon
+    assert plan.provable().epsilon > 0.8 * epsilon, "noise that nobody asked for"
+
+
+@pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS])
+def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Graph) -> None:
+    """At ε = ∞ the noise stream must not matter: another cell name gives the same model."""
+    plan, partition, test = planned(name, library, np.inf, Viewer.CURATOR_TRUSTED)
+    engine = SerialRuntime()
+    module = plugins.load("methods", name)
+    shared = engine.share("p", partition)
+    first = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes())
+    again = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes())
+    scores = module.predict(plan, first.state, test)
+    assert scores.shape == (test.num_nodes, test.num_classes)
+    assert np.array_equal(scores, module.predict(plan, again.state, test))
+    accuracy = (scores.argmax(axis=1) == test.labels).mean()
+    assert accuracy > 0.5, f"{name} without privacy should learn this easy graph, found {accuracy:.2f}"
+
+
+@pytest.mark.parametrize("name", methods())
+def test_inputs_are_untouched(name: str, library: Graph) -> None:
+    plan, partition, _ = planned(name, library, 2.0)
+    before = [(s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs]
+    trained(plan, partition, SerialRuntime(), name)
+    for (features, labels, indices), s in zip(before, partition.subgraphs, strict=True):
+        assert np.array_equal(features, s.graph.features.data)
+        assert np.array_equal(labels, s.graph.labels)
+        assert np.array_equal(indices, s.graph.adjacency.indices)
+
+
+@pytest.fixture(scope="module")
+def ray_engine() -> Iterator[Runtime]:
+    with runtime.start("ray", workers=2) as engine:
+        yield engine
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("name", methods())
+def test_serial_equals_ray_bit_for_bit(name: str, library: Graph, ray_engine: Runtime) -> None:
+    plan, partition, _ = planned(name, library, 4.0)
+    serial = trained(plan, partition, SerialRuntime(), name)
+    parallel = trained(plan, partition, ray_engine, name)
+    assert serial.releases == parallel.releases
+    for key, value in serial.state.model.items():
+        assert np.array_equal(value, parallel.state.model[key]), key
+
+
+def test_overlapping_clients_compose_per_node(library: Graph) -> None:
+    """The worst node of pure ε-LDP encoders pays for every client that holds it (or a tighter valid bound)."""
+    plan, partition, _ = planned("local_dp", library, 3.0)
+    holders = np.asarray(partition.holdings(library.num_nodes).sum(axis=0)).ravel()
+    worst = plan.provable("embedding").epsilon
+    assert worst <= 3.0 * holders.max() + 1e-9
+    assert worst > 3.0 * holders.max() * 0.7
+    assert composition.overlapping(plan.declared("embedding"), partition.holdings(library.num_nodes), 0.0).worst.epsilon == pytest.approx(
+        3.0 * holders.max()
+    )
+    assert plan.provable("model").epsilon == np.inf

@@ -1,0 +1,68 @@
+"""Words and numbers of the report."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.report import references, results, statement
+
+
+def entry(**changes: object) -> dict[str, object]:
+    protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
+    base: dict[str, object] = {
+        "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0, "calibrated_by": "provable",
+        "seed": 0, "metrics": {"accuracy": 0.5}, "facts": {}, "protection": protection.to_dict(), "delta": 1e-5,
+        "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem", "paths": {"model": 1.0}, "seconds": 0.1,
+    }  # fmt: skip
+    return {**base, **changes}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "—"), (math.inf, "∞"), (math.nan, "—"), (1.0, "1"), (0.12345, "0.123"), (0.00012345, "0.000123"), (0.0, "0")],
+)
+def test_numbers(value: float | None, text: str) -> None:
+    assert results.number(value) == text
+
+
+def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
+    entries = [entry(seed=s, metrics={"accuracy": a}, epsilon_provable=e) for s, a, e in ((0, 0.4, 1.0), (1, 0.6, 2.0))]
+    (row,) = results.grouped(entries)
+    assert row.mean("accuracy") == pytest.approx(0.5)
+    assert row.deviation("accuracy") == pytest.approx(0.1414, abs=1e-3)
+    assert row.provable == 2.0
+    assert results.spread(row, "accuracy") == "0.500 ± 0.141"
+
+
+def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
+    said = statement.of(results.grouped([entry()])[0])
+    text = " ".join(said.sentences)
+    for part in ("each node", "the server, which sees each client", "features become zero", "ε = 1", "δ = 1e-05", "makes no claim"):
+        assert part in text
+    assert said.conditions == (Assumption.CLIENTS_DISJOINT.words,)
+
+
+def test_an_open_path_is_said_to_protect_nothing() -> None:
+    row = results.grouped([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
+    text = " ".join(statement.of(row).sentences)
+    assert "protects nothing" in text
+    assert "“model” is sent in clear" in text
+    assert "“embedding” alone" in text
+
+
+def test_csv_writes_infinity_and_leaves_none_empty() -> None:
+    rows = results.flat("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
+    text = results.as_csv(rows, "notice")
+    assert text.startswith("# notice\nscenario,dataset,source,")
+    assert ",inf," in text
+    assert len(text.splitlines()) == 3
+
+
+def test_bibliography_reads_the_methods_own_bibtex() -> None:
+    lines = references.of(["features", "local_dp", "graph size"], geometry=True)
+    assert any("Abadi et al. Deep Learning with Differential Privacy" in line for line in lines)
+    assert any("Gromov-Wasserstein Discrepancy with Local Differential Privacy" in line for line in lines)
+    assert not any("{" in line or "@" in line for line in lines)

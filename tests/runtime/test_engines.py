@@ -1,0 +1,110 @@
+"""Serial is the truth and Ray its equal, call by call."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import runtime
+from fedgraph.errors import DataError, RuntimeFailure
+from fedgraph.runtime.base import Runtime, blocks
+from fedgraph.runtime.serial import SerialRuntime, frozen_copy
+
+
+def double(items: range, array: np.ndarray) -> list[float]:
+    return [float(array[i] * 2) for i in items]
+
+
+def pair(a: int, b: int) -> tuple[int, int]:
+    return a, b
+
+
+def square(task: int, offset: int) -> int:
+    time.sleep(0.001 * (task % 3))
+    return task * task + offset
+
+
+def overwrite(items: range, array: np.ndarray) -> None:
+    array[0] = 1.0
+
+
+def fail(items: range) -> None:
+    raise DataError("client 3: broken")
+
+
+def die_once(items: range, marker: str) -> int:
+    path = Path(marker)
+    if not path.exists():
+        path.write_text("x", encoding="utf-8")
+        os._exit(1)
+    return 42
+
+
+@pytest.fixture(params=["serial", pytest.param("ray", marks=pytest.mark.ray)], scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[Runtime]:
+    with runtime.start(request.param, workers=2) as started:
+        yield started
+
+
+def test_blocks_cover_everything_once() -> None:
+    for items in range(12):
+        for workers in range(1, 5):
+            dealt = blocks(items, workers)
+            assert [i for block in dealt for i in block] == list(range(items))
+            assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
+
+
+def test_on_workers_keeps_the_order(engine: Runtime) -> None:
+    shared = engine.share("numbers", np.arange(7.0))
+    found = [x for f in engine.on_workers(double, 7, shared) for x in engine.get(f)]
+    assert found == [0, 2, 4, 6, 8, 10, 12]
+
+
+def test_futures_travel_to_the_server(engine: Runtime) -> None:
+    first, second = engine.on_server(pair, 1, 2, returns=2)
+    assert engine.get(engine.on_server(pair, first, second)) == (1, 2)
+
+
+def test_map_gives_results_in_order(engine: Runtime) -> None:
+    assert list(engine.map(square, list(range(9)), 1)) == [i * i + 1 for i in range(9)]
+
+
+def test_shared_arrays_are_read_only(engine: Runtime) -> None:
+    shared = engine.share("frozen", np.zeros(100_000))
+    with pytest.raises(ValueError, match="read-only"):
+        engine.get(engine.on_workers(overwrite, 1, shared)[0])
+
+
+def test_errors_keep_their_type_and_text(engine: Runtime) -> None:
+    with pytest.raises(DataError, match="client 3: broken"):
+        engine.get(engine.on_workers(fail, 1)[0])
+
+
+def test_a_killed_actor_comes_back(engine: Runtime, tmp_path: Path) -> None:
+    if engine.name == "serial":
+        (tmp_path / "marker").write_text("in one process there is nobody to kill", encoding="utf-8")
+    assert engine.get(engine.on_workers(die_once, 1, str(tmp_path / "marker"))[0]) == 42
+
+
+def test_frozen_copies_share_nothing_writable() -> None:
+    source = {"a": np.arange(4.0)}
+    copy = frozen_copy(source)
+    assert np.array_equal(copy["a"], source["a"])
+    assert not copy["a"].flags.writeable
+
+
+def test_forget_drops_a_shared_value() -> None:
+    engine = SerialRuntime()
+    first = engine.share("k", np.zeros(3))
+    engine.forget(first)
+    assert engine.get(engine.share("k", np.ones(3)))[0] == 1.0
+
+
+def test_unknown_engine() -> None:
+    with pytest.raises(RuntimeFailure, match="allowed: ray, serial"):
+        runtime.start("spark")

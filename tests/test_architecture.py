@@ -1,0 +1,107 @@
+"""The house rules that a machine can check: who imports whom, and how large a room may be."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import fedgraph
+
+ROOT = Path(fedgraph.__file__).parent
+EVERYTHING = None
+
+# What each room may import of ours. HOUSE.md's table, with these differences: `tasks` and `store`, `console`,
+# `environment` are rooms of this house; `federation` and `report` read privacy's descriptions (units, events, desk).
+ALLOWED: dict[str, set[str] | None] = {
+    "errors": set(),
+    "types": {"errors"},
+    "seeds": set(),
+    "plugins": {"errors"},
+    "privacy": {"errors"},
+    "learning": {"types", "errors"},
+    "data": {"types", "seeds", "errors", "plugins"},
+    "partition": {"types", "seeds", "errors", "plugins"},
+    "geometry": {"types", "seeds", "errors"},
+    "methods": {"privacy", "learning", "types", "errors", "seeds"},
+    "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
+    "runtime": {"types", "errors"},
+    "audit": {"privacy", "types", "errors", "seeds"},
+    "report": {"privacy", "types", "errors", "plugins", "store"},
+    "scenario": {"errors", "plugins"},
+    "console": set(),
+    "environment": {"types"},
+    "store": {"privacy", "tasks", "errors"},
+    "tasks": {
+        "data", "partition", "methods", "federation", "privacy", "geometry", "learning", "runtime", "types", "errors", "seeds",
+        "plugins",
+    },
+    "experiment": EVERYTHING,
+    "run": EVERYTHING,
+    "__init__": set(),
+}  # fmt: skip
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> list[tuple[str, int]]:
+    """Absolute names that the file imports, with their lines."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            base = node.module or ""
+            if base == "fedgraph":
+                found += [(f"fedgraph.{alias.name}", node.lineno) for alias in node.names]
+            else:
+                found.append((base, node.lineno))
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_only_what_its_room_may(path: Path) -> None:
+    own = room(path)
+    assert own in ALLOWED, f"{path}: a new room needs a line in ALLOWED that says what it may import"
+    allowed = ALLOWED[own]
+    for name, line in imports(path):
+        parts = name.split(".")
+        if parts[0] == "fedgraph" and len(parts) > 1 and allowed is not None:
+            assert parts[1] in allowed | {own}, f"{path}:{line}: {own} may not import fedgraph.{parts[1]}"
+        if parts[0] == "ray":
+            assert path == ROOT / "runtime" / "ray.py", f"{path}:{line}: only runtime/ray.py imports ray"
+        if parts[0] in ("torch", "torch_geometric"):
+            assert own not in ("privacy", "geometry", "report", "audit", "partition"), f"{path}:{line}: {own} knows no torch"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "methods").glob("[!_]*.py")), ids=lambda p: p.stem)
+def test_no_method_imports_another(path: Path) -> None:
+    if path.stem == "base":
+        return
+    for name, line in imports(path):
+        if name.startswith("fedgraph.methods"):
+            assert name == "fedgraph.methods.base", f"{path}:{line}: a method knows its contract and no other method"
+
+
+@pytest.mark.parametrize("name", ["utils", "helpers", "core", "manager", "common"])
+def test_no_room_without_a_name(name: str) -> None:
+    assert not [p for p in modules() if name in (p.stem, p.parent.name)]
+
+
+def test_files_stay_readable() -> None:
+    long = {str(p.relative_to(ROOT)): n for p in modules() if (n := len(p.read_text(encoding="utf-8").splitlines())) > 320}
+    assert not long, f"split these: {long}"
+
+
+def test_the_check_itself_sees_a_violation(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text("from fedgraph.learning import models\nimport torch\n", encoding="utf-8")
+    assert imports(bad) == [("fedgraph.learning", 1), ("torch", 2)]

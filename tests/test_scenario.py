@@ -1,0 +1,114 @@
+"""Every way a scenario can be wrong gives one line: file:line, found, allowed, hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedgraph import scenario
+from fedgraph.errors import ScenarioError
+
+GOOD = """\
+name: tiny
+seeds: 2
+datasets:
+  - name: embedded/library
+tasks:
+  - task: node_classification
+    epsilons: [1, inf]
+    delta: 1e-3
+    settings: [central]
+    methods:
+      - method: features
+        model: logistic
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
+    ready = scenario.load(write(tmp_path, GOOD))
+    assert ready.scenario.seeds == 2
+    assert ready.tasks[0].params.epsilons == [1.0, float("inf")]
+    assert ready.tasks[0].params.delta == 1e-3, "PyYAML reads 1e-3 as a string; it must become a number"
+    with pytest.raises(ValueError, match="frozen"):
+        ready.scenario.seeds = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "parts"),
+    [
+        ("seeds: 2", "sedes: 2", 2, ["unknown key 'sedes'", "did you mean 'seeds'", "allowed: name"]),
+        ("seeds: 2", "seeds: many", 2, ["seeds", "'many'", "integer"]),
+        ("seeds: 2", "seeds: 0", 2, ["seeds", "0", "greater than or equal to 1"]),
+        ("epsilons: [1, inf]", "epsilons: [0]", 7, ["epsilons", "> 0", "nothing may be released"]),
+        ("epsilons: [1, inf]", "epsilons: [-1]", 7, ["epsilons", "> 0"]),
+        ("epsilons: [1, inf]", "epsilon: [1]", 7, ["unknown key 'epsilon'", "did you mean 'epsilons'"]),
+        ("delta: 1e-3", "delta: 1.0", 8, ["delta", "0 < δ < 1", "1.0"]),
+        ("delta: 1e-3", "delta: 0.0", 8, ["delta", "0 < δ < 1"]),
+        ("settings: [central]", "settings: [centre]", 9, ["settings", "'centre'", "'central', 'secure' or 'local'"]),
+        ("method: features", "method: feature", 11, ["unknown method 'feature'", "did you mean 'features'", "allowed: "]),
+        ("model: logistic", "model: tree", 12, ["model", "'tree'", "'logistic' or 'mlp'"]),
+        ("model: logistic", "modell: mlp", 12, ["unknown key 'modell'", "did you mean 'model'"]),
+        ("model: logistic", "clip: -2", 12, ["clip", "-2", "greater than 0"]),
+        ("task: node_classification", "task: node_classifcation", 6, ["did you mean 'node_classification'"]),
+        ("name: tiny", "name: tiny\nname: twice", 2, ["'name' appears twice", "first on line 1"]),
+        ("name: tiny", "name: [tiny", 2, ["not YAML"]),
+    ],
+)
+def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, line: int, parts: list[str]) -> None:
+    path = write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(ScenarioError) as caught:
+        scenario.load(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: "), message
+    for part in parts:
+        assert part in message
+
+
+def test_missing_file_and_empty_file(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        scenario.load(tmp_path / "absent.yaml")
+    with pytest.raises(ScenarioError, match="is a mapping of keys"):
+        scenario.load(write(tmp_path, ""))
+
+
+def test_set_changes_nested_keys(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    ready = scenario.load(path, ["tasks.0.epsilons=[3]", "tasks.0.methods.0.clip=2", "runtime.engine=serial"])
+    assert ready.tasks[0].params.epsilons == [3.0]
+    assert ready.resolved["tasks"][0]["methods"][0]["clip"] == 2
+    assert ready.scenario.runtime.engine == "serial"
+
+
+@pytest.mark.parametrize("change", ["tasks.7.epsilons=[3]", "seeds", "tasks.0.epsilons.x.y=1"])
+def test_set_that_fits_nowhere(tmp_path: Path, change: str) -> None:
+    with pytest.raises(ScenarioError, match="--set"):
+        scenario.load(write(tmp_path, GOOD), [change])
+
+
+def test_quick_and_seeds(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD + "quick:\n  seeds: 1\n  tasks.0.epsilons: [1]\n")
+    quick = scenario.load(path, quick=True)
+    assert (quick.scenario.seeds, quick.tasks[0].params.epsilons) == (1, [1.0])
+    assert scenario.load(path, seeds=7).scenario.seeds == 7
+
+
+def test_two_tasks_need_two_labels(tmp_path: Path) -> None:
+    twice = GOOD + GOOD[GOOD.index("  - task") :]
+    with pytest.raises(ScenarioError, match="two tasks are labelled"):
+        scenario.load(write(tmp_path, twice))
+
+
+def test_resolved_is_itself_a_scenario(tmp_path: Path) -> None:
+    import yaml
+
+    ready = scenario.load(write(tmp_path, GOOD))
+    again = tmp_path / "again.yaml"
+    again.write_text(yaml.safe_dump(ready.resolved), encoding="utf-8")
+    assert scenario.load(again).resolved == ready.resolved

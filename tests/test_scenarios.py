@@ -1,0 +1,61 @@
+"""Every shipped scenario parses, comments its keys, and dry-runs on a small graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fedgraph import experiment, scenario
+from fedgraph.console import Console
+
+FOLDER = Path(__file__).parent.parent / "scenarios"
+FILES = sorted(FOLDER.glob("*.yaml"))
+
+
+def test_the_promised_ones_are_there() -> None:
+    assert {"citeseer.yaml", "quickstart.yaml"} <= {f.name for f in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
+def test_parses(path: Path, quick: bool) -> None:
+    ready = scenario.load(path, quick=quick)
+    assert ready.scenario.name == path.stem
+    assert ready.scenario.title
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_every_key_is_commented(path: Path) -> None:
+    """A scalar key at first sight carries a comment saying what it is (unit, default)."""
+    bare, seen = [], set()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        body = line.split("#")[0].strip().removeprefix("- ")
+        key = body.split(":")[0]
+        if ":" not in body or key.startswith(("tasks.", "datasets.")) or "#" in line or key in seen:
+            seen.add(key)
+            continue
+        if body.endswith(":"):
+            continue
+        bare.append(f"{path.name}:{number}: {body}")
+    assert not bare
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if any(d["name"].startswith("tu/") for d in data["datasets"]):
+        small = [{"name": "tu/mutag"}]
+    else:
+        small = [{"name": "embedded/library"}]
+    data["datasets"] = small
+    for task in data["tasks"]:
+        if "partition" in task and task["partition"].get("clients", 0) > 20:
+            task["partition"]["clients"] = 20
+    quick = {k: v for k, v in data.get("quick", {}).items() if "partition.clients" not in k and not k.startswith("datasets")}
+    data["quick"] = {**quick, "seeds": 1}
+    copy = tmp_path / path.name
+    copy.write_text(yaml.safe_dump(data), encoding="utf-8")
+    experiment.dry_run(scenario.load(copy, quick=True), Console())
+    assert "ε provable" in capsys.readouterr().out

@@ -1,0 +1,39 @@
+"""Streams depend on their name alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedgraph import seeds
+
+
+def test_same_name_same_stream() -> None:
+    a = seeds.generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
+    b = seeds.generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
+    assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (8, "noise", "client", 3, "round", 0),
+        (7, "noise", "client", 3, "round", 1),
+        (7, "noise", "client", 30, "round", 0),
+        (7, "noise", "client", "3", "round", 0),
+        (7, "noise", "client3", "round", 0),
+    ],
+)
+def test_any_other_name_is_another_stream(other: tuple[int, str]) -> None:
+    a = seeds.generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
+    assert not np.array_equal(a, seeds.generator(*other).standard_normal(5))
+
+
+def test_streams_never_change_between_versions() -> None:
+    """A published run must stay repeatable."""
+    assert seeds.generator(0, "x").integers(1 << 30) == 675269228
+
+
+def test_negative_root_is_refused() -> None:
+    with pytest.raises(ValueError, match="non-negative"):
+        seeds.sequence(-1, "a")
