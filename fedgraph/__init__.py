@@ -1,1 +1,20 @@
-"""fedgraph: private learning on graphs, central and federated, side by side."""
+"""fedgraph: private learning on graphs, central and federated, side by side.
+
+The map of the house, in the order in which data travels (``experiment.py`` is the score):
+
+    run, scenario      argv and YAML become a validated, frozen scenario
+    data               names become checked graphs
+    tasks              what is run, cell by cell: node classification, graph clustering …
+    partition          a graph becomes clients' subgraphs
+    methods            one paper, one file: plan, client, server, predict
+    federation         the loop: clients, server, clients …
+    runtime            where the loop runs: in one process (the truth) or on Ray (the engine)
+    privacy            units, events, accountants, the ledger, and the door (``desk``) that everything private leaves by
+    learning           gradients, models, propagation; knows nothing of privacy
+    geometry           released embeddings become metric spaces; Gromov-Wasserstein, clusters
+    audit              attacks on the mechanisms, sound and broken
+    report             tables, plots, one page, the privacy of every row in words
+    store, console, environment   what stays on disk, what a person sees, what the run was made with
+
+Private data travels only until ``desk.release``. After it, everything is public.
+"""
