@@ -1,0 +1,155 @@
+"""Steps on secret batches: Poisson coins, fixed and without-replacement batches, rows that change, one sample for a whole run.
+
+Worst case: all other rows are zero, and the unit's rows are as long as the clip (+1), or gone (0), or
+turned round (−1) in the other world. Unless the batch is revealed, the viewer sees the noisy sums only, and
+the score is their log-likelihood ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.closed_form import gaussian
+from fedgraph.privacy import mixture
+from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
+from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.units import Relation
+
+ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
+
+
+def cases() -> Iterator[Case]:
+    """Poisson, fixed, without replacement, changing rows (ε and δ), one-time sample."""
+    yield from _poisson()
+    yield from _fixed_batches()
+    yield from _without_replacement()
+    yield from _changing_rows()
+    yield from _one_changing_step()
+    yield from _sampled_once()
+
+
+def poisson(sigma: float, rate: float, steps: int, rows: tuple[float, ...], read: mixture.Pair, drawn: bool = True) -> Sampler:
+    """``steps`` noisy sums of ``rows`` (in units of the clip), each row in by its own coin, read through ``read``.
+
+    drawn False: every row is in every batch.
+    """
+
+    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+        coins = rng.random((runs, steps, len(rows))) < rate if drawn else np.ones((runs, steps, len(rows)))
+        seen = GaussianNoise(sigma).apply(coins @ np.array(rows), rng)
+        return np.asarray(read.loss(seen.ravel())[0].reshape(runs, steps).sum(axis=1))
+
+    return sample
+
+
+def _poisson() -> Iterator[Case]:
+    sigma, rate, steps, delta = 1.0, 0.1, 10, 1e-2
+    read = mixture.pair(sigma, rate, 1, False)
+    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate), steps), delta)
+    there, back = (poisson(sigma, rate, steps, rows, read) for rows in ((1.0,), (0.0,)))
+    sound = Case("poisson-gaussian", ZERO_OUT, claim, there, back)
+    yield sound
+    yield sound.broken("sampling claimed but not done", poisson(sigma, rate, steps, (1.0,), read, drawn=False))
+
+    def cached(value: float) -> Sampler:
+        """The rows are dealt into 1/q batches once; batch b is used in steps b, b + 1/q, …; which is known."""
+
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            return np.asarray(GaussianNoise(sigma).apply(np.full((runs, round(rate * steps)), value), rng).sum(axis=1))
+
+        return sample
+
+    yield sound.broken("fixed batches accounted as Poisson", cached(1.0), cached(0.0))
+
+
+def _fixed_batches() -> Iterator[Case]:
+    """A row is in one cached batch, visited a known number of times: μ = √visits / σ."""
+    sigma, visits, delta = 3.0, 5, 1e-2
+
+    def release(value: float) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            return np.asarray(GaussianNoise(sigma).apply(np.full((runs, visits), value), rng).sum(axis=1))
+
+        return sample
+
+    claim = Claim.of(Repeated(Gaussian(sigma), visits), delta)
+    sound = Case("fixed-batches", ZERO_OUT, claim, release(1.0), release(0.0), gaussian())
+    yield sound
+    yield sound.broken("only the first visit counted", sound.present, claim=Claim.of(Gaussian(sigma), delta))
+
+
+def _without_replacement() -> Iterator[Case]:
+    """Two of four rows each step, one replaced; the batch is revealed, as the price allows. Score: Σ ln ratio."""
+    sigma, steps, delta = 3.0, 2, 1e-2
+
+    def release(value: float, std: float) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            drawn = np.argsort(rng.random((runs, steps, 4)), axis=2)[:, :, :2]
+            hit = (drawn == 0).any(axis=2)
+            return np.asarray((GaussianNoise(std).apply(hit * value, rng) * hit).sum(axis=1))
+
+        return sample
+
+    claim = Claim.of(Repeated(FixedSizeGaussian(sigma, 2, 4), steps), delta)
+    sound = Case("fixed-size-batches", REPLACE, claim, release(1.0, sigma), release(-1.0, sigma))
+    yield sound
+    yield sound.broken("replace priced as zero-out", release(1.0, sigma / 2), release(-1.0, sigma / 2))
+
+
+def _changing_rows() -> Iterator[Case]:
+    """Three rows of one node, all replaced, three steps."""
+    sigma, rate, steps, delta = 3.0, 0.3, 3, 5e-2
+    read = mixture.pair(sigma, rate, 3, True)
+    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate, 3, True), steps), delta)
+    there, back = (poisson(sigma, rate, steps, (sign,) * 3, read) for sign in (1.0, -1.0))
+    sound = Case("poisson-changing-rows", REPLACE, claim, there, back)
+    yield sound
+    own_only = Claim.of(Repeated(PoissonGaussian(sigma, rate, 1, True), steps), delta)
+    yield sound.broken("rows of other nodes forgotten", there, claim=own_only)
+
+
+def _one_changing_step() -> Iterator[Case]:
+    """PRIVACY §4: q = 0.3, B' = 8, σ = 1, hockey-stick 0.846 at ε = 0; the one-sided mixture says 0.806."""
+    sigma, rate, rows = 1.0, 0.3, 8
+    event, delta = PoissonGaussian(sigma, rate, rows), 0.85
+    there = poisson(sigma, rate, 1, (1.0,) * rows, mixture.pair(sigma, rate, rows, False))
+    back = poisson(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.pair(sigma, rate, rows, False))
+    sound = Case("poisson-two-sided-mixture", ZERO_OUT, Claim.of(event, delta), there, back, measures="delta")
+    yield sound
+    said = mixture.hockey_stick(one_sided(sigma, rate, rows), 0.0)
+    yield sound.broken("one-sided mixture, rows change", there, claim=Claim(0.0, said, "one-sided mixture"))
+
+
+def one_sided(sigma: float, rate: float, rows: int) -> mixture.Pair:
+    """Σ P(d) N(d, σ²) against N(0, σ²), d = a + 2j the distance of the two sums: **not** a dominating pair.
+
+    What ``from_mixture_gaussian_mechanism`` computes for sensitivities d: own row a ~ Bern(q), the others'
+    changes 2j, j ~ 2·Bin(B' − 1, q). Only the mutant uses it.
+    """
+    others = mixture.pair(sigma, rate, rows - 1, True)
+    weights = np.concatenate([others.weights_p * (1 - rate), others.weights_p * rate])
+    return mixture.Pair(weights, np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1]), np.ones(1), np.zeros(1), sigma)
+
+
+def _sampled_once() -> Iterator[Case]:
+    """A node takes part in the whole run with probability q, by one secret coin."""
+    multiplier, count, rate, delta = 0.8, 2, 0.2, 2e-2
+    inside = Repeated(Gaussian(multiplier), count)
+
+    def release(value: float, taken: float) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            part = (rng.random((runs, 1)) < taken) * np.full(count, value)
+            return np.asarray(GaussianNoise(multiplier).apply(part, rng).sum(axis=1))
+
+        return sample
+
+    claim = Claim.of(SampledOnce(inside, rate), delta)
+    sound = Case("sampled-once", ZERO_OUT, claim, release(1.0, rate), release(0.0, rate))
+    yield sound
+    yield sound.broken("sample claimed but not drawn", release(1.0, 1.0))
+    inner = Claim.of(inside, delta / rate)
+    published = Claim(rate * inner.epsilon, delta, "q·ε")
+    yield sound.broken("amplified to q·ε", sound.present, claim=published)

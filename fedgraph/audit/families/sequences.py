@@ -1,0 +1,73 @@
+"""Many releases about one unit: n equal Gaussian ones, and three of different kinds.
+
+Worst case: every release moves by its full sensitivity. The score is the sum of the releases' own
+log-likelihood ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.closed_form import gaussian
+from fedgraph.privacy.calibrate import gaussian_multiplier, noise_multiplier
+from fedgraph.privacy.events import Composed, Gaussian, Laplace, RandomizedResponse, Repeated
+from fedgraph.privacy.mechanisms import GaussianNoise, KaryResponse, LaplaceNoise
+from fedgraph.privacy.units import Relation
+
+EPSILON, DELTA = 1.0, 1e-3
+COUNT = 8
+
+
+def cases() -> Iterator[Case]:
+    """n Gaussian releases; a Gaussian, a Laplace and a response."""
+    yield from _equal()
+    yield from _mixed()
+
+
+def _equal() -> Iterator[Case]:
+    """The unit adds +1 to every other release and −1 to the rest (a row may change between rounds)."""
+    signs = np.where(np.arange(COUNT) % 2 == 0, 1.0, -1.0)
+
+    def release(value: float, multiplier: float, fresh: bool = True) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            shape = (runs, COUNT if fresh else 1)
+            seen = GaussianNoise(multiplier).apply(np.zeros(shape), rng) + value * signs
+            return seen @ signs
+
+        return sample
+
+    multiplier = gaussian_multiplier(COUNT, EPSILON, DELTA)
+    claim = Claim.of(Repeated(Gaussian(multiplier), COUNT), DELTA)
+    there, back = release(1.0, multiplier), release(0.0, multiplier)
+    sound = Case("composition", Relation.NODE_ZERO_OUT.value, claim, there, back, gaussian())
+    yield sound
+    single = gaussian_multiplier(1, EPSILON, DELTA)
+    yield sound.broken("count dropped", release(1.0, single), release(0.0, single))
+    yield sound.broken("the same noise in every round", release(1.0, multiplier, False), release(0.0, multiplier, False))
+
+
+def _mixed() -> Iterator[Case]:
+    scale, response, delta = 1.5, 0.7, 1e-2
+
+    def event(multiplier: float) -> Composed:
+        return Composed((Gaussian(multiplier), Laplace(scale), RandomizedResponse(response, 2)))
+
+    multiplier = noise_multiplier(event, 1.5, delta)
+
+    def release(value: int) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            values = np.full(runs, float(value))
+            normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
+            heavy = LaplaceNoise(scale).apply(values, rng)
+            bit = KaryResponse(response, 2).apply(np.full(runs, value), rng)
+            return np.asarray(normal + (np.abs(heavy) - np.abs(heavy - 1)) / scale + response * (2 * bit - 1))
+
+        return sample
+
+    claim = Claim.of(event(multiplier), delta)
+    sound = Case("composition-mixed", Relation.NODE_REPLACE.value, claim, release(1), release(0))
+    yield sound
+    yield sound.broken("one kind left out of the price", sound.present, claim=Claim.of(Gaussian(multiplier), delta))

@@ -1,0 +1,100 @@
+"""Gaussian sums: one row vanishes (Δ = C), one is replaced (Δ = 2C), one undirected edge comes or goes (Δ = √2).
+
+Worst case: the unit's row is longer than the clip and points one way (replace: the opposite way in the
+other world). The score is the release along the line between the two worlds, which is sufficient, so the
+audit sees everything there is to see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.closed_form import gaussian
+from fedgraph.privacy.calibrate import gaussian_multiplier
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
+from fedgraph.privacy.units import Relation
+
+EPSILON, DELTA = 1.0, 1e-3
+CLIP = 0.5
+OTHERS = np.array([[0.3, 0.4, 0.0], [0.0, -0.1, 0.2], [-0.5, 0.0, 0.0]])
+OWN = np.array([2.0, 0.0, 0.0])
+LONG_BUT_PLAUSIBLE = 2 * CLIP  # unclipped, and still within the norm that a sum of four rows may have
+
+
+def cases() -> Iterator[Case]:
+    """Zero-out, replace, edge; each with its mutants."""
+    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
+    claim = Claim.of(Gaussian(multiplier), DELTA)
+    yield from _zero_out(multiplier, claim)
+    yield from _replace(multiplier, claim)
+    yield from _edge(multiplier, claim)
+
+
+def _zero_out(multiplier: float, claim: Claim) -> Iterator[Case]:
+    delta_2 = sensitivity_l2(ClippedSum(CLIP, 4), Relation.NODE_ZERO_OUT)
+    with_, without = clipped_sum(OWN), clipped_sum(np.zeros(3))
+    along = with_ - without
+
+    def release(value: np.ndarray, std: float) -> Sampler:
+        return noisy(value, std, along)
+
+    std = multiplier * delta_2
+    relation = Relation.NODE_ZERO_OUT.value
+    sound = Case("gaussian-sum", relation, claim, release(with_, std), release(without, std), gaussian())
+    yield sound
+    yield sound.broken("noise × ⅔", release(with_, std * 2 / 3), release(without, std * 2 / 3))
+    yield sound.broken("sensitivity halved", release(with_, std / 2), release(without, std / 2))
+    unclipped = without + LONG_BUT_PLAUSIBLE * OWN / np.linalg.norm(OWN)
+    yield sound.broken("row not clipped", release(ClippedSum(CLIP, 4).enforce(unclipped), std))
+
+
+def _replace(multiplier: float, claim: Claim) -> Iterator[Case]:
+    bound = ClippedSum(CLIP, 4)
+    one, other = clipped_sum(OWN), clipped_sum(-OWN)
+
+    def release(value: np.ndarray, relation: Relation) -> Sampler:
+        return noisy(value, multiplier * sensitivity_l2(bound, relation), one - other)
+
+    right, wrong = Relation.NODE_REPLACE, Relation.NODE_ZERO_OUT
+    sound = Case("gaussian-sum-replace", right.value, claim, release(one, right), release(other, right), gaussian())
+    yield sound
+    yield sound.broken("replace priced as zero-out", release(one, wrong), release(other, wrong))
+
+
+def _edge(multiplier: float, claim: Claim) -> Iterator[Case]:
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]])  # unit rows
+    path = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]], dtype=float)
+    edge = np.zeros((4, 4))
+    edge[0, 1] = edge[1, 0] = 1.0
+    with_, without = ((path + edge) @ features).ravel(), (path @ features).ravel()
+
+    def release(value: np.ndarray, delta_2: float) -> Sampler:
+        return noisy(value, multiplier * delta_2, with_ - without)
+
+    root = math.sqrt(2)  # an undirected edge changes two rows of AX, each by a unit row of X
+    relation = Relation.EDGE_UNDIRECTED.value
+    sound = Case("edge-aggregate", relation, claim, release(with_, root), release(without, root), gaussian())
+    yield sound
+    yield sound.broken("√2 forgotten", release(with_, 1.0), release(without, 1.0))
+
+
+def clipped_sum(own: np.ndarray) -> np.ndarray:
+    """Σ rows, each in its L2 ball; checked against what such a sum can be."""
+    rows = [L2Ball(CLIP).enforce(row) for row in (*OTHERS, own)]
+    return ClippedSum(CLIP, 4).enforce(np.sum(rows, axis=0))
+
+
+def noisy(value: np.ndarray, std: float, along: np.ndarray) -> Sampler:
+    """value + Gaussian noise, as shipped, read along the unit vector of ``along``."""
+    direction = along / np.linalg.norm(along)
+
+    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(GaussianNoise(std).apply(np.broadcast_to(value, (runs, value.size)), rng) @ direction)
+
+    return sample
