@@ -59,7 +59,9 @@ def _dot(x, y):
 def _times_vertex(c, d, tree, flow, scale, half, out):
     """out = C V D for the vertex V that the tree carries (entries flow · scale)."""
     n, m = out.shape
-    half[:, :] = 0.0
+    for i in range(n):
+        for k in range(m):
+            half[i, k] = 0.0
     for v in range(n + m):
         amount = flow[v] * scale
         if tree[PARENT, v] < 0 or amount == 0.0:
@@ -104,10 +106,9 @@ def _on_vertex(matrix, tree, flow, scale):
 def _mix_vertex(coupling, tree, flow, scale, step):
     """T ← (1 − step) T + step V, in place."""
     n = coupling.shape[0]
-    if step < 1.0:
-        coupling *= 1.0 - step
-    else:
-        coupling[:, :] = 0.0
+    for i in range(n):
+        for j in range(coupling.shape[1]):
+            coupling[i, j] = (1.0 - step) * coupling[i, j] if step < 1.0 else 0.0
     for v in range(tree.shape[1]):
         parent = tree[PARENT, v]
         if parent >= 0:
@@ -226,12 +227,11 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
         d = distances[matrix_at[b] : matrix_at[b + 1]].reshape((m, m))
         supply = lines[0, :n]
         demand = lines[1, :m]
-        if even[a] and even[b]:
-            supply[:] = float(m)
-            demand[:] = float(n)
-        else:
-            supply[:] = whole[a0 : a0 + n]
-            demand[:] = whole[b0 : b0 + m]
+        both_even = even[a] and even[b]
+        for i in range(n):
+            supply[i] = float(m) if both_even else whole[a0 + i]
+        for j in range(m):
+            demand[j] = float(n) if both_even else whole[b0 + j]
         linear = buffers[4, : n * m].reshape((n, m))
         largest_linear = 0.0
         if alpha < 1.0:
@@ -262,8 +262,10 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
                 state = _shuffled(orders[0, :n], state)
                 _shuffled(orders[1, :m], state)
             else:
-                orders[0, :n] = order[a0 : a0 + n]
-                orders[1, :m] = order[b0 : b0 + m]
+                for i in range(n):
+                    orders[0, i] = order[a0 + i]
+                for j in range(m):
+                    orders[1, j] = order[b0 + j]
             room = kept[kept_at[k] : kept_at[k + 1]].reshape((n, m)) if keep else linear
             trial = room
             if keep and attempt > 0:
@@ -293,4 +295,6 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
                 iterations[k] = steps
                 converged[k] = done
                 if keep and attempt > 0:
-                    room[:, :] = trial
+                    for i in range(n):
+                        for j in range(m):
+                            room[i, j] = trial[i, j]

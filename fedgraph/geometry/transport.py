@@ -218,8 +218,9 @@ def improve(cost, tree, flow, dual, tolerance):
     pivots = 0
     limit = 100 * (n + m) * (n + m)
     clean_rows = 0
-    row = 0
+    row = n - 1
     while clean_rows < n:
+        row = row + 1 if row + 1 < n else 0
         own = dual[row]
         reduced = -tolerance
         best = -1
@@ -235,7 +236,6 @@ def improve(cost, tree, flow, dual, tolerance):
             if pivots >= limit:
                 return -1
             clean_rows = 0
-        row = row + 1 if row + 1 < n else 0
     return pivots
 
 
