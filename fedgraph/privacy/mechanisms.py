@@ -3,6 +3,16 @@
 Every ``apply`` takes a bounded, finite value and a numpy generator, and never changes its input. Noise
 is floating-point; the known attack on floating-point noise (Mironov 2012) is outside the model, and
 every report says so.
+
+**Edge cases.**
+
+    NaN or ±inf in the value                     UnboundedValueError, from every noisy mechanism
+    std, scale, epsilon that is 0, negative,
+    NaN or infinite                              PrivacyError when the mechanism is built
+    k or num_sampled below 1, num_values below 2 PrivacyError when the mechanism is built
+    a category outside 0 … num_values − 1        UnboundedValueError
+    fewer candidates than k, not a matrix        PrivacyError
+    an entry outside [low, high] (multi-bit)     clamped
 """
 
 from __future__ import annotations
@@ -12,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.errors import PrivacyError
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.sensitivity import require_finite, require_positive
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class GaussianNoise(Mechanism):
         require_positive("GaussianNoise.std", self.std)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        require_finite(value)
         dtype = np.float32 if value.dtype == np.float32 else np.float64
         noise: np.ndarray = rng.standard_normal(value.shape, dtype=dtype)
         noise *= dtype(self.std)
@@ -60,6 +71,7 @@ class LaplaceNoise(Mechanism):
         require_positive("LaplaceNoise.scale", self.scale)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        require_finite(value)
         return value + rng.laplace(scale=self.scale, size=value.shape)
 
     @property
@@ -86,6 +98,7 @@ class GumbelTopK(Mechanism):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < self.k:
             raise PrivacyError(f"top-{self.k} needs rows of at least {self.k} candidates, found shape {value.shape}")
+        require_finite(value)
         noisy = value + rng.gumbel(scale=self.scale, size=value.shape)
         top = np.argpartition(-noisy, self.k - 1, axis=1)[:, : self.k]
         order = np.argsort(-np.take_along_axis(noisy, top, axis=1), axis=1)
@@ -109,6 +122,8 @@ class KaryResponse(Mechanism):
             raise PrivacyError(f"KaryResponse.num_values must be at least 2, found {self.num_values}")
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if not np.isin(value, np.arange(self.num_values)).all():
+            raise UnboundedValueError(f"randomised response needs whole numbers in 0 … {self.num_values - 1}")
         keep = rng.random(value.shape) < 1.0 / (1.0 + (self.num_values - 1) * math.exp(-self.epsilon))
         other = rng.integers(self.num_values - 1, size=value.shape)
         return np.where(keep, value, other + (other >= value))
@@ -139,10 +154,13 @@ class MultiBitEncoder(Mechanism):
         require_positive("MultiBitEncoder.epsilon_per_bit", self.epsilon_per_bit)
         if self.num_sampled < 1:
             raise PrivacyError(f"MultiBitEncoder.num_sampled must be at least 1, found {self.num_sampled}")
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise PrivacyError(f"MultiBitEncoder needs finite low < high, found [{self.low}, {self.high}]")
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < 1:
             raise PrivacyError(f"the multi-bit encoder needs a matrix, found shape {value.shape}")
+        require_finite(value)
         chosen = self._choose(value.shape, rng)
         unit = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
         # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.

@@ -102,7 +102,7 @@ class NonNegativeRows(Bound):
             raise UnboundedValueError(
                 f"at most {self.num_rows} rows may hold data, found {np.count_nonzero(norms)}: the noise does not cover them"
             )
-        return positive * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300))
+        return np.asarray(positive * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300)))
 
 
 @dataclass(frozen=True)

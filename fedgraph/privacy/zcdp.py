@@ -53,7 +53,7 @@ def epsilon(total_rho: float, delta: float) -> float:
     """ε at ``delta`` of a total_rho-zCDP mechanism.
 
     >>> round(epsilon(0.5, 1e-5), 4)
-    4.7286
+    4.7284
     """
     if math.isnan(total_rho) or total_rho < 0 or not 0 <= delta <= 1:
         raise PrivacyError(f"need rho ≥ 0 and 0 ≤ delta ≤ 1, found rho={total_rho}, delta={delta}")

@@ -28,6 +28,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 
+from fedgraph.errors import PrivacyError
 from fedgraph.privacy import rdp
 from fedgraph.privacy.accountant import price
 from fedgraph.privacy.amplification import amplified_epsilon
@@ -86,6 +87,9 @@ def sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta
 def sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The σ for which ``sgd_epsilon`` returns ``epsilon``."""
     require_positive("epsilon", epsilon)
+    floor = math.log(1 / delta) / (WHOLE_ORDERS[-1] - 1)
+    if epsilon <= floor * (1 + 1e-6):
+        raise PrivacyError(f"with orders up to 63 the authors' accountant cannot be below {floor:.6g}, asked for {epsilon}")
 
     def gap(log_sigma: float) -> float:
         return math.log(sgd_epsilon(math.exp(log_sigma), sampling_rate, steps, delta) / epsilon)

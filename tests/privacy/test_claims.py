@@ -1,0 +1,219 @@
+"""Published claims: the figures of PRIVACY §4 and §5, and each formula against an independent reading."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy import __main__ as command
+from fedgraph.privacy.claims import dpar, gap, gcon, local, rows, sage
+
+
+@pytest.fixture(scope="module")
+def table():
+    return {(c.paper, c.mechanism, round(c.epsilon_claimed)): c for c in rows()}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "kind", "one", "eight"),
+    [
+        ("GM: q'(ε_pr + ε_sgd)", "published", 1.0, 8.0),
+        ("GM: inner ε before q'", "published", 11.11, 88.89),
+        ("GM: same blocks, correct amplification", "published", 8.70, 86.5),
+        ("GM: tight accounting, paper's own sensitivities", "published", 1.375, 29.3),
+        ("SGD alone, Poisson, sensitivity C", "lower_bound", 1.32, 27.3),
+        ("SGD alone, as coded (fixed batches), own row only", "lower_bound", 5.33, 65.2),
+        ("GM: replace, √2·C1, B' = 1, Poisson", "provable", 7.11, 80.4),
+        ("GM: replace, B' = 4, elementary", "provable", 152.1, 1930.0),
+        ("GM: as coded (fixed batches), B' = 4", "provable", 249.3, 3274.0),
+    ],
+)
+def test_the_dpar_table(table, mechanism, kind, one, eight):
+    for claimed, expected in ((1, one), (8, eight)):
+        claim = table[dpar.PAPER, mechanism, claimed]
+        assert getattr(claim, f"epsilon_{kind}") == pytest.approx(expected, rel=2e-3)
+
+
+def test_the_one_calibration(table):
+    for claimed, sigma in ((1, 5.504), (8, 1.433)):
+        inputs = table[dpar.PAPER, "GM: inner ε before q'", claimed].inputs
+        assert inputs["sigma_sgd / C"] == pytest.approx(sigma, abs=6e-4)
+        assert inputs["delta_sgd"] == pytest.approx(1e-3 / 0.09)
+        assert (inputs["N'"], inputs["T"], inputs["q"]) == (210, 800, pytest.approx(60 / 210))
+
+
+def test_no_provable_row_is_below_what_an_attack_can_show(table):
+    for claimed in (1, 8):
+        lowest = table[dpar.PAPER, "SGD alone, Poisson, sensitivity C", claimed].epsilon_lower_bound
+        mine = [c for c in rows() if c.paper == dpar.PAPER and round(c.epsilon_claimed) == claimed and c.epsilon_provable]
+        assert all(c.epsilon_provable > lowest for c in mine)
+
+
+def test_the_gap_line():
+    found = [c.epsilon_provable for c in gap.rows() if c.mechanism == "GAP-EDP, code"]
+    assert found == pytest.approx([1.45, 5.89, 12.0], rel=2e-3)
+
+
+def test_dpar_formulas_invert():
+    for epsilon in (0.3, 0.5, 3.0):
+        assert dpar.em_epsilon(dpar.em_base(epsilon, 2, 1e-4), 2, 1e-4) == pytest.approx(epsilon)
+        assert dpar.sgd_epsilon(dpar.sgd_multiplier(epsilon * 5, 0.1, 50, 1e-3), 0.1, 50, 1e-3) == pytest.approx(5 * epsilon)
+    assert dpar.total_epsilon(0.09, 2.0, 3.0) == pytest.approx(0.45)
+    with pytest.raises(PrivacyError):
+        dpar.vector_budget(math.nan, 1e-3, 70)
+    with pytest.raises(PrivacyError, match="cannot be below"):
+        dpar.sgd_multiplier(0.05, 0.1, 50, 1e-3)
+
+
+def test_gap_formulas():
+    std = gap.edge_std_slides(4.0, 2, 1e-7)
+    assert gap.edge_epsilon_slides(std, 2, 1e-7) == pytest.approx(4.0)
+    assert gap.refill_sensitivity(100, 42) == pytest.approx(21.0, abs=0.05)
+    slides = gap.node_epsilon_slides(12.0, 1000, 100, 3, 1.0, 2, 10, 1e-5)
+    assert slides == pytest.approx(_slides_by_hand(12.0, 1000, 100, 3, 1.0, 2, 10, 1e-5), rel=1e-9)
+
+
+def _slides_by_hand(std, n, b, epochs, clip, hops, degree, delta):
+    """The formula as printed, with big integers."""
+    q, best = b / n, math.inf
+    for a in range(2, 257):
+        inner = (1 - q) ** (a - 1) * (a * q - q + 1)
+        for j in range(2, a + 1):
+            inner += math.comb(a, j) * (1 - q) ** (a - j) * q**j * math.exp((j - 1) * clip**2 * j / (2 * std**2))
+        steps = 2 * epochs * n / b
+        value = steps / (a - 1) * math.log(inner) + degree * hops * a / (2 * std**2) + math.log(1 / delta) / (a - 1)
+        best = min(best, value)
+    return best
+
+
+def test_sage():
+    assert sage.affected_subgraphs(10, 1) == 11
+    assert sage.affected_subgraphs(10, 2) == 111
+    without = sage.node_epsilon(60.0, 100, 1000, 11, 10, 1e-5)
+    assert without < sage.node_epsilon(60.0, 100, 1000, 11, 10, 1e-5, replacement=True)
+
+
+def test_local(table):
+    literal = table[local.PAPER, "Algorithm 1, m bits of the matrix", 0]
+    assert literal.epsilon_provable == pytest.approx(literal.epsilon_claimed / 18)
+    assert table[local.PAPER, "Algorithm 1, m bits of each row", 0].epsilon_provable == pytest.approx(1 / 18)
+    assert table[local.PAPER, "released code N(0, ε²), as ε-LDP", 0].epsilon_provable == math.inf
+    assert table[local.PAPER, "FedAvg updates of the shared model", 0].epsilon_provable == math.inf
+    assert [local.sampled_entries(e, 10) for e in (0.1, 2.18, 5.0, 100.0)] == [1, 1, 2, 10]
+
+
+def _propagate(adjacency, features, restart, steps):
+    degree = adjacency.sum(1)
+    mixing = adjacency * np.minimum(1 / (degree + 1), 0.5)[:, None]
+    mixing[np.diag_indices_from(mixing)] = 1 - mixing.sum(1)
+    z = features
+    for _ in range(steps):
+        z = (1 - restart) * mixing @ z + restart * features
+    return z
+
+
+@pytest.mark.parametrize(("restart", "steps"), [(0.2, 1), (0.4, 2), (0.6, 5), (0.3, 60)])
+def test_gcon_sensitivity_is_never_exceeded(restart, steps):
+    """Brute force over all graphs of four nodes, every edge toggled, adversarial unit rows."""
+    pairs = list(itertools.combinations(range(4), 2))
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    bases = [np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([[1.0], [-1.0], [-1.0], [-1.0]])]
+    bases += [m / np.linalg.norm(m, axis=1, keepdims=True) for m in rng.normal(size=(3, 4, 3))]
+    for chosen in itertools.product((0, 1), repeat=len(pairs) - 1):
+        one = np.zeros((4, 4))
+        for (u, v), on in zip(pairs[1:], chosen, strict=True):
+            one[u, v] = one[v, u] = on
+        other = one.copy()
+        other[0, 1] = other[1, 0] = 1
+        for features in bases:
+            gap_rows = _propagate(one, features, restart, steps) - _propagate(other, features, restart, steps)
+            worst = max(worst, float(np.linalg.norm(gap_rows, axis=1).sum()))
+    bound = gcon.psi([math.inf if steps == 60 else steps], restart)
+    assert worst <= bound * (1 + 1e-9)
+    assert worst > (0.6 if steps == 1 else 0.3) * bound  # not vacuous
+
+
+def test_gcon_constants():
+    bounds = gcon.soft_margin(7)
+    x = np.linspace(-6, 6, 200_001)
+    first = 1 / (1 + np.exp(x)) / 7
+    second = np.gradient(first, x)
+    assert first.max() <= bounds.c1
+    assert np.abs(second).max() == pytest.approx(bounds.c2, rel=1e-4)
+    assert np.abs(np.gradient(second, x)).max() == pytest.approx(bounds.c3, rel=1e-3)
+    width = 0.3
+    huber = gcon.pseudo_huber(7, width)
+    x = np.linspace(-3, 3, 200_001)
+    slope = x / np.sqrt(1 + (x / width) ** 2) / 7
+    assert np.abs(slope).max() == pytest.approx(huber.c1, rel=1e-2)
+    assert np.gradient(slope, x).max() == pytest.approx(huber.c2, rel=1e-4)
+    assert np.abs(np.gradient(np.gradient(slope, x), x)).max() == pytest.approx(huber.c3, rel=1e-3)
+
+
+ARGUMENTS = {
+    "epsilon": 4.0,
+    "delta": 1e-4,
+    "share": 0.9,
+    "regulariser": 1.0,
+    "bounds": gcon.soft_margin(7),
+    "sensitivity": 1.12,
+    "num_classes": 7,
+    "num_features": 16,
+    "num_labelled": 140,
+}
+
+
+def test_gcon_perturbation():
+    made = gcon.perturbation(**ARGUMENTS)
+    assert made.epsilon_lambda <= 0.1 * 4.0
+    assert made.extra_regulariser == 0.0
+    tight = gcon.perturbation(**(ARGUMENTS | {"share": 0.9999, "epsilon": 2.0}))
+    assert tight.extra_regulariser > 0
+    assert tight.epsilon_lambda <= (1 - 0.9999) * 2.0 * (1 + 1e-9)
+    assert gcon.perturbation(**(ARGUMENTS | {"sensitivity": 0.0})).beta == math.inf
+    assert gcon.psi([0.0], 0.3) == 0.0
+    assert gcon.output_sensitivity(1e-10, 0.5) == pytest.approx(4e-10)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": 0.0},
+        {"epsilon": math.nan},
+        {"delta": 0.0},
+        {"delta": 1.0},
+        {"share": 1.0},
+        {"share": 0.0},
+        {"regulariser": 1e-9},
+        {"sensitivity": math.inf},
+        {"sensitivity": math.nan},
+        {"num_labelled": 0},
+    ],
+    ids=str,
+)
+def test_gcon_refuses_nonsense(change):
+    with pytest.raises(PrivacyError):
+        gcon.perturbation(**(ARGUMENTS | change))
+
+
+@pytest.mark.parametrize(
+    "arguments", [([2.0], 0.0), ([2.0], 1.1), ([2.0], 0.5, 0.6), ([], 0.5), ([-1.0], 0.5), ([math.nan], 0.5)]
+)
+def test_gcon_psi_refuses_nonsense(arguments):
+    with pytest.raises(PrivacyError):
+        gcon.psi(*arguments)
+
+
+def test_the_command(capsys):
+    assert command.main(["claims"]) == 0
+    text = capsys.readouterr().out
+    for figure in ("65.2", "5.332", "27.31", "1.32", "1.448", "5.893", "12.01", "5.504"):
+        assert figure in text
+    assert command.main(["claims", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert len(data) == len(rows())
+    assert all({"paper", "epsilon_published", "epsilon_provable", "epsilon_lower_bound", "inputs"} <= set(row) for row in data)

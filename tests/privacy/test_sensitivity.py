@@ -1,0 +1,87 @@
+"""Bounds are enforced, and neighbouring inputs stay within the stated sensitivity and reach it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, NonNegativeRows, Unbounded, sensitivity_l2
+from fedgraph.privacy.units import Relation
+
+vectors = arrays(np.float64, 4, elements=st.floats(-1e6, 1e6))
+RELATIONS = [Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE, Relation.GRAPH_REPLACE]
+
+
+@settings(max_examples=60)
+@given(one=vectors, two=vectors, radius=st.floats(1e-3, 1e3))
+def test_ball(one, two, radius):
+    bound = L2Ball(radius)
+    a, b = bound.enforce(one), bound.enforce(two)
+    assert np.linalg.norm(a) <= radius * (1 + 1e-9)
+    assert np.linalg.norm(a - b) <= sensitivity_l2(bound, Relation.NODE_REPLACE) * (1 + 1e-9)
+    assert np.linalg.norm(a) <= sensitivity_l2(bound, Relation.NODE_ZERO_OUT) * (1 + 1e-9)
+    assert bound.enforce(a) == pytest.approx(a)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_sums_of_clipped_rows(relation):
+    rng = np.random.default_rng(0)
+    clip, bound = 0.7, ClippedSum(0.7, 5)
+    worst = 0.0
+    for _ in range(300):
+        rows = rng.normal(size=(5, 3))
+        rows *= clip / np.linalg.norm(rows, axis=1, keepdims=True)
+        changed = rows.copy()
+        changed[2] = -rows[2] if relation.replaces else 0.0
+        worst = max(worst, float(np.linalg.norm(bound.enforce(rows.sum(0)) - bound.enforce(changed.sum(0)))))
+    assert worst <= sensitivity_l2(bound, relation) * (1 + 1e-9)
+    assert worst == pytest.approx(sensitivity_l2(bound, relation))
+
+
+def test_non_negative_rows_differ_by_root_two_times_the_radius():
+    bound = NonNegativeRows(0.5, 3)
+    one, other = np.zeros((4, 2)), np.zeros((4, 2))
+    one[:3, 0], other[:3, 1] = 9.0, 9.0
+    one[0, 1] = -4.0  # clamped
+    apart = float(np.linalg.norm(bound.enforce(one) - bound.enforce(other)))
+    assert apart == pytest.approx(sensitivity_l2(bound, Relation.NODE_REPLACE))
+    assert apart == pytest.approx(math.sqrt(6) * 0.5)
+    with pytest.raises(UnboundedValueError, match="at most 3 rows"):
+        bound.enforce(np.ones((4, 2)))
+
+
+@settings(max_examples=40)
+@given(value=vectors)
+def test_box(value):
+    out = Box(-1.0, 2.0).enforce(value)
+    assert (out >= -1).all()
+    assert (out <= 2).all()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("bound", [L2Ball(1.0), ClippedSum(1.0, 3), Box(0.0, 1.0), Unbounded()], ids=lambda b: type(b).__name__)
+def test_non_finite_values_never_pass(bound, bad):
+    with pytest.raises(UnboundedValueError):
+        bound.enforce(np.array([0.1, bad]))
+
+
+def test_a_sum_that_was_not_clipped_is_refused():
+    with pytest.raises(UnboundedValueError, match="not clipped"):
+        ClippedSum(1.0, 3).enforce(np.array([3.1, 0.0]))
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0, math.nan, math.inf])
+def test_bad_bounds(number):
+    for build in (L2Ball, lambda x: ClippedSum(x, 3), lambda x: Box(0.0, x if x != math.inf else math.inf)):
+        with pytest.raises(PrivacyError):
+            build(number)
+
+
+def test_no_sensitivity_is_invented():
+    for bound in (Box(0.0, 1.0), Unbounded()):
+        with pytest.raises(PrivacyError):
+            sensitivity_l2(bound, Relation.NODE_REPLACE)

@@ -1,0 +1,57 @@
+"""No statement without unit, relation, viewer and assumptions; nonsense explains itself."""
+
+import pytest
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.units import Assumption as A
+from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
+
+SOUND = [
+    Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.COUNTS_PUBLIC,)),
+    Protection(Relation.NODE_REPLACE, Viewer.SERVER, (A.CLIENTS_DISJOINT, A.MEMBERSHIP_GIVEN)),
+    Protection(Relation.NODE_REPLACE, Viewer.SERVER_SECURE_AGGREGATION, (A.IDEAL_SECURE_AGGREGATION, A.ONE_COLLUDER)),
+    Protection(Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (A.FEATURES_LABELS_PUBLIC, A.OWN_EDGES_KNOWN)),
+    Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.PROMISED_DEGREE, A.ROWS_NEVER_RELEASED), 100),
+    Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.SAMPLE_SECRET,)),
+    Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (A.SIZES_PUBLIC, A.MODEL_GIVEN)),
+    Protection(Relation.NODE_REPLACE, Viewer.WORLD, (A.MODEL_GIVEN,)),
+]
+
+NONSENSE = [
+    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.PROMISED_DEGREE,)), "needs its number"),
+    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (), 10), "needs its number"),
+    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.PROMISED_DEGREE,), 0), "at least 1"),
+    ((Relation.NODE_ZERO_OUT, Viewer.SERVER_SECURE_AGGREGATION, ()), "secure aggregation"),
+    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.IDEAL_SECURE_AGGREGATION, A.ONE_COLLUDER)), "sees more than sums"),
+    ((Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.CLIENTS_DISJOINT,)), "no clients"),
+    ((Relation.EDGE_UNDIRECTED, Viewer.SERVER, ()), "features and labels"),
+    ((Relation.NODE_REPLACE, Viewer.SERVER, (A.FEATURES_LABELS_PUBLIC,)), "node-level"),
+    ((Relation.NODE_REPLACE, Viewer.SERVER, (A.COUNTS_PUBLIC, A.COUNTS_PUBLIC)), "stated twice"),
+    ((Relation.GRAPH_REPLACE, Viewer.SERVER, (A.PROMISED_DEGREE,), 5), "whole graph"),
+    ((Relation.GRAPH_REPLACE, Viewer.CURATOR_TRUSTED, ()), "curator"),
+    ((Relation.NODE_REPLACE, Viewer.SERVER, (A.OWN_EDGES_KNOWN,)), "edge-level"),
+    ((Relation.NODE_REPLACE, Viewer.WORLD, (A.SAMPLE_SECRET,)), "sampled"),
+]
+
+
+@pytest.mark.parametrize("protection", SOUND, ids=lambda p: p.relation.value)
+def test_round_trip(protection):
+    assert Protection.from_dict(protection.to_dict()) == protection
+    assert protection.unit is protection.relation.unit
+
+
+@pytest.mark.parametrize(("arguments", "words"), NONSENSE)
+def test_nonsense_explains_itself(arguments, words):
+    with pytest.raises(PrivacyError, match=words):
+        Protection(*arguments)
+
+
+def test_a_file_cannot_change_the_unit():
+    with pytest.raises(PrivacyError, match="unit"):
+        Protection.from_dict(SOUND[0].to_dict() | {"unit": "edge"})
+
+
+def test_everything_has_words():
+    for kind in (Relation, Viewer, A):
+        assert all(member.words for member in kind)
+    assert {r.unit for r in Relation} == set(Unit)
