@@ -8,7 +8,7 @@ edge × width array exists, and the result does not depend on threads. On a GPU 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numba
 import numpy as np
@@ -65,3 +65,11 @@ def unit_length(rows: np.ndarray) -> np.ndarray:
 def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """A·unit_length(rows): what GAP's aggregation releases before noise, float32 [n, h]."""
     return neighbour_sums(adjacency, unit_length(rows))
+
+
+def placed(parts: Sequence[np.ndarray], members: Sequence[np.ndarray], num_rows: int) -> np.ndarray:
+    """[num_rows, h] with row members[i][k] = parts[i][k]; rows of nobody are zero."""
+    out = np.zeros((num_rows, parts[0].shape[1]), dtype=np.float32)
+    for rows, nodes in zip(parts, members, strict=True):
+        out[nodes] = rows
+    return out

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 
 @dataclass(frozen=True)
@@ -46,3 +47,8 @@ def fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.n
     mask = np.zeros(num_rows, dtype=bool)
     mask[rng.permutation(num_rows)[:batch_size]] = True
     return mask
+
+
+def masked(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
+    """``labels`` with −1 where ``mask`` is False: such a row contributes nothing to a gradient sum."""
+    return labels if mask.all() else torch.where(torch.tensor(mask, device=labels.device), labels, -1)
