@@ -5,7 +5,8 @@ proportional to its propensity, and a fixed share of all edges joins nodes of on
 edge (unless it is to stay isolated) and a share of the edges closes triangles, because ego-networks of block models are stars
 and those of citation graphs are not. Words follow the class: each document draws a share of its words from the word
 distribution of its class and the others from a background with Zipf popularity (the "contextual" part, after Deshpande et
-al., NeurIPS 2018). That share varies between documents, so that some are undecidable and no learner reaches 100 %.
+al., NeurIPS 2018). That share varies between documents, and some neighbourhoods use the words of another class
+altogether, so that no learner reaches 100 % and averaging over neighbours helps as little as it does on the real graphs.
 
 Everything is sampled edge by edge and word by word: memory and time are linear in edges and words.
 """
@@ -37,7 +38,8 @@ class BlockModel:
     class_sizes: nodes per class. num_edges: undirected. num_features: vocabulary. homophily: share of edges within a class.
     words, words_spread: mean and standard deviation of distinct words per node. degree_spread: standard deviation of degrees.
     closure: share of edges that close triangles. isolated: nodes without any edge. topic_share: mean share of a
-    document's words that come from its class. zipf: exponent of word popularity (0 = all words equally common).
+    document's words that come from its class. misfiled: share of nodes whose words are those of another class than their label.
+    zipf: exponent of word popularity (0 = all words equally common).
     """
 
     class_sizes: tuple[int, ...]
@@ -50,6 +52,7 @@ class BlockModel:
     closure: float = 0.0
     isolated: int = 0
     topic_share: float = 0.3
+    misfiled: float = 0.0
     zipf: float = 1.0
 
     @property
@@ -73,8 +76,9 @@ def generate(model: BlockModel, name: str, seed: int, provenance: Provenance) ->
     """
     rng = seeds.generator(seed, "data", name)
     labels = rng.permutation(np.repeat(np.arange(len(model.class_sizes)), model.class_sizes)).astype(np.int64)
-    edges = _edges(model, labels, rng)
-    return Graph(name, from_edges(edges, labels.size), _words(model, labels, rng), labels, len(model.class_sizes), provenance)
+    adjacency = from_edges(_edges(model, labels, rng), labels.size)
+    subjects = _subjects(model, labels, adjacency, rng)
+    return Graph(name, adjacency, _words(model, subjects, rng), labels, len(model.class_sizes), provenance)
 
 
 class _Partners:
@@ -178,9 +182,29 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
     return keys[np.sort(first)]
 
 
-def _words(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> sp.csr_array:
+def _subjects(model: BlockModel, labels: np.ndarray, adjacency: sp.csr_array, rng: np.random.Generator) -> np.ndarray:
+    """The class whose words a node uses, int64 [n]: its label, or another for ``misfiled`` of the nodes.
+
+    Whole neighbourhoods are misfiled together (a node and its neighbours of the same label), so that asking the neighbours
+    does not help, as it does not on the real graphs.
+    """
+    subjects = labels.copy()
+    left = round(model.misfiled * labels.size) if len(model.class_sizes) > 1 else 0
+    for node in rng.permutation(labels.size) if left else ():
+        if left == 0:
+            break
+        if subjects[node] == labels[node]:
+            near = adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]]
+            near = near[(labels[near] == labels[node]) & (subjects[near] == labels[near])]
+            group = np.append(near, node)[-left:]
+            subjects[group] = (labels[node] + rng.integers(1, len(model.class_sizes))) % len(model.class_sizes)
+            left -= group.size
+    return subjects
+
+
+def _words(model: BlockModel, subjects: np.ndarray, rng: np.random.Generator) -> sp.csr_array:
     """Binary CSR float32 [n, num_features]."""
-    n, d, num_classes = labels.size, model.num_features, len(model.class_sizes)
+    n, d, num_classes = subjects.size, model.num_features, len(model.class_sizes)
     popularity = rng.permutation((np.arange(d) + 10.0) ** -model.zipf)
     background = popularity / popularity.sum()
     topics = background * np.exp(_TILT * rng.standard_normal((num_classes, d)))
@@ -190,7 +214,7 @@ def _words(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> s
     topical = rng.binomial(drawn, model.topic_share if share is None else share)
     tokens = [_sample(np.repeat(np.arange(n), drawn - topical), background, d, rng)]
     for label in range(num_classes):
-        members = np.flatnonzero(labels == label)
+        members = np.flatnonzero(subjects == label)
         tokens.append(_sample(np.repeat(members, topical[members]), topics[label], d, rng))
     rows, columns = np.divmod(np.unique(np.concatenate(tokens)), d)
     matrix = sp.csr_array((np.ones(rows.size, np.float32), (rows.astype(np.int32), columns.astype(np.int32))), shape=(n, d))

@@ -30,6 +30,7 @@ class BlockModelParams(BaseModel):
     closure: float = Field(0.2, ge=0, le=1, description="share of edges that close triangles (0 … 1)")
     isolated: int = Field(0, ge=0, description="nodes without any edge (count)")
     topic_share: float = Field(0.4, ge=0, le=1, description="mean share of a node's words that come from its class (0 … 1)")
+    misfiled: float = Field(0.0, ge=0, le=1, description="share of nodes that use the words of another class (0 … 1)")
     zipf: float = Field(1.0, ge=0, description="exponent of word popularity (no unit); 0 makes all words equally common")
 
     @model_validator(mode="after")

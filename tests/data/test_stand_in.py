@@ -51,7 +51,7 @@ def test_stand_in_has_the_published_statistics(name: str, expected: tuple[int, i
 
 
 def test_citeseer_stand_in_is_neither_trivial_nor_hopeless() -> None:
-    """Logistic regression reaches 0.73 on the real words; propagation over the graph adds something."""
+    """Logistic regression reaches 0.73 on the real words and 0.76 on words averaged with the neighbours'."""
     linear = pytest.importorskip("sklearn.linear_model")
     from sklearn.preprocessing import normalize
 
@@ -65,7 +65,7 @@ def test_citeseer_stand_in_is_neither_trivial_nor_hopeless() -> None:
         model = linear.LogisticRegression(C=4, tol=1e-2, max_iter=500).fit(rows[train], graph.labels[train])
         scores.append(model.score(rows[test], graph.labels[test]))
     assert 0.65 < scores[0] < 0.78
-    assert scores[0] + 0.02 < scores[1] < 0.95
+    assert scores[0] + 0.02 < scores[1] < 0.85
 
 
 def same(one: Graph, two: Graph) -> bool:
