@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from fedgraph.federation.messages import Job, Receipt
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.ledger import Release
 
+_runs = itertools.count()  # makes every run's workspace at the workers its own
 IN_FLIGHT = 8  # rounds submitted ahead of the last one known to be done
 
 
@@ -21,6 +23,7 @@ class Runtime(Protocol):
     def share(self, key: str, value: Any) -> Any: ...
     def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]: ...
     def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any: ...
+    def forget(self, handle: Any) -> None: ...
     def get(self, future: Any) -> Any: ...
 
 
@@ -54,44 +57,33 @@ def run(
     stream names this cell's random streams; shared_stream those of the shared first rounds, which run once
     per ``plan.shared_key`` and are recorded in every ledger that builds on them.
     """
-    receipts: list[Receipt] = []
     name = "/".join(str(part) for part in stream)
-    num_clients = plan.facts.num_clients
+    plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # workers need it no more
+    state, model, receipts = None, None, ()
     if plan.shared_rounds:
-        key = "/".join(str(part) for part in shared_stream) + "#" + plan.shared_key
+        key = f"{'/'.join(str(part) for part in shared_stream)}#{plan.shared_key}"
         if key not in prefixes.known:
-            job = runtime.share("job:" + key, Job(key, root, shared_stream, plan))
-            state, model = runtime.on_server(server.begin, job, returns=2)
-            prefixes.known[key] = _advance(runtime, partition, job, num_clients, state, model, range(plan.shared_rounds), on_round)
-        state, model, shared = prefixes.known[key]
-        receipts += shared
-        job = runtime.share("job:" + name, Job(name, root, stream, plan))
-    else:
-        job = runtime.share("job:" + name, Job(name, root, stream, plan))
-        state, model = runtime.on_server(server.begin, job, returns=2)
+            first = range(plan.shared_rounds)
+            prefixes.known[key] = _advance(runtime, partition, Job(key, root, shared_stream, plan), None, None, first, on_round)
+        state, model, receipts = prefixes.known[key]
     rest = range(plan.shared_rounds, plan.rounds)
-    state, _, own = _advance(runtime, partition, job, num_clients, state, model, rest, on_round)
-    receipts += own
-    releases = tuple(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
+    state, _, own = _advance(runtime, partition, Job(name, root, stream, plan), state, model, rest, on_round)
+    releases = tuple(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
     return Outcome(runtime.get(state), releases)
 
 
 def _advance(
-    runtime: Runtime,
-    partition: Any,
-    job: Any,
-    num_clients: int,
-    state: Any,
-    model: Any,
-    rounds: range,
-    on_round: Callable[[int, int], None],
+    runtime: Runtime, partition: Any, job: Job, state: Any, model: Any, rounds: range, on_round: Callable[[int, int], None]
 ) -> tuple[Any, Any, tuple[Receipt, ...]]:
-    """(state, model, receipts) after ``rounds``; submits ahead, so workers and server never wait for the driver."""
+    """(state, model, receipts) after ``rounds``; state None begins. Submits ahead: nobody waits for the driver."""
+    handle = runtime.share(f"job:{next(_runs)}:{job.key}", dataclasses.replace(job, key=f"{next(_runs)}:{job.key}"))
+    if state is None:
+        state, model = runtime.on_server(server.begin, handle, returns=2)
     waiting: list[Any] = []
     receipts: list[Receipt] = []
     for round_ in rounds:
-        blocks = runtime.on_workers(client.run_block, num_clients, partition, job, model, round_)
-        state, model, receipt = runtime.on_server(server.merge, job, state, round_, *blocks, returns=3)
+        blocks = runtime.on_workers(client.run_block, job.plan.facts.num_clients, partition, handle, model, round_)
+        state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *blocks, returns=3)
         waiting.append(receipt)
         if len(waiting) >= IN_FLIGHT:
             receipts.append(runtime.get(waiting.pop(0)))
@@ -99,4 +91,5 @@ def _advance(
     for receipt in waiting:
         receipts.append(runtime.get(receipt))
         on_round(receipts[-1].round + 1, rounds.stop)
+    runtime.forget(handle)
     return state, model, tuple(receipts)

@@ -30,8 +30,10 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy import composition
 from fedgraph.privacy.accountant import Price, price
 from fedgraph.privacy.desk import PlannedRelease, declared
-from fedgraph.privacy.events import Event, SampledOnce
-from fedgraph.privacy.units import Assumption, Protection, Viewer
+from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
+from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph
 
 Calibration = Literal["published", "provable", "none"]
@@ -106,6 +108,25 @@ class Plan:
     shared_key: str = ""
     made: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for release in self.releases:
+            self._require_noise(release)
+
+    def _require_noise(self, release: PlannedRelease) -> None:
+        """A necessary check against a price for noise that is not there: std ≥ multiplier × the least sensitivity."""
+        event = release.event.event if isinstance(release.event, Repeated) else release.event
+        relation, bound, mechanism = self.protection.relation, release.bound, release.mechanism
+        rows = isinstance(bound, (ClippedSum, L2Ball)) and relation.unit is not Unit.EDGE
+        if not (rows and isinstance(mechanism, GaussianNoise) and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))):
+            return
+        least = sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
+        others = self.facts.num_clients - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
+        if mechanism.std * math.sqrt(others) < event.noise_multiplier * least * (1 - 1e-9):
+            raise PrivacyError(
+                f"release {release.path!r} is priced at noise multiplier {event.noise_multiplier:.6g} for sensitivity at least "
+                f"{least:.6g}, but its noise has standard deviation {mechanism.std:.6g} only"
+            )
 
     @property
     def paths(self) -> tuple[str, ...]:

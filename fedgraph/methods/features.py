@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -59,12 +59,12 @@ class Params(BaseModel):
     model: Literal["logistic", "mlp"] = Field("logistic", description="multinomial logistic regression, or one hidden layer")
     hidden: int = Field(32, ge=1, description="hidden units of the mlp")
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
-    clip: float | Literal["auto"] = Field("auto", description="norm to which each node's gradient is clipped")
-    steps: int | Literal["auto"] = Field("auto", description="gradient steps, one release each")
-    learning_rate: float | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")
+    clip: Annotated[float, Field(gt=0)] | Literal["auto"] = Field("auto", description="norm to which each node's gradient is clipped")
+    steps: Annotated[int, Field(ge=1)] | Literal["auto"] = Field("auto", description="gradient steps, one release each")
+    learning_rate: Annotated[float, Field(gt=0)] | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum at the server (without curvature)")
     averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged (without curvature)")
-    projection: int | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
+    projection: Annotated[int, Field(ge=1)] | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
     curvature: bool = Field(True, description="precondition by the public curvature (logistic with projection)")
     alpha: float = Field(0.6, gt=0, le=1, description="teleport probability of the propagation at inference")
     propagation_steps: int = Field(2, ge=0, description="power iterations over the public test graph")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -54,7 +54,7 @@ class Params(BaseModel):
     rounds: int = Field(60, ge=1, description="FedAvg rounds before embeddings are retrieved")
     local_epochs: int = Field(2, ge=1, description="full-batch gradient steps per client and round")
     learning_rate: float = Field(4.0, gt=0, description="step size of plain gradient descent")
-    bits_per_row: int | Literal["auto"] = Field(
+    bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="entries of each row that are sent; auto: max(1, min(c, floor(ε/2.18)))"
     )
 

@@ -6,8 +6,7 @@ path and in total; at the end the theorem used and the unit it is about.
 
 **Guarantee.** Prices are those of ``accountant`` for what the ledger holds, nothing more: it does not know
 what a viewer received outside it. Disjoint clients: the worst client. ``holders`` given: the clients that
-hold the worst node compose. A one-time sample that the plan charged is not in the ledger, so the total
-here is the price without that amplification (never smaller).
+hold the worst node compose. An account with ``sampled_once`` is priced inside that secret one-time sample.
 
 **Edge cases.** A cell without releases → ε = 0. A file that is missing, not UTF-8 or damaged →
 ``PrivacyError`` naming file and line.
@@ -24,7 +23,7 @@ from pathlib import Path
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accountant import Price, price
 from fedgraph.privacy.composition import disjoint
-from fedgraph.privacy.events import Composed, Event, Repeated
+from fedgraph.privacy.events import Composed, Event, Repeated, SampledOnce
 from fedgraph.privacy.ledger import Account, Ledger, Release
 
 
@@ -100,6 +99,8 @@ def _cell(account: Account, releases: list[Release]) -> Iterator[str]:
         yield f"    - {assumption.value}: {assumption.words}{degree}"
     if account.holders is not None:
         yield f"  The worst node is held by clients {spans(account.holders)}; their releases compose."
+    if account.sampled_once is not None:
+        yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
     spent = _Spent(account)
     yield "  Releases:" if releases else "  Releases: none."
     for run in _runs(releases):
@@ -147,9 +148,13 @@ class _Spent:
                     clients.setdefault(client, []).extend(events)
         holders = self._account.holders
         if holders is None:
-            return disjoint({c: Composed(tuple(events)) for c, events in clients.items()}, self._account.delta)
+            return disjoint({c: self._sampled(Composed(tuple(events))) for c, events in clients.items()}, self._account.delta)
         held = [event for client in holders for event in clients.get(client, ())]
-        return price(Composed(tuple(held)), self._account.delta)
+        return price(self._sampled(Composed(tuple(held))), self._account.delta)
+
+    def _sampled(self, event: Event) -> Event:
+        rate = self._account.sampled_once
+        return event if rate is None else SampledOnce(event, rate)
 
 
 def _epsilon(paid: Price) -> str:

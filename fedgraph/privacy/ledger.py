@@ -32,6 +32,7 @@ class Account:
     protection: Protection
     delta: float
     holders: tuple[int, ...] | None = None
+    sampled_once: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -40,6 +41,7 @@ class Account:
             "protection": self.protection.to_dict(),
             "delta": self.delta,
             "holders": None if self.holders is None else list(self.holders),
+            "sampled_once": self.sampled_once,
         }
 
 
@@ -149,7 +151,8 @@ class Ledger:
         if data["kind"] == "account":
             holders = data["holders"]
             protection = Protection.from_dict(data["protection"])
-            self.open(Account(data["cell"], protection, float(data["delta"]), None if holders is None else tuple(holders)))
+            held = None if holders is None else tuple(holders)
+            self.open(Account(data["cell"], protection, float(data["delta"]), held, data["sampled_once"]))
         elif data["kind"] == "release":
             event = from_dict(data["event"])
             self.extend([Release(data["cell"], data["path"], data["client"], data["round"], data["mechanism"], event)])

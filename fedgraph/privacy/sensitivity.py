@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy.units import Relation, Unit
 
 
 def require_positive(name: str, value: float) -> None:
@@ -50,8 +50,11 @@ class L2Ball(Bound):
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
-        norm = float(np.linalg.norm(value))
-        return value if norm <= self.radius else value * (self.radius / norm)
+        norm = l2_norm(value)
+        if norm <= self.radius:
+            return value
+        shrink = 1 - 8 * float(np.finfo(np.result_type(value, np.float32)).eps)  # rounding must not push it out again
+        return np.asarray(value * (self.radius / norm * shrink))
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class ClippedSum(Bound):
         require_positive("ClippedSum.clip", self.clip)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
-        norm = float(np.linalg.norm(value))  # NaN or infinity in any entry makes the norm so
+        norm = l2_norm(value)  # NaN or infinity in any entry makes the norm so
         if not norm <= self.clip * self.num_rows * (1 + 1e-5):
             raise UnboundedValueError(
                 f"a sum of {self.num_rows} rows clipped to {self.clip} has norm at most {self.clip * self.num_rows}, "
@@ -130,14 +133,30 @@ class Unbounded(Bound):
         return value
 
 
+def l2_norm(value: np.ndarray) -> float:
+    """‖value‖₂ in double precision; where squares overflow the largest entry is divided out. NaN or ∞ where an entry is."""
+    flat = np.asarray(value, dtype=np.float64).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        norm = float(np.sqrt(flat @ flat))
+    if not math.isinf(norm) or not np.isfinite(flat).all():
+        return norm
+    largest = float(np.abs(flat).max())
+    return largest * float(np.linalg.norm(flat / largest))
+
+
 def sensitivity_l2(bound: Bound, relation: Relation) -> float:
-    """Largest ‖value − value'‖₂ over neighbouring inputs, where the unit touches this one value / row.
+    """Largest ‖value − value'‖₂ over neighbouring *nodes or graphs*, where the unit touches this one value / row.
+
+    An edge is no row: an edge-level method states its own Δ (an undirected edge changes two rows), so an edge
+    relation is a ``PrivacyError`` here.
 
     * ``ClippedSum``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
     * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
     * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
     """
+    if relation.unit is Unit.EDGE:
+        raise PrivacyError(f"under {relation.value} one edge may change several rows; state the sensitivity where it is proven")
     if isinstance(bound, ClippedSum):
         return (2.0 if relation.replaces else 1.0) * bound.clip
     if isinstance(bound, L2Ball):

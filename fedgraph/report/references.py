@@ -33,7 +33,7 @@ def _lines(bibtex: str) -> list[str]:
         if fields:
             authors = [a.split(",")[0] for a in fields.get("author", "").split(" and ")]
             where = fields.get("booktitle") or fields.get("journal") or ""
-            names = authors[0] + " et al." if len(authors) > 3 else " & ".join(authors)
+            names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
             text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
             found.append(re.sub(r"[{}]|\\\"", "", text))
     return found

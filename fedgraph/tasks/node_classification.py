@@ -40,7 +40,9 @@ class Params(BaseModel):
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
     epsilons: list[float] = Field(min_length=1, description="privacy budgets ε; inf for none")
-    delta: float | Literal["1/n_train"] = Field("1/n_train", description="δ of every guarantee")
+    delta: float | Literal["1/n_train"] | dict[str, float] = Field(
+        "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
+    )
     calibrated_by: list[Literal["published", "provable"]] = Field(["provable"], description="reading under which noise is chosen")
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
@@ -55,9 +57,10 @@ class Params(BaseModel):
 
     @field_validator("delta")
     @classmethod
-    def _fraction(cls, value: float | str) -> float | str:
-        if isinstance(value, float) and not 0 < value < 1:
-            raise ValueError(f"δ must satisfy 0 < δ < 1, found {value}")
+    def _fraction(cls, value: float | str | dict[str, float]) -> float | str | dict[str, float]:
+        for number in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(number, float) and not 0 < number < 1:
+                raise ValueError(f"δ must satisfy 0 < δ < 1, found {number}")
         return value
 
 
@@ -98,7 +101,8 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
     )
-    delta = 1.0 / setting.num_train if params.delta == "1/n_train" else params.delta
+    given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
+    delta = 1.0 / setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
     made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
@@ -112,7 +116,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     shared = context.runtime.share(f"partition:{_partition_key(params, cell)}", partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    account = Account(cell.key, made.protection, made.delta)
+    account = Account(cell.key, made.protection, made.delta, sampled_once=made.sampled_once)
     ledger = Ledger([account], trained.releases)
     spent = composition.disjoint(made.amplified(ledger.spent(cell.key)), made.delta)
     setting = _setting(params, cell.seed, context)

@@ -24,6 +24,7 @@ from fedgraph.types import Graph, Partition
 EMBEDS = {"local_dp"}  # methods whose clients are small overlapping graphs
 CONTRACT = ("REFERENCE", "Params", "plan", "start", "prepare", "client", "server")
 OWN_PROTOCOL = {"gcon", "lpgnn"}  # edge- or world-level methods with suites of their own
+SETTINGS = {"gap": {"level": "node"}, "sage": {"level": "node"}}  # where the default is the other protocol
 
 
 def methods() -> list[str]:
@@ -47,7 +48,7 @@ def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, Publi
 def planned(name: str, graph: Graph, epsilon: float, viewer: Viewer = Viewer.SERVER) -> tuple[Plan, Partition, Graph]:
     partition, facts, test = situation(name, graph, viewer)
     module = plugins.load("methods", name)
-    return module.plan(module.Params(), facts, Budget(epsilon, 1e-3)), partition, test
+    return module.plan(module.Params(**SETTINGS.get(name, {})), facts, Budget(epsilon, 1e-3)), partition, test
 
 
 def trained(plan: Plan, partition: Partition, engine: Runtime, tag: str) -> rounds.Outcome:
@@ -144,3 +145,18 @@ def test_overlapping_clients_compose_per_node(library: Graph) -> None:
         3.0 * holders.max()
     )
     assert plan.provable("model").epsilon == np.inf
+
+
+def test_a_plan_priced_for_noise_it_does_not_have_is_refused(library: Graph) -> None:
+    import dataclasses
+
+    from fedgraph.errors import PrivacyError
+    from fedgraph.privacy.mechanisms import GaussianNoise
+
+    for viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION):
+        plan, _, _ = planned("features", library, 1.0, viewer)
+        release = plan.releases[0]
+        assert isinstance(release.mechanism, GaussianNoise)
+        weaker = dataclasses.replace(release, mechanism=GaussianNoise(release.mechanism.std * 2 / 3))
+        with pytest.raises(PrivacyError, match="is priced at noise multiplier"):
+            dataclasses.replace(plan, releases=(weaker,))
