@@ -221,16 +221,19 @@ def improve(cost, tree, flow, dual, tolerance):
     row = n - 1
     while clean_rows < n:
         row = row + 1 if row + 1 < n else 0
-        own = dual[row]
-        reduced = -tolerance
-        best = -1
-        for j in range(m):
-            candidate = cost[row, j] - columns[j] - own
-            if candidate < reduced:
-                reduced = candidate
-                best = j
         clean_rows += 1
-        if best >= 0:
+        own = dual[row]
+        entering = 0
+        for j in range(m):  # counting first: this loop runs on vectors, and most rows stop here
+            entering += cost[row, j] - columns[j] < own - tolerance
+        if entering > 0:
+            reduced = np.inf
+            best = 0
+            for j in range(m):
+                candidate = cost[row, j] - columns[j] - own
+                if candidate < reduced:
+                    reduced = candidate
+                    best = j
             _pivot(tree, flow, dual, row, n + best, n, reduced)
             pivots += 1
             if pivots >= limit:
