@@ -91,7 +91,7 @@ def node_level(
     standard deviation serves both stages, as published: √D / C.
     """
     if reading == "published":
-        hop = _least(lambda m: _slides(pipeline, m * published_ratio, m, delta), epsilon)
+        hop = least_multiplier(lambda m: _slides(pipeline, m * published_ratio, m, delta), epsilon)
         gradient = hop * published_ratio
     else:
         share = hop_share if pipeline.hops else 0.0
@@ -108,7 +108,7 @@ def _slides(pipeline: NodePipeline, gradient: float, hop: float, delta: float) -
     return float(np.min(training + pipeline.hops * orders / (2 * hop**2) + math.log(1 / delta) / (orders - 1)))
 
 
-def _least(cost: Callable[[float], float], target: float) -> float:
+def least_multiplier(cost: Callable[[float], float], target: float) -> float:
     """The smallest multiplier (to one part in 10⁴) with cost ≤ target; cost falls."""
     low, high = 1e-3, 1e-3
     while cost(high) > target:
