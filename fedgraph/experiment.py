@@ -75,12 +75,16 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
 
 
 def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: runtime.Runtime, console: Console) -> Iterator[Stage]:
-    """Every task on every data set."""
-    for settings, graph in zip(ready.scenario.datasets, graphs, strict=True):
+    """Every task on every data set; a task that reads none, once."""
+    given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
+    given += [(d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
+    for name, graph in given:
         for task in ready.tasks:
+            if getattr(plugins.load("tasks", task.kind), "NEEDS_DATA", True) != (graph is not None):
+                continue
             context = Context(
                 label=task.label,
-                dataset=settings.name,
+                dataset=name,
                 data=graph,
                 root=ready.scenario.seed,
                 seeds=ready.scenario.seeds,

@@ -52,7 +52,7 @@ class Scenario(BaseModel):
     seed: int = Field(0, ge=0, description="root of every random stream")
     seeds: int = Field(1, ge=1, description="independent repetitions")
     runtime: RuntimeSettings = RuntimeSettings()
-    datasets: list[DatasetSettings] = Field(min_length=1, description="each task runs on each of them")
+    datasets: list[DatasetSettings] = Field(default_factory=list, description="each task that needs data runs on each of them")
     tasks: list[dict[str, Any]] = Field(min_length=1, description="what to run, see fedgraph/tasks")
     quick: dict[str, Any] = Field(default_factory=dict, description="dotted keys that --quick replaces")
 
@@ -158,6 +158,8 @@ def _task(source: _Source, index: int, task: dict[str, Any]) -> TaskSettings:
     label = settings.pop("label", kind)
     module = _plugin(source, (*at, "task"), "tasks", kind)
     params = validate(module.Params, settings, source, at)
+    if getattr(module, "NEEDS_DATA", True) and not source.data.get("datasets"):
+        raise source.error((*at, "task"), f"task {kind!r} needs data: add a data set under the key 'datasets'")
     for where, package, spec in module.plugins_of(params):
         spec = dict(spec)
         key = package.removesuffix("s")

@@ -45,7 +45,8 @@ class CellStore:
 
     def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
         """Write artefacts first, then the JSON that makes the cell exist; both atomically."""
-        ledger = Ledger([outcome.account], outcome.releases)
+        account = outcome.account
+        ledger = Ledger([] if account is None else [account], outcome.releases)
         entry = {
             "task": cell.task,
             "dataset": cell.dataset,
@@ -57,8 +58,8 @@ class CellStore:
             "seed": cell.seed,
             "metrics": outcome.metrics,
             "facts": outcome.facts,
-            "protection": outcome.account.protection.to_dict(),
-            "delta": outcome.account.delta,
+            "protection": None if account is None else account.protection.to_dict(),
+            "delta": None if account is None else account.delta,
             "epsilon_published": outcome.epsilon_published,
             "epsilon_provable": outcome.epsilon_provable,
             "theorem": outcome.theorem,

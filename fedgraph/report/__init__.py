@@ -56,8 +56,8 @@ def write(
 ) -> None:
     """Write every output into ``out`` and print the summary."""
     notice = notice_of(graphs)
-    source = {r.dataset: g.provenance.source for g in graphs for r in records if r.dataset.casefold() == g.name.casefold()}
-    rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, graphs[0].provenance.source), r.entries)]
+    source = {name: g.provenance.source for name, g in zip([d.name for d in scenario.datasets], graphs, strict=True)}
+    rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
     opening = {"notice": notice} if notice else {}
     (out / "results.csv").write_text(results.as_csv(rows, notice), encoding="utf-8")
     _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows})
@@ -91,7 +91,7 @@ def _part(record: Records, section: Section) -> dict[str, Any]:
         "label": record.label,
         "dataset": record.dataset,
         "section": {"sentences": section.sentences, "tables": section.tables, "figures": figures},
-        "statements": [statement.of(row) for row in results.grouped(record.entries)],
+        "statements": [statement.of(row) for row in results.grouped(record.entries) if row["protection"] is not None],
     }
 
 

@@ -71,7 +71,7 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
     """One mapping per cell, seed and metric, with all of ``COLUMNS``."""
     rows: list[dict[str, Any]] = []
     for e in entries:
-        protection = e["protection"]
+        protection = e["protection"] or {"viewer": None, "unit": None, "relation": None, "assumptions": ()}
         head = {
             "scenario": scenario,
             "source": source,

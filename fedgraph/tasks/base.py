@@ -7,6 +7,7 @@ A task module defines
     cells(params, context) → list[Cell]    all that will be run, in order
     plan(params, cell, context) → Plan     its noise and releases, from public facts (None: nothing is released)
     run(params, cell, context) → Outcome   the numbers, the releases and the artefacts
+    NEEDS_DATA = False                     only where a task reads no data set
 
 A *cell* is one method in one setting at one budget with one seed. It is computed whole or not at all, so
 a killed run resumes at the first cell that is missing.
@@ -55,13 +56,13 @@ class Cell:
 class Outcome:
     """metrics: name → value. facts: what the tables show beside them (clients, cut edges …).
 
-    account, releases: the cell's part of the ledger. published, provable, paths: the price of the whole
+    account, releases: the cell's part of the ledger; account None where nothing is released or learnt. published, provable, paths: the price of the whole
     cell, and of each path alone. artefacts: named arrays for plots (small).
     """
 
     metrics: dict[str, float]
     facts: dict[str, Any]
-    account: Account
+    account: Account | None
     releases: tuple[Release, ...]
     epsilon_published: float | None
     epsilon_provable: float
@@ -77,7 +78,7 @@ class Context:
 
     label: str
     dataset: str
-    data: Graph | GraphCollection
+    data: Graph | GraphCollection | None
     root: int
     seeds: int
     runtime: Runtime

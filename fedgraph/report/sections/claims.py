@@ -1,0 +1,66 @@
+"""Claims: for each paper, the noise as published against ε published | provable | lower bound."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from fedgraph.report import plots
+from fedgraph.report.results import number
+from fedgraph.report.sections.base import Records, Section, Table
+
+
+def build(records: Records, notice: str | None) -> Section:
+    """One table per paper, and one picture: how far each claim is from its proof."""
+    papers = dict.fromkeys(e["method"] for e in records.entries)
+    sentences = (
+        "Each row takes the noise that a paper's own formula asks for at the claimed ε, and prices that noise three ways: by the "
+        "paper's formula, by our accountants with every assumption enforced, and by the exact worst case that no analysis can beat.",
+        "A lower bound above the claim means that the claim is false for worst-case data and a viewer of every step; in a "
+        "federation the server is such a viewer, for a released final model alone it bounds the accounting, not the model.",
+    )
+    tables = tuple(_table(paper, [e for e in records.entries if e["method"] == paper]) for paper in papers)
+    return Section(sentences, tables, (_figure(records, notice),))
+
+
+def _table(paper: str, entries: list[dict[str, Any]]) -> Table:
+    body = []
+    for e in entries:
+        inputs = ", ".join(f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in e["facts"]["inputs"].items())
+        prices = (number(e["epsilon_published"], 2), number(e["epsilon_provable"], 2), number(_bound(e), 2))
+        body.append((_name(e), inputs, number(e["epsilon"]), f"{e['facts']['delta']:.3g}", *prices, e["theorem"]))
+    header = ("mechanism", "noise and inputs", "ε claimed", "δ", "ε published", "ε provable", "ε at least", "why")
+    return Table(paper, header, tuple(body), "—: no such number; ∞: nothing is guaranteed.")
+
+
+def _figure(records: Records, notice: str | None) -> plots.Figure:
+    shown = [e for e in records.entries if math.isfinite(e["epsilon"]) and (_known(e["epsilon_provable"]) or _known(_bound(e)))]
+
+    def paint(axes: list[Axes]) -> None:
+        for kind, colour, marker, value in (
+            ("provable", plots.COLOURS[0], "o", lambda e: e["epsilon_provable"]),
+            ("at least", plots.COLOURS[1], "v", _bound),
+        ):
+            points = [(e["epsilon"], value(e)) for e in shown if _known(value(e))]
+            axes[0].scatter([p[0] for p in points], [p[1] for p in points], s=30, color=colour, marker=marker, label=kind)
+        low, high = min(e["epsilon"] for e in shown), max(e["epsilon"] for e in shown)
+        axes[0].plot([low, high], [low, high], color="#4c566a", ls="--", lw=1, label="as claimed")
+        axes[0].set(xscale="log", yscale="log", xlabel="ε claimed", ylabel="ε", title="What claimed ε are worth")
+        axes[0].legend(frameon=False)
+        axes[0].grid(alpha=0.25)
+
+    return plots.draw(f"{records.name}-claims", "Every claim against its provable ε and its lower bound.", 1, paint, notice, 4.4)
+
+
+def _bound(entry: dict[str, Any]) -> float:
+    return float(entry["metrics"]["epsilon_lower_bound"])
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value) and value > 0
+
+
+def _name(entry: dict[str, Any]) -> str:
+    return str(entry["variant"]).split(": ", 1)[1]

@@ -1,0 +1,66 @@
+"""Published privacy statements against what can be proven: no data, no learning, only accounting.
+
+One cell per claim of ``privacy.claims``: the noise of a paper as published, and the ε it is worth as
+published, as provable, and at least (a lower bound no analysis can beat).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.methods.base import Plan
+from fedgraph.privacy import claims
+from fedgraph.privacy.claims.claim import Claim
+from fedgraph.tasks.base import Cell, Context, Outcome
+
+NEEDS_DATA = False
+
+
+class Params(BaseModel):
+    """Which papers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    papers: list[str] = Field(default_factory=list, description="beginnings of paper names, e.g. DPAR; empty: all")
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """No nested plugins."""
+    return []
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """One per claim; the number keeps equal names apart."""
+    found = []
+    for number, claim in enumerate(claims.rows()):
+        if not params.papers or claim.paper.startswith(tuple(params.papers)):
+            name = f"{number}: {claim.mechanism}"
+            found.append(Cell(context.label, context.dataset, claim.paper, name, "claim", claim.epsilon_claimed, "published", 0))
+    return found
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+    """Nothing is released."""
+    return None
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """The claim, priced by our accountants."""
+    claim = _claim(cell)
+    bound = claim.epsilon_lower_bound
+    return Outcome(
+        metrics={"epsilon_lower_bound": math.nan if bound is None else bound},
+        facts={"inputs": dict(claim.inputs), "explanation": claim.explanation, "delta": claim.delta},
+        account=None,
+        releases=(),
+        epsilon_published=claim.epsilon_published,
+        epsilon_provable=math.nan if claim.epsilon_provable is None else claim.epsilon_provable,
+        theorem=claim.explanation,
+        paths={},
+    )
+
+
+def _claim(cell: Cell) -> Claim:
+    return claims.rows()[int(cell.variant.split(":")[0])]
