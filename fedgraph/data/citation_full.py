@@ -13,7 +13,7 @@ from fedgraph.types import Graph
 
 _COUNTS = {"cora_ml": Counts(2995, 8158, 2879, 7), "citeseer": Counts(4230, 5337, 602, 6)}
 
-# Measured on the published files; closure, topic_share and misfiled are tuned as in planetoid.py (logistic regression: 0.80, 0.81).
+# Measured on the published files; closure, topic_share and misfiled are tuned as in planetoid.py (regression: 0.80, 0.81).
 _STAND_INS = {
     "cora_ml": BlockModel(
         class_sizes=(354, 402, 452, 442, 857, 193, 295),

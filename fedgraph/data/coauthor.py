@@ -13,7 +13,7 @@ from fedgraph.types import Graph
 
 _COUNTS = {"cs": Counts(18333, 81894, 6805, 15), "physics": Counts(34493, 247962, 8415, 5)}
 
-# Measured on the published files; closure, topic_share and misfiled are tuned as in planetoid.py (logistic regression: 0.93, 0.94).
+# Measured on the published files; closure, topic_share and misfiled are tuned as in planetoid.py (regression: 0.93, 0.94).
 _STAND_INS = {
     "cs": BlockModel(
         class_sizes=(708, 462, 2050, 429, 1394, 2193, 371, 924, 775, 118, 1444, 2033, 420, 4136, 876),

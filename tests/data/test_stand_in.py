@@ -62,7 +62,7 @@ def test_citeseer_stand_in_is_neither_trivial_nor_hopeless() -> None:
     scores = []
     for features in (graph.features, smooth):
         rows = normalize(sp.csr_matrix(features))
-        model = linear.LogisticRegression(C=4, tol=1e-2, max_iter=500).fit(rows[train], graph.labels[train])
+        model = linear.LogisticRegression(C=4, tol=1e-3, max_iter=500).fit(rows[train], graph.labels[train])
         scores.append(model.score(rows[test], graph.labels[test]))
     assert 0.65 < scores[0] < 0.78
     assert scores[0] + 0.02 < scores[1] < 0.85
