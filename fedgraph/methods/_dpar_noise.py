@@ -33,6 +33,7 @@ from fedgraph.privacy.events import (
     SampledOnce,
 )
 
+FREE = ("random", "features")  # kinds without a private choice
 MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is called too small
 
 
@@ -40,7 +41,7 @@ MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is ca
 class Shape:
     """Public numbers that the noise depends on.
 
-    kind: em0, em1, gm or random. sampled: q'. sources: rows that hold data, at most. missed: probability
+    kind: em0, em1, gm, random or features. sampled: q'. sources: rows that hold data, at most. missed: probability
     that more were sampled. top: K. rate, steps: q, T. touched: B'. replaced: whether the unit's rows change
     rather than vanish. fixed_batches: T steps visit each row once per ``1/rate`` steps instead of by coins.
     values_share: EM1's share of stage 1 for values.
@@ -93,11 +94,12 @@ def stage_one_values(shape: Shape, noise: Noise) -> Event:
 
 def sgd_step(shape: Shape, multiplier: float) -> Event:
     """One step. Fixed batches: each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity
-    (2B' − 1)C (2B'C replaced); the event spreads that evenly and is exact over whole epochs."""
+    (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
+    exact over whole epochs and says nothing about one step alone."""
     if not shape.fixed_batches:
         return PoissonGaussian(multiplier, shape.rate, shape.touched, shape.replaced)
     reach = 2 * shape.touched - (0 if shape.replaced else 1)
-    return Gaussian(multiplier / (reach * math.sqrt(shape.rate)))
+    return Composed((Gaussian(multiplier / (reach * math.sqrt(shape.rate))),))
 
 
 def whole(shape: Shape, noise: Noise) -> Event:
@@ -121,7 +123,7 @@ def provable(shape: Shape, epsilon: float, delta: float, split: float) -> Noise:
         return Noise(2 * multiplier, values, 0.0)
 
     chosen = Noise(0.0, 0.0, 0.0)
-    if shape.kind != "random":
+    if shape.kind not in FREE:
         cost = lambda m: Composed((stage_one(shape, first(m)), stage_one_values(shape, first(m))))  # noqa: E731
         chosen = first(calibrate.noise_multiplier(cost, share, inner_delta))
     sgd = calibrate.noise_multiplier(lambda m: whole(shape, Noise(chosen.choice, chosen.values, m)), epsilon, delta)
@@ -135,7 +137,7 @@ def as_published(shape: Shape, epsilon: float, delta: float, split: float) -> No
     choice, values, notes = 0.0, 0.0, ()
     if shape.kind == "gm":
         choice = published.gm_multiplier(split * inner, half_delta, shape.sources)
-    elif shape.kind != "random":
+    elif shape.kind not in FREE:
         each, each_delta = published.vector_budget(split * inner, half_delta, shape.sources)
         kept = shape.values_share if shape.kind == "em1" else 0.0
         choice = 1 / published.em_base(each * (1 - kept), shape.top, each_delta)

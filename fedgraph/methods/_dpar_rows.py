@@ -127,7 +127,7 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         local_steps=local,
         expected_batch=rate * mean_rows,
         most_mentions=None if most == "any" else int(most) - 1,
-        touched=marked + 1 if most == "any" else int(most),
+        touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
         notes=tuple(_remarks(params, sources, marked, most, max(facts.client_sizes), central, sampled)),
     )
 
@@ -145,8 +145,8 @@ def _remarks(
             f"B' = {most}: other rows may name {nodes} nodes {(int(most) - 1) * nodes} times, {marked * params.top} names are "
             "chosen; a row whose names are all cut falls back on its own node"
         )
-    if params.variant == "random":
-        found.append("neighbours are drawn by public coins and cost nothing; the gradient steps get (1 − split) of the budget")
+    if params.variant in noise_of.FREE:
+        found.append("which rows are added up is public and costs nothing; the gradient steps get (1 − split) of the budget")
     if not central and sampled < 1:
         found.append("clients know which of their nodes were sampled, so the sample amplifies nothing")
     return found
@@ -164,7 +164,7 @@ def weakness(params: Params, found: Sizes, multiplier: float) -> list[str]:
 
 def releases(params: Params, shape: noise_of.Shape, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
-    if params.variant == "random":
+    if params.variant in noise_of.FREE:
         return ()
     if params.variant == "none":
         return (
@@ -203,7 +203,7 @@ def choose(plan: Plan, graph: Graph, streams: Streams, desk: Desk) -> Aggregated
     params, found = plan.params, plan.made["sizes"]
     public = streams.generator("public-coins")
     view, present, sources = _view(graph, found, streams.generator("sample"), public)
-    holding = np.flatnonzero(present[sources])[: found.cap]
+    holding = np.flatnonzero(_holds_data(view, present, found)[sources])[: found.cap]
     if params.variant == "none":
         pi = _unprotected(plan, view, sources, desk)
     else:
@@ -234,6 +234,15 @@ def _view(
     return view, present, np.sort(public.choice(n, min(found.marked, n), replace=False))
 
 
+def _holds_data(view: Graph, present: np.ndarray, found: Sizes) -> np.ndarray:
+    """bool [n]: whose PageRank vector is computed; the others pass the desk as zeros.
+
+    With an amplifying sample of independent coins a sampled node without edges must look like one that was
+    not sampled (a zeroed node has no edges either), so its vector is not e_s but zero.
+    """
+    return present if found.fixed or found.amplified >= 1 else present & (view.degrees > 0)
+
+
 def _choices(
     plan: Plan, view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -243,6 +252,8 @@ def _choices(
     if params.variant == "random":
         drawn = [public.choice(view.num_nodes, params.top, replace=False) for _ in sources]
         return np.array(drawn, np.int64).reshape(sources.size, params.top), even
+    if params.variant == "features":
+        return sources[:, None], np.ones((sources.size, 1))
     planned = {r.path: r for r in plan.releases}
     first = planned["neighbours"]
     vectors = np.zeros((sources.size, view.num_nodes))

@@ -54,7 +54,9 @@ class Params(BaseModel):
     """Settings; the defaults are the paper's (§4). ``auto`` depends on the calibration, as each description says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    variant: Literal["em0", "em1", "gm", "random", "none"] = Field("em0", description="how neighbours are chosen; none: no DP")
+    variant: Literal["em0", "em1", "gm", "random", "features", "none"] = Field(
+        "em0", description="how neighbours are chosen; random: public coins; features: only oneself (one-hot); none: no DP"
+    )
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     sampled: float | Literal["auto"] = Field(
         "auto", description="q', share of nodes taking part; auto: 0.09 (≥ 210 nodes), 1 federated"
@@ -79,7 +81,7 @@ class Params(BaseModel):
         "one-hot", description="rows of sampled nodes that are no source (one-hot as coded)"
     )
     hidden: int = Field(32, ge=1, description="hidden units")
-    features: Literal["unit", "raw"] = Field("unit", description="feature rows scaled to norm 1, or as they are")
+    features: Literal["unit", "raw"] = Field("raw", description="feature rows scaled to norm 1, or as they are")
     clip: float = Field(1.0, gt=0, description="C, norm of a row's gradient")
     epochs: int = Field(200, ge=1, description="passes over the rows; steps = epochs · rows/batch")
     batch_size: int = Field(60, ge=1, description="B, rows per step (expected)")
@@ -109,7 +111,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     notes = list(sizes.notes)
     found, published = noise_of.Noise(0.0, 0.0, 0.0), None
     if private:
-        split = params.split if params.split != "auto" else (0.0 if params.variant == "random" else 0.5)
+        split = params.split if params.split != "auto" else (0.0 if params.variant in noise_of.FREE else 0.5)
         calibrated = noise_of.as_published if budget.calibrated_by == "published" else noise_of.provable
         found = calibrated(shape, budget.epsilon, budget.delta, split)
         published = noise_of.published_epsilon(shape, found, budget.delta)

@@ -1,0 +1,369 @@
+"""DPAR: its noise-free form, its ledger, what one node can change on adversarial graphs, and bad input."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
+from scipy import stats
+
+from fedgraph import runtime
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.learning import neighbours
+from fedgraph.learning.aggregated import aggregated_rows, clipped_gradient_sum
+from fedgraph.learning.optimiser import Optimiser
+from fedgraph.learning.pagerank import published_loop
+from fedgraph.methods import _dpar_rows as rows_of
+from fedgraph.methods import dpar
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.events import BoundedRange, Gaussian, Laplace, PoissonGaussian, flatten
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.mechanisms import GaussianNoise, GumbelTopK, LaplaceNoise
+from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
+from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph, Partition, Provenance, Subgraph
+
+SHORT = {"epochs": 3, "num_sources": 8, "batch_size": 20, "hidden": 6}
+PRIVATE = ["em0", "em1", "gm"]
+
+
+def graph_of(adjacency: np.ndarray, seed: int = 0, classes: int = 3) -> Graph:
+    rng = np.random.default_rng(seed)
+    n = adjacency.shape[0]
+    features = sp.csr_array(rng.random((n, 10)).astype(np.float32))
+    links = sp.csr_array(np.triu(adjacency, 1) + np.triu(adjacency, 1).T, dtype=float)
+    return Graph("made", links, features, rng.integers(classes, size=n), classes, Provenance("synthetic", "a test"))
+
+
+def random_graph(n: int = 60, density: float = 0.1, seed: int = 0) -> Graph:
+    return graph_of(np.random.default_rng(seed).random((n, n)) < density, seed)
+
+
+def facts_of(graph: Graph, clients: int = 1, viewer: Viewer | None = None) -> PublicFacts:
+    sizes = tuple(len(part) for part in np.array_split(np.arange(graph.num_nodes), clients))
+    viewer = viewer or (Viewer.CURATOR_TRUSTED if clients == 1 else Viewer.SERVER)
+    return PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+
+
+def planned(graph: Graph, epsilon: float = 4.0, calibrated_by: Any = "provable", clients: int = 1, **settings: Any) -> Plan:
+    viewer = settings.pop("viewer", None)
+    params = dpar.Params(**(SHORT | settings))
+    return dpar.plan(params, facts_of(graph, clients, viewer), Budget(epsilon, 1e-3, calibrated_by))
+
+
+def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> rounds.Outcome:
+    engine = engine or SerialRuntime()
+    parts = np.array_split(np.arange(graph.num_nodes), plan.facts.num_clients)
+    partition = Partition(tuple(Subgraph(i, graph.induced(p), p) for i, p in enumerate(parts)), True, 0, "test")
+    return rounds.run(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.Prefixes())
+
+
+class Watched(Desk):
+    """A desk that remembers the bounded values it was given."""
+
+    def __init__(self, plan: Plan, noise_seed: int = 0) -> None:
+        super().__init__("watched", 0, 0, plan.releases, np.random.default_rng(noise_seed))
+        self.seen: dict[str, np.ndarray] = {}
+
+    def release(self, path: str, value: Any, bound: Any, mechanism: Any) -> Any:
+        self.seen[path] = bound.enforce(np.asarray(value))
+        return super().release(path, value, bound, mechanism)
+
+
+class Coins(Streams):
+    """Streams whose sampling coins are given."""
+
+    def __init__(self, sample: np.ndarray) -> None:
+        super().__init__(0, ("cell", "client", 0, "round", 0))
+        object.__setattr__(self, "sample", sample)
+
+    def generator(self, name: str) -> Any:
+        class Given:
+            def random(self, size: int, coins: np.ndarray = self.sample) -> np.ndarray:  # type: ignore[attr-defined]
+                return np.where(coins, 0.0, 1.0)
+
+        return Given() if name == "sample" else super().generator(name)
+
+
+def zeroed(graph: Graph, node: int) -> Graph:
+    """The neighbouring graph: no features, no edges, no label, same id."""
+    keep = sp.diags_array((np.arange(graph.num_nodes) != node).astype(float), format="csr")
+    adjacency = sp.csr_array(keep @ graph.adjacency @ keep)
+    adjacency.eliminate_zeros()
+    labels = graph.labels.copy()
+    labels[node] = -1
+    features = sp.csr_array((keep @ graph.features).astype(np.float32))
+    return dataclasses.replace(graph, adjacency=adjacency, features=features, labels=labels)
+
+
+def test_without_noise_it_is_the_plain_algorithm() -> None:
+    """ε = ∞ against the algorithm written down again: clipped PageRank rows, top K, aggregated Adam steps."""
+    graph = random_graph()
+    plan = planned(graph, math.inf, sampled=1.0, num_sources=60, clip_entry=0.02)
+    found = train(plan, graph).state.model["parameters"]
+    streams = Streams(0, ("cell", "client", 0, "round", 0))
+    order = streams.generator("sample").choice(60, 60, replace=False)
+    view = graph.induced(order)
+    vectors = np.array([np.clip(published_loop(view.adjacency, s), 0, 0.02) for s in range(60)])
+    chosen = neighbours.largest(vectors, 2)
+    pi = np.zeros((60, 60))
+    pi[np.arange(60)[:, None], chosen] = 0.5
+    columns = np.abs(pi * (1 - np.eye(60))).sum(axis=0)
+    pi = np.where(np.eye(60) == 1, pi, pi / np.maximum(columns, 1.0))
+    rows = aggregated_rows(view.features, sp.csr_array(pi), view.labels)
+    layout = plan.made["layout"]
+    follower = Optimiser(dpar.start(plan, rounds.server.seeds.generator(0, "cell", "start")).model["parameters"], 0.005)
+    coins = streams.generator("batches")
+    for _ in range(9):
+        batch = np.flatnonzero(coins.random(60) < 20 / 60)
+        follower.step(clipped_gradient_sum(layout, follower.vector, rows, batch, 1.0), 1 / 20)
+    assert found == pytest.approx(follower.vector, abs=1e-6)
+
+
+@pytest.mark.parametrize("variant", [*PRIVATE, "random", "features", "none"])
+@pytest.mark.parametrize("reading", ["published", "provable"])
+@pytest.mark.parametrize("clients", [1, 3])
+def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clients: int) -> None:
+    graph = random_graph(90)
+    plan = planned(graph, 2.0, reading, clients, variant=variant)
+    out = train(plan, graph)
+    spent = Ledger([Account("cell", plan.protection, plan.delta)], out.releases).spent("cell")
+    for client, event in plan.amplified(spent).items():
+        assert price(event, plan.delta).epsilon == price(plan.declared()[client], plan.delta).epsilon
+    if variant == "none":
+        assert math.isinf(plan.provable().epsilon)
+    elif reading == "provable":
+        assert 1.9 < plan.provable().epsilon <= 2.0
+    else:
+        assert plan.epsilon_published == pytest.approx(2.0, rel=1e-6)
+        assert plan.provable().epsilon > 2.0 or variant == "features"
+    assert dpar.predict(plan, out.state, graph).shape == (90, 3)
+
+
+@pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
+@pytest.mark.parametrize("local_steps", [1, 4])
+def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer, local_steps: int) -> None:
+    graph = random_graph(90)
+    plan = planned(graph, 4.0, clients=3, viewer=viewer, local_steps=local_steps)
+    std = plan.releases[-1].mechanism.std  # type: ignore[attr-defined]
+    alone = plan.made["noise"].sgd
+    shared = viewer is Viewer.SERVER_SECURE_AGGREGATION and local_steps == 1
+    assert std == pytest.approx(alone / math.sqrt(2) if shared else alone)
+    assert plan.sampled_once is None, "clients know their sample"
+    assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
+
+
+def test_a_worker_that_lost_its_rows_chooses_the_same_ones() -> None:
+    graph = random_graph(40)
+    plan = planned(graph, 4.0, clients=2)
+    streams = [Streams(0, ("cell", "client", 0, "round", r)) for r in (0, 1)]
+    desks = [Desk("cell", 0, r, plan.releases, streams[r].generator("noise")) for r in (0, 1, 1)]
+    own = Subgraph(0, graph.induced(np.arange(20)), np.arange(20))
+    kept, lost = dpar.prepare(plan, own), dpar.prepare(plan, own)
+    model = dpar.start(plan, np.random.default_rng(0)).model
+    dpar.client(plan, kept, model, 0, streams[0], desks[0])
+    first = dpar.client(plan, kept, model, 1, streams[1], desks[1])["gradient"].value
+    again = dpar.client(plan, lost, model, 1, streams[1], desks[2])["gradient"].value
+    assert np.array_equal(first, again)
+    assert [e.path for e in desks[2].entries] == ["model"], "repeating round 0 releases nothing new"
+
+
+@pytest.mark.ray
+def test_serial_equals_ray() -> None:
+    graph = random_graph(60)
+    plan = planned(graph, 4.0, clients=3, local_steps=2)
+    serial = train(plan, graph).state.model["parameters"]
+    with runtime.start("ray", workers=2) as engine:
+        assert np.array_equal(train(plan, graph, engine).state.model["parameters"], serial)
+
+
+# --- what one node can change -----------------------------------------------------------------------------
+
+STAR = np.zeros((40, 40))
+STAR[0, 1:] = 1
+DOUBLE_STAR = STAR.copy()
+DOUBLE_STAR[1, 2:] = 1
+BRIDGE = np.zeros((40, 40))
+BRIDGE[:20, :20] = 1
+BRIDGE[20:, 20:] = 1
+BRIDGE[19, :] = 1
+WORST = {"star": STAR, "two hubs": DOUBLE_STAR, "cliques on a bridge": BRIDGE, "empty": np.zeros((40, 40))}
+
+
+@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize("variant", PRIVATE)
+def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: str) -> None:
+    graph = graph_of(WORST[name])
+    plan = planned(graph, variant=variant, sampled=1.0, num_sources=40)
+    bound = plan.releases[0].bound
+    reached = 0.0
+    for node in (0, 1, 19, 39):
+        worlds = []
+        for world in (graph, zeroed(graph, node)):
+            desk = Watched(plan)
+            rows_of.choose(plan, world, Coins(np.ones(40, bool)), desk)
+            worlds.append(desk.seen["neighbours"])
+        moved = worlds[0] - worlds[1]
+        if variant == "gm":
+            allowed = sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
+            reached = max(reached, float(np.linalg.norm(moved)) / allowed)
+        else:
+            reached = max(reached, float(np.abs(moved).max()) / plan.params.clip_entry)
+    assert reached <= 1 + 1e-12
+    if name == "star":
+        assert reached > 0.3, "a removed hub changes every row: nothing below the order of the stated sensitivity would do"
+
+
+@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize("touched", [1, 2, 4])
+@pytest.mark.parametrize("node", [0, 1, 19, 39])
+def test_one_gradient_sum_moves_at_most_by_its_touched_rows(name: str, touched: int, node: int) -> None:
+    """Same Π in both worlds (it is priced by stage 1): C for the masked own row, 2C for each other row naming the node."""
+    graph = graph_of(WORST[name])
+    plan = planned(graph, 1e6, sampled=1.0, num_sources=40, column_rows=touched, clip=0.01, clip_entry=1.0)
+    rows = rows_of.choose(plan, graph, Coins(np.ones(40, bool)), Watched(plan))
+    pi = sp.csr_array((rows.rows.value, rows.rows.column, rows.rows.start), shape=(40, 40))
+    others = np.flatnonzero(pi.toarray()[:, node])
+    assert (others != node).sum() <= touched - 1
+    vector = plan.made["layout"].start(np.random.default_rng(1))
+    sums = []
+    for world in (graph, zeroed(graph, node)):
+        made = aggregated_rows(world.features, pi, world.labels)
+        sums.append(clipped_gradient_sum(plan.made["layout"], vector, made, np.arange(40), 0.01))
+    assert np.linalg.norm(sums[0] - sums[1]) <= (0.01 + 0.02 * (touched - 1)) * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("variant", PRIVATE)
+def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
+    """Amplification needs it: with the same coins and noise, every other row is the same, entry by entry."""
+    graph = graph_of(DOUBLE_STAR)
+    plan = planned(graph, 20.0, variant=variant, sampled=0.5)
+    coins = np.random.default_rng(3).random(40) < 0.6
+    for node in np.flatnonzero(coins)[:6]:
+        without = coins.copy()
+        without[node] = False
+        given = rows_of.choose(plan, zeroed(graph, node), Coins(coins), Watched(plan))
+        absent = rows_of.choose(plan, graph, Coins(without), Watched(plan))
+        dense = [
+            sp.csr_array((r.rows.value, r.rows.column, r.rows.start), shape=(r.num_rows, 40)).toarray() for r in (given, absent)
+        ]
+        labelled = [d[r.labels >= 0] for d, r in zip(dense, (given, absent), strict=True)]
+        assert np.array_equal(*labelled)
+        assert np.array_equal(given.features.value, absent.features.value)
+
+
+def refuse_unless(honest: bool) -> None:
+    if not honest:
+        raise PrivacyError("priced at noise multiplier that the mechanism does not have")
+
+
+@pytest.mark.parametrize("variant", PRIVATE)
+def test_events_say_what_the_mechanisms_do(variant: str) -> None:
+    """Noise × 2/3 with the same event would be caught here."""
+    graph = random_graph(60)
+    plan = planned(graph, 4.0, variant=variant, sampled=0.5)
+
+    def honest(plan: Plan) -> bool:
+        found = []
+        for planned_release in plan.releases:
+            leaf = next(e for e, _ in flatten(planned_release.event))
+            mechanism, bound = planned_release.mechanism, planned_release.bound
+            if isinstance(mechanism, GumbelTopK) and isinstance(leaf, BoundedRange):
+                found.append(mechanism.scale / (2 * plan.params.clip_entry / leaf.epsilon))
+            elif isinstance(mechanism, LaplaceNoise) and isinstance(leaf, Laplace):
+                found.append(mechanism.scale / (plan.params.clip_entry * leaf.noise_multiplier))
+            elif isinstance(bound, NonNegativeRows) and isinstance(mechanism, GaussianNoise) and isinstance(leaf, Gaussian):
+                found.append(mechanism.std / (sensitivity_l2(bound, Relation.NODE_ZERO_OUT) * leaf.noise_multiplier))
+            elif isinstance(mechanism, GaussianNoise) and isinstance(leaf, PoissonGaussian):
+                found.append(mechanism.std / (plan.params.clip * leaf.noise_multiplier))
+        return len(found) == len(plan.releases) and np.allclose(found, 1.0)
+
+    assert honest(plan)
+    for index, release in enumerate(plan.releases):
+        name = "scale" if hasattr(release.mechanism, "scale") else "std"
+        weaker = dataclasses.replace(release.mechanism, **{name: getattr(release.mechanism, name) * 2 / 3})
+        changed = (*plan.releases[:index], dataclasses.replace(release, mechanism=weaker), *plan.releases[index + 1 :])
+        with pytest.raises(PrivacyError, match="priced at noise multiplier"):  # the plan's own check, or ours
+            refuse_unless(honest(dataclasses.replace(plan, releases=changed)))
+
+
+def test_the_noise_that_leaves_has_the_declared_scale() -> None:
+    """A client without labels sends noise alone: a KS test accepts its scale and rejects 2/3 and 3/2 of it."""
+    graph = dataclasses.replace(random_graph(40), labels=np.full(40, -1))
+    plan = planned(graph, 4.0, clients=2, hidden=60)
+    streams = Streams(0, ("cell", "client", 0, "round", 0))
+    work = dpar.prepare(plan, Subgraph(0, graph.induced(np.arange(20)), np.arange(20)))
+    desk = Desk("cell", 0, 0, plan.releases, streams.generator("noise"))
+    sent = dpar.client(plan, work, dpar.start(plan, np.random.default_rng(0)).model, 0, streams, desk)["gradient"].value
+    std = plan.releases[-1].mechanism.std  # type: ignore[attr-defined]
+    assert stats.kstest(sent / std, "norm").pvalue > 0.01
+    for wrong in (2 / 3, 3 / 2):
+        assert stats.kstest(sent / (std * wrong), "norm").pvalue < 1e-6
+
+
+# --- bad input ----------------------------------------------------------------------------------------------
+
+
+def test_more_neighbours_than_candidates_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="top = 50 neighbours, but the smallest client has 20 candidate nodes"):
+        planned(random_graph(60), clients=3, top=50)
+    with pytest.raises(ScenarioError, match="allowed: a share in"):
+        planned(random_graph(60), sampled=1.5)
+
+
+def test_more_sources_than_nodes_and_tight_limits_are_said() -> None:
+    plan = planned(random_graph(60), sampled=0.5, num_sources=500)
+    assert any("only 30 nodes take part" in note for note in plan.notes)
+    assert any("falls back on its own node" in note for note in planned(random_graph(60), column_rows=1, sampled=1.0).notes)
+    with pytest.raises(ValidationError):
+        dpar.Params(column_rows=0)
+
+
+@pytest.mark.parametrize("reading", ["published", "provable"])
+def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
+    graph = random_graph(60)
+    plan = planned(graph, 4.0, reading, batches="fixed", sampled=1.0)
+    sizes = plan.made["sizes"]
+    batches = rows_of.Batches(60, sizes, True, 0, Streams(0, ("cell",)))
+    visits = np.bincount(np.concatenate([batches.next() for _ in range(sizes.steps)]), minlength=60)
+    assert (visits == plan.params.epochs).all()
+    if reading == "provable":
+        assert 3.9 < plan.provable().epsilon <= 4.0
+    assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
+
+
+@pytest.mark.parametrize("reading", ["published", "provable"])
+def test_a_tiny_budget_runs_and_says_so(reading: str) -> None:
+    graph = random_graph(60)
+    plan = planned(graph, 1e-3, reading)
+    assert any("too small" in note for note in plan.notes)
+    assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
+    if reading == "provable":
+        assert plan.provable().epsilon <= 1e-3
+
+
+@pytest.mark.parametrize("variant", [*PRIVATE, "random", "none"])
+def test_isolated_nodes_missing_classes_and_empty_features_run(variant: str) -> None:
+    graph = graph_of(np.zeros((40, 40)), classes=5)
+    empty = dataclasses.replace(graph, features=sp.csr_array((40, 10), dtype=np.float32), labels=np.zeros(40, np.int64))
+    for reading in ("published", "provable"):
+        plan = planned(empty, 4.0, reading, variant=variant)
+        assert np.isfinite(train(plan, empty).state.model["parameters"]).all()
+
+
+def test_a_released_path_cannot_be_used_twice() -> None:
+    graph = random_graph(40)
+    plan = planned(graph, sampled=1.0)
+    desk = Watched(plan)
+    rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
+    with pytest.raises(PrivacyError, match="one more"):
+        rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
