@@ -4,7 +4,7 @@ A value is the upper triangle of a client's graph as integers [m, 2], u < v, one
 are n(n−1)/2 cells, far too many to touch: both mechanisms draw only what leaves the triangle, exactly in law.
 
 * **EdgeRand** (Wu et al. 2022, LinkTeller, §VI-A): every cell is flipped with probability p = 1/(e^ε + 1).
-  The number of flips is Binomial(cells, p) and their positions are uniform without replacement.
+  The cells between two flips are a geometric number, so flips are found by adding up Geometric(p) gaps.
 * **LapGraph** (the same, §VI-B): T̃ = edges + Laplace(1/ε₁), ε₁ = share·ε; every cell gets Laplace(1/ε₂), ε₂ = ε − ε₁;
   the T̃ largest cells are the edges. Cells are 1 (edges) or 0, so beside the m edges only zero cells that can reach
   the top T̃ are drawn: the number above a threshold is binomial, their values the Laplace tail, their positions uniform.
@@ -96,6 +96,20 @@ def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np
     return found
 
 
+def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator) -> Integers:
+    """Sorted positions in [0, limit) of independent coins that came up, each with ``probability`` in (0, 1/2]."""
+    parts: list[Integers] = []
+    last = -1
+    while last < limit - 1:
+        expected = (limit - last) * probability
+        size = min(1 << 20, int(expected + 4 * math.sqrt(expected)) + 16)
+        gaps = np.minimum(rng.geometric(probability, size), limit + 1)  # a longer gap ends the search all the same
+        positions = last + np.cumsum(gaps)
+        parts.append(positions[positions < limit])
+        last = int(positions[-1])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
 def expected_flips(num_nodes: int, epsilon: float) -> float:
     """Cells that EdgeRand flips on average."""
     return num_cells(num_nodes) / (math.exp(min(epsilon, 700.0)) + 1)
@@ -120,11 +134,14 @@ class EdgeRand(Mechanism):
             )
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        cells = num_cells(self.num_nodes)
-        if cells == 0:
-            return value.astype(np.int32)
-        flipped = distinct_below(cells, int(rng.binomial(cells, 1 / (math.exp(min(self.epsilon, 700.0)) + 1))), rng)
-        return edges_of(np.setxor1d(cell_of(value), flipped, assume_unique=True))
+        edges = np.sort(cell_of(value))
+        flipped = bernoulli_positions(num_cells(self.num_nodes), 1 / (math.exp(min(self.epsilon, 700.0)) + 1), rng)
+        at = np.searchsorted(flipped, edges)
+        gone = np.zeros(edges.size, dtype=bool)
+        inside = at < flipped.size
+        gone[inside] = flipped[at[inside]] == edges[inside]
+        # Sorted, because the order of rows must not tell true edges from flipped ones.
+        return edges_of(np.sort(np.concatenate([np.delete(flipped, at[gone]), edges[~gone]]), kind="stable"))
 
     @property
     def words(self) -> str:
