@@ -17,6 +17,7 @@ from fedgraph.console import Console
 from fedgraph.methods.base import Plan
 from fedgraph.report.results import number
 from fedgraph.report.sections.base import Records
+from fedgraph.runtime.base import Runtime
 from fedgraph.scenario import DatasetSettings, Ready, TaskSettings
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, GraphCollection
@@ -74,7 +75,7 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
     )
 
 
-def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: runtime.Runtime, console: Console) -> Iterator[Stage]:
+def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]

@@ -22,7 +22,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--out", type=Path, metavar="DIR", help="where results go (default runs/<scenario>-<time>)")
     p.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data in PyG's raw layout; never written to")
     p.add_argument("--runtime", choices=("ray", "serial"), help="engine; both give the same numbers")
-    p.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a scenario key (dotted)")
+    p.add_argument(
+        "--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a scenario key (dotted)"
+    )
     p.add_argument("--seeds", type=int, metavar="N", help="number of repetitions")
     p.add_argument("--quick", action="store_true", help="shrink every stage: the whole journey in well under a minute")
     p.add_argument("--resume", type=Path, metavar="DIR", help="continue the run in DIR; same scenario and options")

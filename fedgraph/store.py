@@ -71,7 +71,7 @@ class CellStore:
         file = self._file(cell)
         if outcome.artefacts:
             buffer = io.BytesIO()
-            np.savez_compressed(buffer, **outcome.artefacts)
+            np.savez_compressed(buffer, allow_pickle=False, **outcome.artefacts)
             write_atomically(file.with_suffix(".npz"), buffer.getvalue())
         write_atomically(file, json.dumps(portable(entry)).encode())
 
@@ -136,7 +136,9 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
                 "give the same file and --set options, or start a new --out"
             )
     elif mark.exists():
-        raise ScenarioError(f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder")
+        raise ScenarioError(
+            f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder"
+        )
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "scenario.yaml", scenario_text.encode())
     write_atomically(mark, digest.encode())

@@ -52,7 +52,9 @@ def scenario_file(tmp_path: Path) -> Path:
 def numbers(folder: Path) -> list[dict[str, str]]:
     """The results without the seconds."""
     with (folder / "results.csv").open(encoding="utf-8") as file:
-        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(line for line in file if line[0] != "#")]
+        return [
+            {k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(line for line in file if line[0] != "#")
+        ]
 
 
 def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

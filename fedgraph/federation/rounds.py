@@ -59,7 +59,8 @@ def run(
     """
     name = "/".join(str(part) for part in stream)
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # workers need it no more
-    state, model, receipts = None, None, ()
+    state, model = None, None
+    receipts: tuple[Receipt, ...] = ()
     if plan.shared_rounds:
         key = f"{'/'.join(str(part) for part in shared_stream)}#{plan.shared_key}"
         if key not in prefixes.known:

@@ -20,7 +20,9 @@ def begin(job: Job) -> tuple[State, dict[str, np.ndarray]]:
     return state, state.model
 
 
-def merge(job: Job, state: State, round_: int, *blocks: Sequence[ClientMessage]) -> tuple[State, dict[str, np.ndarray], Receipt]:
+def merge(
+    job: Job, state: State, round_: int, *blocks: Sequence[ClientMessage]
+) -> tuple[State, dict[str, np.ndarray], Receipt]:
     """(next state, model to broadcast, receipt) from the blocks of messages, in client order.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
@@ -28,7 +30,9 @@ def merge(job: Job, state: State, round_: int, *blocks: Sequence[ClientMessage])
     """
     messages = sorted((m for block in blocks for m in block), key=lambda m: m.client)
     if len(messages) < job.plan.min_clients:
-        raise RuntimeFailure(f"round {round_}: {len(messages)} clients finished, {job.plan.min_clients} are needed; round aborted")
+        raise RuntimeFailure(
+            f"round {round_}: {len(messages)} clients finished, {job.plan.min_clients} are needed; round aborted"
+        )
     inbox = _inbox(messages, round_, sums_only=job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION)
     method = plugins.load("methods", job.plan.method)
     after = method.server(job.plan, state, inbox)

@@ -1,7 +1,8 @@
 """Sums of per-row clipped gradients, without ever materialising a per-row gradient.
 
 For a linear layer z = aW + b the gradient of row i is aᵢᵀδᵢ (and δᵢ for b), δ = ∂loss/∂z, so its squared
-norm is (‖aᵢ‖² + 1)·‖δᵢ‖² (Goodfellow 2015; s² in place of 1 where the bias is scaled by s). Summed over layers this gives each row's exact norm; scaling
+norm is (‖aᵢ‖² + 1)·‖δᵢ‖² (Goodfellow 2015; s² in place of 1 where the bias is scaled by s). Summed over
+layers this gives each row's exact norm; scaling
 the rows of δ by min(1, C/norm) and multiplying once gives the clipped sum.
 
 **Formal guarantee.** With clip C, the returned sum changes by at most C in L2 norm when one row is
@@ -45,7 +46,9 @@ def clipped_gradient_sum(
 
     inputs = [x.squared_norms] + [torch.relu(p).square().sum(dim=1) for p in pre[:-1]]
     if clip is not None:
-        squared = sum((a + layout.bias_scale**2) * e.square().sum(dim=1) for a, e in zip(inputs, errors, strict=True))
+        squared = torch.zeros_like(x.squared_norms)
+        for a, e in zip(inputs, errors, strict=True):
+            squared += (a + layout.bias_scale**2) * e.square().sum(dim=1)
         norms = torch.sqrt(squared)
         scale = torch.clamp(clip / norms.clamp(min=1e-30), max=1.0)
         scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))

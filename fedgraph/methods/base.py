@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import composition
-from fedgraph.privacy.accountant import Price, price
+from fedgraph.privacy.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
 from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
 from fedgraph.privacy.mechanisms import GaussianNoise
@@ -47,6 +47,7 @@ class PublicFacts:
     node, CSR [clients, num_nodes]; None where clients are disjoint. public_graph: the test graph, where
     the setting makes it public. public_attributes: where only edges are private, every node's features and
     its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
+    graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
     num_nodes: int
@@ -58,6 +59,7 @@ class PublicFacts:
     public_graph: Graph | None = None
     public_attributes: Graph | None = None
     members: tuple[np.ndarray, ...] = ()
+    graph_sizes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def num_clients(self) -> int:
@@ -118,9 +120,13 @@ class Plan:
         event = release.event.event if isinstance(release.event, Repeated) else release.event
         relation, bound, mechanism = self.protection.relation, release.bound, release.mechanism
         rows = isinstance(bound, (ClippedSum, L2Ball)) and relation.unit is not Unit.EDGE
-        if not (rows and isinstance(mechanism, GaussianNoise) and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))):
+        if not (
+            rows and isinstance(mechanism, GaussianNoise) and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))
+        ):
             return
-        least = sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
+        least = (
+            sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
+        )
         others = self.facts.num_clients - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
         if mechanism.std * math.sqrt(others) < event.noise_multiplier * least * (1 - 1e-9):
             raise PrivacyError(
@@ -195,7 +201,9 @@ def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts
     if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return noise_multiplier * sensitivity, 1
     if facts.num_clients <= colluders:
-        raise PrivacyError(f"secure aggregation hides a client among more than {colluders} others, found {facts.num_clients} clients")
+        raise PrivacyError(
+            f"secure aggregation hides a client among more than {colluders} others, found {facts.num_clients} clients"
+        )
     return noise_multiplier * sensitivity / math.sqrt(facts.num_clients - colluders), facts.num_clients
 
 

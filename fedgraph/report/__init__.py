@@ -31,9 +31,8 @@ def describe(graph: Graph | GraphCollection) -> str:
     if isinstance(graph, GraphCollection):
         counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
     else:
-        counts = (
-            f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, {graph.num_classes} classes"
-        )
+        counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, "
+        counts += f"{graph.num_classes} classes"
     return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
 
 
@@ -42,7 +41,10 @@ def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
     made = [g.name for g in graphs if g.provenance.source == "synthetic"]
     if not made:
         return None
-    return f"SYNTHETIC DATA: {', '.join(made)} was not available; a generated stand-in was used. No number here is about the real graph."
+    return (
+        f"SYNTHETIC DATA: {', '.join(made)} was not available; a generated stand-in was used. "
+        "No number here is about the real graph."
+    )
 
 
 def write(

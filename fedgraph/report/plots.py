@@ -37,7 +37,9 @@ class Line:
     error: Sequence[float]
 
 
-def draw(name: str, caption: str, panels: int, paint: Callable[[list[Axes]], None], notice: str | None, height: float = 3.6) -> Figure:
+def draw(
+    name: str, caption: str, panels: int, paint: Callable[[list[Axes]], None], notice: str | None, height: float = 3.6
+) -> Figure:
     """``panels`` axes side by side, painted and saved."""
     figure, axes = plt.subplots(1, panels, figsize=(max(5.2, 4.4 * panels), height), squeeze=False, layout="constrained")
     try:
@@ -81,6 +83,8 @@ def scatter(axes: Axes, points: np.ndarray, groups: np.ndarray, title: str, lege
     for index, group in enumerate(np.unique(groups)):
         chosen = groups == group
         colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
-        axes.scatter(points[chosen, 0], points[chosen, 1], s=16, alpha=0.75, color=colour, marker=marker, label=f"{legend} {group}")
+        axes.scatter(
+            points[chosen, 0], points[chosen, 1], s=16, alpha=0.75, color=colour, marker=marker, label=f"{legend} {group}"
+        )
     axes.set(title=title, xticks=[], yticks=[])
     axes.legend(fontsize=7, frameon=False, ncols=2)

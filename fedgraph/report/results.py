@@ -75,7 +75,10 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
         head = {
             "scenario": scenario,
             "source": source,
-            **{name: e[name] for name in ("dataset", "task", "method", "variant", "setting", "calibrated_by", "epsilon", "delta")},
+            **{
+                name: e[name]
+                for name in ("dataset", "task", "method", "variant", "setting", "calibrated_by", "epsilon", "delta")
+            },
             "viewer": protection["viewer"],
             "unit": protection["unit"],
             "relation": protection["relation"],

@@ -14,6 +14,7 @@ actor to actor without passing the driver.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
@@ -69,4 +70,4 @@ def blocks(num_items: int, num_workers: int) -> list[range]:
     """0 … num_items−1 in at most ``num_workers`` contiguous ranges of nearly equal length."""
     count = max(1, min(num_workers, num_items))
     edges = [num_items * i // count for i in range(count + 1)]
-    return [range(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [range(a, b) for a, b in itertools.pairwise(edges)]

@@ -44,8 +44,15 @@ class Cell:
     def path(self) -> tuple[str | int, ...]:
         """Names the cell's random streams, its ledger account and its file."""
         return (
-            self.task, self.dataset, self.method, self.variant, self.setting, f"eps={self.epsilon:g}", self.calibrated_by, self.seed,
-        )  # fmt: skip
+            self.task,
+            self.dataset,
+            self.method,
+            self.variant,
+            self.setting,
+            f"eps={self.epsilon:g}",
+            self.calibrated_by,
+            self.seed,
+        )
 
     @property
     def key(self) -> str:
@@ -56,7 +63,8 @@ class Cell:
 class Outcome:
     """metrics: name → value. facts: what the tables show beside them (clients, cut edges …).
 
-    account, releases: the cell's part of the ledger; account None where nothing is released or learnt. published, provable, paths: the price of the whole
+    account, releases: the cell's part of the ledger; account None where nothing is released or learnt.
+    published, provable, paths: the price of the whole
     cell, and of each path alone. artefacts: named arrays for plots (small).
     """
 

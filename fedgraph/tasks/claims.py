@@ -37,7 +37,9 @@ def cells(params: Params, context: Context) -> list[Cell]:
     for number, claim in enumerate(claims.rows()):
         if not params.papers or claim.paper.startswith(tuple(params.papers)):
             name = f"{number}: {claim.mechanism}"
-            found.append(Cell(context.label, context.dataset, claim.paper, name, "claim", claim.epsilon_claimed, "published", 0))
+            found.append(
+                Cell(context.label, context.dataset, claim.paper, name, "claim", claim.epsilon_claimed, "published", 0)
+            )
     return found
 
 

@@ -32,7 +32,7 @@ def dealt(library: Graph) -> Partition:
 
 
 def test_a_message_refuses_bare_arrays() -> None:
-    with pytest.raises(PrivacyError, match="only values returned by desk.release"):
+    with pytest.raises(PrivacyError, match=r"only values returned by desk\.release"):
         ClientMessage(0, 0, {"gradient": np.zeros(3)})  # type: ignore[dict-item]
 
 

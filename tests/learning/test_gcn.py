@@ -8,8 +8,8 @@ import torch
 
 from fedgraph.learning import gcn
 from fedgraph.learning.models import Layout, on_device
-from fedgraph.learning.propagate import personalised_pagerank, row_stochastic
 from fedgraph.learning.projection import project, public_basis
+from fedgraph.learning.propagate import personalised_pagerank, row_stochastic
 from fedgraph.types import Graph
 
 

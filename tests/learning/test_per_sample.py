@@ -74,7 +74,9 @@ def test_neighbouring_inputs_stay_within_the_sensitivity(layout: Layout) -> None
 def test_hopeless_rows_count_as_zero() -> None:
     layout = Layout((12, 4))
     x = sp.csr_array(np.full((2, 12), 1e30, dtype=np.float32))
-    found = clipped_gradient_sum(layout, np.zeros(layout.num_parameters, np.float32), FeatureMatrix(x), torch.tensor([0, 1]), 1.0)
+    found = clipped_gradient_sum(
+        layout, np.zeros(layout.num_parameters, np.float32), FeatureMatrix(x), torch.tensor([0, 1]), 1.0
+    )
     assert np.isfinite(found).all()
     assert np.linalg.norm(found) <= 2.0
 

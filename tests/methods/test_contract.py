@@ -36,7 +36,11 @@ def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, Publi
         partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
         sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
         holdings = partition.holdings(graph.num_nodes)
-        return partition, PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings), graph
+        return (
+            partition,
+            PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings),
+            graph,
+        )
     split = splits.inductive_split(graph, 0.8, seeds.generator(0, "split"))
     clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
     partition = uniform.split(split.train, uniform.Params(clients=clients), seeds.generator(0, "deal"))
@@ -78,7 +82,9 @@ def test_declared_is_spent(name: str, epsilon: float, library: Graph) -> None:
     for client in range(plan.facts.num_clients):
         inner = getattr(declared[client], "event", declared[client]) if plan.sampled_once is not None else declared[client]
         assert price(spent[client], plan.delta).epsilon == pytest.approx(price(inner, plan.delta).epsilon, rel=1e-9)
-    assert sum(r.count for r in plan.releases for _ in range(1 if r.client is not None else plan.facts.num_clients)) == len(out.releases)
+    assert sum(r.count for r in plan.releases for _ in range(1 if r.client is not None else plan.facts.num_clients)) == len(
+        out.releases
+    )
 
 
 @pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS | {"nonprivate"}])
@@ -109,7 +115,9 @@ def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Grap
 @pytest.mark.parametrize("name", methods())
 def test_inputs_are_untouched(name: str, library: Graph) -> None:
     plan, partition, _ = planned(name, library, 2.0)
-    before = [(s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs]
+    before = [
+        (s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs
+    ]
     trained(plan, partition, SerialRuntime(), name)
     for (features, labels, indices), s in zip(before, partition.subgraphs, strict=True):
         assert np.array_equal(features, s.graph.features.data)
@@ -141,9 +149,9 @@ def test_overlapping_clients_compose_per_node(library: Graph) -> None:
     worst = plan.provable("embedding").epsilon
     assert worst <= 3.0 * holders.max() + 1e-9
     assert worst > 3.0 * holders.max() * 0.7
-    assert composition.overlapping(plan.declared("embedding"), partition.holdings(library.num_nodes), 0.0).worst.epsilon == pytest.approx(
-        3.0 * holders.max()
-    )
+    assert composition.overlapping(
+        plan.declared("embedding"), partition.holdings(library.num_nodes), 0.0
+    ).worst.epsilon == pytest.approx(3.0 * holders.max())
     assert plan.provable("model").epsilon == np.inf
 
 

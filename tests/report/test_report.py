@@ -13,8 +13,8 @@ from fedgraph.report import references, results, statement
 def entry(**changes: object) -> dict[str, object]:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     base: dict[str, object] = {
-        "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0, "calibrated_by": "provable",
-        "seed": 0, "metrics": {"accuracy": 0.5}, "facts": {}, "protection": protection.to_dict(), "delta": 1e-5,
+        "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0,
+        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": {}, "protection": protection.to_dict(), "delta": 1e-5,
         "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem", "paths": {"model": 1.0}, "seconds": 0.1,
     }  # fmt: skip
     return {**base, **changes}
@@ -40,7 +40,14 @@ def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
 def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
     said = statement.of(results.grouped([entry()])[0])
     text = " ".join(said.sentences)
-    for part in ("each node", "the server, which sees each client", "features become zero", "ε = 1", "δ = 1e-05", "makes no claim"):
+    for part in (
+        "each node",
+        "the server, which sees each client",
+        "features become zero",
+        "ε = 1",
+        "δ = 1e-05",
+        "makes no claim",
+    ):
         assert part in text
     assert said.conditions == (Assumption.CLIENTS_DISJOINT.words,)
 

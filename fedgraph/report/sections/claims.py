@@ -16,8 +16,9 @@ def build(records: Records, notice: str | None) -> Section:
     """One table per paper, and one picture: how far each claim is from its proof."""
     papers = dict.fromkeys(e["method"] for e in records.entries)
     sentences = (
-        "Each row takes the noise that a paper's own formula asks for at the claimed ε, and prices that noise three ways: by the "
-        "paper's formula, by our accountants with every assumption enforced, and by the exact worst case that no analysis can beat.",
+        "Each row takes the noise that a paper's own formula asks for at the claimed ε, and prices that noise three ways: "
+        "by the paper's formula, by our accountants with every assumption enforced, and by the exact worst case that no "
+        "analysis can beat.",
         "A lower bound above the claim means that the claim is false for worst-case data and a viewer of every step; in a "
         "federation the server is such a viewer, for a released final model alone it bounds the accounting, not the model.",
     )
@@ -26,13 +27,21 @@ def build(records: Records, notice: str | None) -> Section:
 
 
 def _table(paper: str, entries: list[dict[str, Any]]) -> Table:
+    """Inputs that all rows share stand once, below the table."""
+    every = [e["facts"]["inputs"] for e in entries]
+    shared = {k: v for k, v in every[0].items() if all(i.get(k) == v for i in every)}
     body = []
     for e in entries:
-        inputs = ", ".join(f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in e["facts"]["inputs"].items())
+        own = _listed({k: v for k, v in e["facts"]["inputs"].items() if k not in shared})
         prices = (number(e["epsilon_published"], 2), number(e["epsilon_provable"], 2), number(_bound(e), 2))
-        body.append((_name(e), inputs, number(e["epsilon"]), f"{e['facts']['delta']:.3g}", *prices, e["theorem"]))
-    header = ("mechanism", "noise and inputs", "ε claimed", "δ", "ε published", "ε provable", "ε at least", "why")
-    return Table(paper, header, tuple(body), "—: no such number; ∞: nothing is guaranteed.")
+        body.append((_name(e), number(e["epsilon"]), f"{e['facts']['delta']:.3g}", *prices, e["theorem"], own))
+    header = ("mechanism", "ε claimed", "δ", "ε published", "ε provable", "ε at least", "why", "noise and inputs")
+    note = f"For all rows: {_listed(shared)}. " if shared else ""
+    return Table(paper, header, tuple(body), note + "—: no such number; ∞: nothing is guaranteed.")
+
+
+def _listed(inputs: dict[str, Any]) -> str:
+    return ", ".join(f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in inputs.items())
 
 
 def _figure(records: Records, notice: str | None) -> plots.Figure:
@@ -51,7 +60,9 @@ def _figure(records: Records, notice: str | None) -> plots.Figure:
         axes[0].legend(frameon=False)
         axes[0].grid(alpha=0.25)
 
-    return plots.draw(f"{records.name}-claims", "Every claim against its provable ε and its lower bound.", 1, paint, notice, 4.4)
+    return plots.draw(
+        f"{records.name}-claims", "Every claim against its provable ε and its lower bound.", 1, paint, notice, 4.4
+    )
 
 
 def _bound(entry: dict[str, Any]) -> float:

@@ -49,8 +49,12 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         own = {(r["epsilon"], r["calibrated_by"]): r for r in rows if (_name(r), r["setting"]) == (learner, setting)}
         body.append((learner, SETTINGS[setting], *(spread(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
-    header = tuple(f"ε = {number(e)}" + (f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets)
-    return Table("Test accuracy", ("learner", "setting", *header), tuple(body), "ε as targeted; what it means for each row is below.")
+    header = tuple(
+        f"ε = {number(e)}" + (f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets
+    )
+    return Table(
+        "Test accuracy", ("learner", "setting", *header), tuple(body), "ε as targeted; what it means for each row is below."
+    )
 
 
 def _privacy(rows: Sequence[Row]) -> Table:
@@ -58,7 +62,9 @@ def _privacy(rows: Sequence[Row]) -> Table:
     for row in rows:
         protection = row["protection"]
         prices = (number(row.published, 2), number(row.provable, 2), "—")
-        body.append((_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), *prices, protection["unit"], protection["relation"]))
+        body.append(
+            (_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), *prices, protection["unit"], protection["relation"])
+        )
     header = ("learner", "setting", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
     note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
     return Table("Privacy of every row", header, tuple(body), note)

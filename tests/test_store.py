@@ -1,0 +1,63 @@
+"""A cell on disk is whole or absent, and reads back as it was."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.ledger import Account, Release
+from fedgraph.privacy.units import Protection, Relation, Viewer
+from fedgraph.store import CellStore, portable, write_atomically
+from fedgraph.tasks.base import Cell, Outcome
+
+CELL = Cell("t", "d", "m", "v", "central", math.inf, "none", 0)
+
+
+def outcome() -> Outcome:
+    account = Account(CELL.key, Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ()), 1e-5)
+    release = Release(CELL.key, "model", 0, 0, "noise", Gaussian(2.0))
+    return Outcome(
+        metrics={"accuracy": 0.5},
+        facts={"clients": 3},
+        account=account,
+        releases=(release,),
+        epsilon_published=None,
+        epsilon_provable=math.inf,
+        theorem="none",
+        paths={"model": math.inf},
+        artefacts={"map": np.eye(2)},
+    )
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    store = CellStore(tmp_path)
+    assert not store.has(CELL)
+    store.save(CELL, outcome(), 1.5)
+    assert store.has(CELL)
+    record = store.load(CELL)
+    assert record.entry["epsilon_provable"] == math.inf
+    assert record.entry["epsilon_published"] is None
+    assert record.entry["paths"] == {"model": math.inf}
+    assert len(record.entry["ledger"]) == 2
+    assert np.array_equal(record.artefacts["map"], np.eye(2))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x"
+    write_atomically(path, b"old")
+
+    def full(*args: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("fedgraph.store.os.fsync", full)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+
+
+def test_portable_numbers() -> None:
+    assert portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {"a": ["inf", "-inf", "nan", 1.5, [1]]}
