@@ -8,18 +8,21 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+from functools import lru_cache
 from types import ModuleType
 
 from fedgraph.errors import ScenarioError
 
 
+@lru_cache
 def names(package: str) -> list[str]:
-    """Plugins of ``fedgraph.<package>``, sorted."""
+    """Plugins of ``fedgraph.<package>``, sorted. The folder is read once per process."""
     home = importlib.import_module(f"fedgraph.{package}")
     found = (m.name for m in pkgutil.iter_modules(home.__path__))
     return sorted(n for n in found if n != "base" and not n.startswith("_"))
 
 
+@lru_cache
 def load(package: str, name: str) -> ModuleType:
     """The module ``fedgraph.<package>.<name>``; ``ScenarioError`` with the allowed names otherwise."""
     allowed = names(package)
