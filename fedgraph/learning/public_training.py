@@ -93,10 +93,14 @@ class Encoder:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """own: what the classifier sees of the node itself. message: what its neighbours sum. float32 [n, h] each."""
+    """own: what the classifier sees of the node itself. message: what its neighbours sum. float32 [n, h] each.
+
+    parameters: the trained network's, flat float32 (``rows_of`` encodes other nodes with them); empty without a network.
+    """
 
     own: np.ndarray
     message: np.ndarray
+    parameters: np.ndarray
 
 
 _encoded: dict[str, Encoded] = {}
@@ -120,15 +124,26 @@ def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encode
     rows = unit_rows(public.features)
     if encoder.output == "none":
         dense = rows.toarray()
-        return Encoded(dense, dense)
+        return Encoded(dense, dense, np.zeros(0, dtype=np.float32))
     x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
     vector = fit(layout, x, public.labels, encoder.how, rng)
     if encoder.output == "hidden":
         hidden = hidden_units(layout, vector, x)
-        return Encoded(unit_length(hidden), hidden)
+        return Encoded(unit_length(hidden), hidden, vector)
     scores = logits(layout, vector, x)
     own = out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng) if encoder.folds > 1 else scores
-    return Encoded(centred_probabilities(own), centred_probabilities(scores))
+    return Encoded(centred_probabilities(own), centred_probabilities(scores), vector)
+
+
+def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarray:
+    """What the trained encoder says of the nodes of another graph with the same features: ``own`` of unseen rows."""
+    rows = unit_rows(graph.features)
+    if encoder.output == "none":
+        return rows.toarray()
+    x, layout = FeatureMatrix(rows), Layout((graph.num_features, encoder.hidden, graph.num_classes))
+    if encoder.output == "hidden":
+        return unit_length(hidden_units(layout, parameters, x))
+    return centred_probabilities(logits(layout, parameters, x))
 
 
 def _fingerprint(public: Graph, encoder: Encoder) -> str:

@@ -93,6 +93,7 @@ class Assumption(str, Enum):
     SAMPLE_SECRET = "sample-secret"
     UNTUNED = "untuned"
     OWN_EDGES_KNOWN = "own-edges-known"
+    EDGES_PUBLIC = "edges-public"
 
     @property
     def words(self) -> str:
@@ -117,6 +118,7 @@ _ASSUMPTION_WORDS = {
     Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
     Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted",
     Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
+    Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
 }
 
 
@@ -157,6 +159,10 @@ class Protection:
             raise PrivacyError("a trusted curator holds every client's graph: protect a node or an edge from the world instead")
         if self.unit is not Unit.EDGE and Assumption.OWN_EDGES_KNOWN in have:
             raise PrivacyError("own-edges-known gives a node its own edges: it means something for edge-level privacy only")
+        if self.unit is not Unit.NODE and Assumption.EDGES_PUBLIC in have:
+            raise PrivacyError(
+                "edges-public gives all edges away: only node-level privacy of features and labels is left to protect"
+            )
         if self.viewer is Viewer.WORLD and Assumption.SAMPLE_SECRET in have:
             raise PrivacyError("with no trusted party each node would have to hide from itself whether it was sampled")
         if self.unit is Unit.EDGE and Assumption.MODEL_GIVEN not in have and Assumption.FEATURES_LABELS_PUBLIC not in have:

@@ -5,6 +5,8 @@
 * ``transductive``: clients hold the whole graph and only its edges are private; features and the training labels
   are public, test labels are masked (−1). Predictions are asked for the test nodes of that same graph, so a
   method may use what it has released, and the public features, but the edges only where its guarantee says so.
+* ``inductive-edges``: as inductive, but of the training graph only the edges are private: its features and labels
+  are public, and so is the whole test graph (GCON, inference on a public graph).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph
 
-Protocol = Literal["inductive", "transductive"]
+Protocol = Literal["inductive", "transductive", "inductive-edges"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +42,11 @@ class Setting:
 
 
 def make(graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator) -> Setting:
-    """The setting of ``protocol``; the same stream gives both protocols the same training nodes."""
-    if protocol == "inductive":
+    """The setting of ``protocol``; the same stream gives all protocols the same training nodes."""
+    if protocol != "transductive":
         split = splits.inductive_split(graph, train_fraction, rng)
-        return Setting(split.train, split.test, split.test.labels, split.train.num_nodes, split.test, None)
+        attributes = without_edges(split.train) if protocol == "inductive-edges" else None
+        return Setting(split.train, split.test, split.test.labels, split.train.num_nodes, split.test, attributes)
     train, test = splits.random_split(graph.num_nodes, train_fraction, rng)
     masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
     masked[test] = -1
@@ -57,12 +60,21 @@ def without_edges(graph: Graph) -> Graph:
     return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
 
 
+def without_attributes(graph: Graph) -> Graph:
+    """The same nodes and edges; no feature, no label."""
+    nothing = sp.csr_array(graph.features.shape, dtype=graph.features.dtype)
+    return replace(graph, features=nothing, labels=np.full_like(graph.labels, -1))
+
+
 def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
     """The graph that ``predict`` receives.
 
     Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
     (``own-edges-known``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld, so a
-    prediction can only be made from released values and public features.
+    prediction can only be made from released values and public features. Where edges are public and attributes
+    private (``edges-public``), it is the attributes that are withheld.
     """
+    if Assumption.EDGES_PUBLIC in plan.protection.assumptions:
+        return without_attributes(setting.asked)
     shown = setting.public_graph is not None or Assumption.OWN_EDGES_KNOWN in plan.protection.assumptions
     return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)

@@ -65,6 +65,22 @@ def psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
     return 4 * cap * (1 - restart) / restart * sum(each) / len(each)
 
 
+def least_regulariser(
+    *,
+    epsilon: float,
+    delta: float,
+    share: float,
+    bounds: LossBounds,
+    sensitivity: float,
+    num_classes: int,
+    num_features: int,
+    num_labelled: int,
+) -> float:
+    """c c₂ Ψ c_sf/(n₁ωε): Λ must exceed it."""
+    c_sf = float(gamma.isf(delta / num_classes, num_features))
+    return num_classes * bounds.c2 * sensitivity * c_sf / (num_labelled * share * epsilon)
+
+
 @dataclass(frozen=True)
 class Perturbation:
     """What GCON adds: total regulariser ``regulariser + extra_regulariser``, noise columns of rate ``beta``."""

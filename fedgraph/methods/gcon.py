@@ -1,0 +1,213 @@
+"""GCON: a graph convolution that is left as it is, and noise in the objective of its linear classifier.
+
+    X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ‖² + ⟨B, Θ⟩/n₁
+
+Z is the capped walk with restart (``learning.capped_walk``), B comes from a Gamma-radius law (``privacy.objective_perturbation``;
+constants in ``privacy.claims.gcon``). One release per client: Θ. Edges are private; features and labels are public, so the
+encoder is free. Published and provable ε agree (Theorem 1), for the exact minimiser; the distance to it is noised and charged.
+
+* Inference on the private graph: a node reads its own edges, one step Z′ = (1−α)ÃX + αX for every m > 0.
+* Inference on a public test graph (protocol ``inductive-edges``): the whole walk.
+
+Federated: each client perturbs its own objective on its own edges (parallel composition: an edge is held once; cut edges by
+nobody); the server averages by labelled nodes. Constants depend on the number of labelled nodes, so small clients need more
+noise and a larger Λ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.learning import public_training as public
+from fedgraph.learning.capped_walk import capped_walk, walked
+from fedgraph.learning.objective import LinearObjective, Loss, LossName
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.privacy import objective_perturbation as perturbing
+from fedgraph.privacy.claims import gcon as claim
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Unprotected
+from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = """@inproceedings{wei2024gcon,
+  title = {{GCON}: Differentially Private Graph Convolutional Network via Objective Perturbation},
+  author = {Wei, Jianxin and Zhu, Yizheng and Xiao, Xiaokui and Bao, Ergute and Yang, Yin and Cai, Kuntai and Ooi, Beng Chin},
+  journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
+
+GRADIENT_NORM = 1e-9
+
+
+class Params(BaseModel):
+    """Settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    steps: tuple[Annotated[float, Field(ge=0)], ...] = Field(
+        (0, 2), description="propagation steps m₁ … m_s; inf: to convergence"
+    )
+    restart: Annotated[float, Field(gt=0, le=1)] | Literal["auto"] = Field("auto", description="restart probability α")
+    cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
+    loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")
+    width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
+    regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
+        "auto", description="Λ; auto: twice its least value, at least 0.02"
+    )
+    share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
+    encoder: Literal["classes", "hidden", "none"] = Field("classes", description="rows X: class scores, hidden units, features")
+    hidden: int = Field(64, ge=1, description="hidden units of the encoder")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
+    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none")
+    inference: Literal["auto", "own-edges", "public"] = Field("auto", description="test graph; auto: public where it is")
+    inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
+
+    @field_validator("steps")
+    @classmethod
+    def _whole(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        if not values or any(not (math.isinf(m) or m == int(m)) for m in values):
+            raise ValueError(f"steps must be whole numbers ≥ 0, or inf for convergence, at least one; found {list(values)}")
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's Ã, the global ids of its rows, and which of them are labelled."""
+
+    walk: sp.csr_array
+    nodes: np.ndarray
+    labelled: np.ndarray
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+    """One perturbed minimiser per client that has labelled nodes."""
+    if facts.public_attributes is None:
+        raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
+    own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public_graph is None)
+    if not own_edges and facts.public_graph is None:
+        raise ScenarioError(
+            "inference: public needs a public test graph: set protocol: inductive-edges, or inference: own-edges"
+        )
+    labels = [facts.public_attributes.labels[nodes] for nodes in facts.members]
+    labels = [known[known >= 0] for known in labels]
+    total = sum(known.size for known in labels)
+    alpha = _restart(params, budget)
+    releases = tuple(
+        _release(params, facts, budget, alpha, client, known, known.size / total)
+        for client, known in enumerate(labels)
+        if known.size
+    )
+    if not releases:
+        raise PrivacyError("gcon trains on labelled nodes, and no node has a label")
+    assumed = (
+        Assumption.COUNTS_PUBLIC,
+        Assumption.FEATURES_LABELS_PUBLIC,
+        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.SPLIT_PUBLIC,
+        Assumption.UNTUNED,
+        *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
+        *setting_assumptions(facts),
+    )
+    spent = claim.psi(params.steps, alpha, params.cap) > 0
+    return Plan(
+        method="gcon",
+        params=params,
+        rounds=1,
+        releases=releases,
+        protection=Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
+        delta=budget.delta,
+        facts=facts,
+        epsilon_published=(budget.epsilon if spent else 0.0) if budget.private else None,
+        made={"restart": alpha, "own_edges": own_edges},
+    )
+
+
+def _release(
+    params: Params, facts: PublicFacts, budget: Budget, alpha: float, client: int, labels: np.ndarray, weight: float
+) -> PlannedRelease:
+    c = facts.num_classes
+    inner = {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
+    d = inner * len(params.steps)
+    soft = params.loss == "soft-margin"
+    floor = 0.02
+    if budget.private:
+        same = {
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "share": params.share,
+            "bounds": claim.soft_margin(c) if soft else claim.pseudo_huber(c, params.width),
+            "sensitivity": claim.psi(params.steps, alpha, params.cap),
+            "num_classes": c,
+            "dimension": d,
+            "num_labelled": labels.size,
+        }
+        given = params.regulariser
+        chosen = max(floor, 2 * perturbing.least_regulariser(**same)) if given == "auto" else given
+        found = perturbing.calibrated(regulariser=chosen, gradient_norm=GRADIENT_NORM, **same)
+        rate, std, event, regulariser = found.rate, found.output_std, found.event, found.regulariser
+    else:
+        rate, std, event = math.inf, 0.0, Unprotected("the minimiser without noise")
+        regulariser = floor if params.regulariser == "auto" else params.regulariser
+    problem = LinearObjective(Loss(params.loss, c, params.width), labels, regulariser, GRADIENT_NORM)
+    mechanism = perturbing.ObjectivePerturbation(c, rate, GRADIENT_NORM, std, problem, weight)
+    return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, event, range(1), client=client)
+
+
+def _restart(params: Params, budget: Budget) -> float:
+    return 0.4 if params.restart == "auto" else params.restart
+
+
+def _encoder(params: Params) -> public.Encoder:
+    return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
+
+
+def start(plan: Plan, rng: np.random.Generator) -> State:
+    """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
+    encoded = public.encode(plan.facts.public_attributes, _encoder(plan.params))
+    return State({"rows": _clipped(encoded.own)}, {"encoder": encoded.parameters})
+
+
+def _clipped(rows: np.ndarray) -> np.ndarray:
+    rows = np.asarray(rows, dtype=np.float64)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+
+
+def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+    labels = plan.facts.public_attributes.labels[subgraph.nodes]
+    return Work(capped_walk(subgraph.graph.adjacency, plan.params.cap), subgraph.nodes, np.flatnonzero(labels >= 0))
+
+
+def client(
+    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
+    own = [r for r in plan.releases if r.client == desk.client]
+    if not own:
+        return {}
+
+    def rows() -> np.ndarray:
+        return walked(work.walk, model["rows"][work.nodes], plan.params.steps, plan.made["restart"])[work.labelled]
+
+    return {"theta": desk.release("theta", rows, own[0].bound, own[0].mechanism)}
+
+
+def server(plan: Plan, state: State, inbox: Inbox) -> State:
+    """The average: weights are public and already inside the messages."""
+    return State({"theta": inbox.sums["theta"]}, state.memory | {"rows": state.model["rows"]})
+
+
+def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+    """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
+    params, alpha = plan.params, plan.made["restart"]
+    walk = capped_walk(graph.adjacency, params.cap)
+    if plan.made["own_edges"]:
+        alpha = alpha if params.inference_restart == "same" else params.inference_restart
+        z = walked(walk, state.memory["rows"], [min(m, 1) for m in params.steps], alpha)
+    else:
+        z = walked(walk, _clipped(public.rows_of(state.memory["encoder"], _encoder(params), graph)), params.steps, alpha)
+    return z @ state.model["theta"]
