@@ -73,3 +73,15 @@ def test_bibliography_reads_the_methods_own_bibtex() -> None:
     assert any("Abadi et al. Deep Learning with Differential Privacy" in line for line in lines)
     assert any("Gromov-Wasserstein Discrepancy with Local Differential Privacy" in line for line in lines)
     assert not any("{" in line or "@" in line for line in lines)
+
+
+def test_published_numbers_are_found_and_compared() -> None:
+    from fedgraph.report import published
+
+    printed = published.find("coauthor/cs", "dpar", "gm", 8.0, "accuracy")
+    assert printed is not None
+    assert printed.value == 0.9063
+    assert published.find("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
+    assert published.find("coauthor/cs", "gap", "anything", 1.0, "accuracy") is not None
+    assert published.in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
+    assert published.in_standard_errors(0.9, 0.0, 1, 0.88) is None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from fedgraph.report import plots
+from fedgraph.report import plots, published
 from fedgraph.report.results import Row, grouped, number, spread
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -38,7 +38,8 @@ def build(records: Records, notice: str | None) -> Section:
             f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
             "between clients and are held by nobody."
         )
-    return Section(tuple(sentences), (_accuracies(rows), _privacy(rows)), _figures(records, rows, notice))
+    tables = [_accuracies(rows), *_against_papers(rows), _privacy(rows)]
+    return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
 
 def _accuracies(rows: Sequence[Row]) -> Table:
@@ -55,6 +56,28 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     return Table(
         "Test accuracy", ("learner", "setting", *header), tuple(body), "ε as targeted; what it means for each row is below."
     )
+
+
+def _against_papers(rows: Sequence[Row]) -> list[Table]:
+    """Our means beside printed ones, and the difference in standard errors; nothing where no paper printed any."""
+    body = []
+    for row in rows:
+        printed = published.find(row["dataset"], row["method"], row["variant"], row["epsilon"], "accuracy")
+        if printed is None:
+            continue
+        mean, values = row.mean("accuracy"), row.values("accuracy")
+        errors = published.in_standard_errors(mean, row.deviation("accuracy"), len(values), printed.value)
+        away = "—" if errors is None else f"{errors:+.1f}"
+        prices = (number(row.published, 2), number(row.provable, 2))
+        ours = (spread(row, "accuracy"), f"{printed.value:.4f}", f"{mean - printed.value:+.3f}", away)
+        body.append(
+            (_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), row["calibrated_by"], *ours, *prices, printed.source)
+        )
+    if not body:
+        return []
+    header = ("learner", "setting", "ε", "noise chosen for", "ours", "printed", "difference", "in standard errors", "ε published", "ε provable", "source")  # fmt: skip  # noqa: E501
+    note = "Standard errors of our mean over seeds; the papers print no spread, so theirs is not in it."
+    return [Table("Beside the published numbers", header, tuple(body), note)]
 
 
 def _privacy(rows: Sequence[Row]) -> Table:

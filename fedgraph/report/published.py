@@ -1,0 +1,74 @@
+"""Published numbers, to stand beside ours. Data only: value, paper, table, version.
+
+DPAR: Zhang et al., WWW 2024, Table 1 (mean test accuracy of 10 trials; no spread is printed). "MS Academic" and "CS"
+are the same graph in the released code; the column "CS" is used. GAP and SAGE stand in the same table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed number. epsilon: ∞ for a column without privacy. spread: as printed, None where there is none."""
+
+    dataset: str
+    method: str
+    variant: str
+    epsilon: float
+    metric: str
+    value: float
+    source: str
+    spread: float | None = None
+
+
+_DPAR = "DPAR, WWW 2024, Table 1"
+_COLUMNS = (
+    ("gap", "*"), ("sage", "*"), ("dpar", "Features (paper)"), ("dpar", "em0"), ("dpar", "em1"), ("dpar", "gm"),
+)  # fmt: skip
+_TABLE_1 = {
+    ("citation_full/cora_ml", 1.0): (0.34, 0.152, 0.5733, 0.3421, 0.2895, 0.3333),
+    ("citation_full/cora_ml", 8.0): (0.5733, 0.368, 0.6107, 0.5965, 0.6199, 0.4854),
+    ("coauthor/cs", 1.0): (0.66, 0.0917, 0.8344, 0.8898, 0.8921, 0.8927),
+    ("coauthor/cs", 8.0): (0.8537, 0.7366, 0.895, 0.9017, 0.8994, 0.9063),
+    ("coauthor/physics", 1.0): (0.8192, 0.1263, 0.8412, 0.8887, 0.8927, 0.8948),
+    ("coauthor/physics", 8.0): (0.9088, 0.8919, 0.9017, 0.9023, 0.9020, 0.9101),
+}
+_WITHOUT = {  # DPAR, GAP and Features without DP
+    "citation_full/cora_ml": (0.7076, 0.8883, 0.7733),
+    "coauthor/cs": (0.9707, 0.9571, 0.9307),
+    "coauthor/physics": (0.9548, 0.9597, 0.9504),
+}
+
+
+def _dpar() -> tuple[Published, ...]:
+    found = []
+    for (dataset, epsilon), values in _TABLE_1.items():
+        for (method, variant), value in zip(_COLUMNS, values, strict=True):
+            found.append(Published(dataset, method, variant, epsilon, "accuracy", value, _DPAR))
+    for dataset, values in _WITHOUT.items():
+        for (method, variant), value in zip(
+            (("dpar", "no DP"), ("gap", "*"), ("dpar", "Features (paper)")), values, strict=True
+        ):
+            found.append(Published(dataset, method, variant, math.inf, "accuracy", value, _DPAR))
+    return tuple(found)
+
+
+ALL = _dpar()
+
+
+def find(dataset: str, method: str, variant: str, epsilon: float, metric: str) -> Published | None:
+    """The printed number for one row, if there is one; a published variant ``*`` fits every variant."""
+    for p in ALL:
+        if (p.dataset, p.method, p.epsilon, p.metric) == (dataset, method, epsilon, metric) and p.variant in ("*", variant):
+            return p
+    return None
+
+
+def in_standard_errors(mean: float, deviation: float, count: int, published: float) -> float | None:
+    """(ours − published) in standard errors of our mean; None for fewer than two runs or no spread."""
+    if count < 2 or deviation == 0:
+        return None
+    return (mean - published) / (deviation / math.sqrt(count))
