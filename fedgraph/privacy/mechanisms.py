@@ -23,7 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.normal import single_normals
 from fedgraph.privacy.sensitivity import require_finite, require_positive
+
+BULK = 4096  # single-precision values from which drawing in bulk pays
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class GaussianNoise(Mechanism):
-    """value + N(0, std²) per entry, drawn in the value's own precision. std in data units, > 0."""
+    """value + N(0, std²) per entry, drawn in the value's own precision (float32 in bulk: ``normal``). std in data units, > 0."""
 
     std: float
 
@@ -51,7 +54,10 @@ class GaussianNoise(Mechanism):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
         dtype = np.float32 if value.dtype == np.float32 else np.float64
-        noise: np.ndarray = rng.standard_normal(value.shape, dtype=dtype)
+        if dtype is np.float32 and value.size >= BULK:
+            noise: np.ndarray = single_normals(rng, value.size).reshape(value.shape)
+        else:
+            noise = rng.standard_normal(value.shape, dtype=dtype)
         noise *= dtype(self.std)
         noise += value
         return noise
