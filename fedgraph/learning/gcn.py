@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from fedgraph.learning.models import Layout
+from fedgraph.learning.pooling import MeanPool
 from fedgraph.learning.propagate import symmetric_with_loops
 from fedgraph.learning.sparse import FeatureMatrix, device, to_torch, unit_rows
 from fedgraph.types import Graph
@@ -35,12 +36,16 @@ class DenseRows:
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
-    """One graph, ready: features, Â and labels; columns: which features ``x`` holds (None: all)."""
+    """One graph, ready: features, Â and labels; columns: which features ``x`` holds (None: all).
+
+    pool: where labels belong to parts of the graph, the mean over each part's rows; None where they belong to nodes.
+    """
 
     x: FeatureMatrix | DenseRows
     hat: torch.Tensor
     labels: torch.Tensor
     columns: np.ndarray | None = None
+    pool: MeanPool | None = None
 
 
 def whole(graph: Graph) -> GraphInputs:
@@ -66,20 +71,23 @@ def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.T
 
 
 def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: Any = None) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes with a known label, flat.
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat.
 
     keep: a dropout mask on the hidden layer, [n, hidden], already scaled; None for none. Without a
-    labelled node the gradient is zero.
+    known label the gradient is zero.
     """
     (w0, b0), (w1, b1) = layout.layers(vector)
     before = inputs.hat @ (inputs.x @ w0) + b0
     hidden = torch.relu(before)
     if keep is not None:
         hidden = hidden * keep
-    error = torch.softmax(inputs.hat @ (hidden @ w1) + b1, dim=1)
+    outputs = inputs.hat @ (hidden @ w1) + b1
+    error = torch.softmax(outputs if inputs.pool is None else inputs.pool.forward(outputs), dim=1)
     known = inputs.labels >= 0
     error[torch.arange(len(known), device=known.device), inputs.labels.clamp(min=0)] -= 1.0
     error = error * (known / known.sum().clamp(min=1))[:, None]
+    if inputs.pool is not None:
+        error = inputs.pool.backward(error)
     spread = inputs.hat @ error
     back = (spread @ w1.T) * (before > 0)
     if keep is not None:

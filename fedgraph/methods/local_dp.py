@@ -1,19 +1,17 @@
 """Local DP embeddings for Gromov-Wasserstein (Jin & Chen): FedAvg on small graphs, then encoded embeddings.
 
-Clients (graphs, e.g. ego-networks) train a shared two-layer GCN on their own node labels: R rounds of
-FedAvg with E plain gradient steps each. Then each client trains once more, takes the softmax output
-H ∈ [0, 1]^(n×c) (Algorithm 3), and sends it through the multi-bit encoder (Algorithm 1).
+Clients train a shared GCN or GIN: R rounds of FedAvg or FedProx with E full-batch steps each (Algorithm 3). A client is one
+small graph with node labels (an ego-network), or holds several graphs with a label each (then scores are mean-pooled). Every
+s rounds, or once at the end, each client trains once more and sends its embedding in [0, 1]^(n×h) through an encoder.
 
-Two paths, priced apart. **model**: the updates, unprotected in the paper, ε = ∞. **embedding**: given the
-model, every bit has likelihood ratio e^a; a graph of n nodes with m bits per row and a = ε/(m·n) is ε-LDP
-(graph-replace of known n). A node is in several ego-networks, and its loss adds up over all of them.
-
-What the paper's text, its proof and the released code disagree on is in ``privacy.claims``.
+Two paths, priced apart. **model**: the updates, unprotected in the paper, ε = ∞. **embedding**: given the model, what
+``_local_dp_encoders`` states; retrievals add up. The unit is the graph where clients hold whole graphs (graph-replace of known
+size; graphs of one client are apart, the worst counts). Otherwise it is the node: a node may be in several ego-networks,
+and its loss adds up over all of them. What text, proof and released code disagree on is in ``privacy.claims``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -22,14 +20,16 @@ import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 
-from fedgraph.learning import gcn
-from fedgraph.learning.models import Layout, on_device
-from fedgraph.learning.training import descent
+from fedgraph.learning import small_graphs
+from fedgraph.learning.models import on_device
+from fedgraph.learning.training import adam, descent
+from fedgraph.methods import _local_dp_attendance as attendance
+from fedgraph.methods._local_dp_encoders import Encoder, Encoding, Rule, part_of
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.privacy import blocks
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import MultiBit, Unprotected
-from fedgraph.privacy.mechanisms import Disclose, MultiBitEncoder
-from fedgraph.privacy.sensitivity import Box, Unbounded
+from fedgraph.privacy.mechanisms import MultiBitEncoder
+from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.types import Subgraph
 
@@ -41,113 +41,182 @@ REFERENCE = """@article{jin2022gromov,
   author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
 
-UPDATE = Disclose("plain FedAvg: the change of the parameters")
-VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
-NO_ENCODING = Disclose("no encoding: the embedding itself")
+ENCODING = (
+    "bits_per_row",
+    "encoder",
+    "epsilon_rule",
+    "rectify",
+    "embedding",
+    "promised_degree",
+)  # the updates do not need these
 
 
 class Params(BaseModel):
-    """Settings of the shared model and of the encoder."""
+    """Settings of the shared model, of who takes part, and of the encoder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    hidden: int = Field(16, ge=1, description="hidden units of the shared two-layer GCN")
+    model: small_graphs.Model = Field("gcn", description="shared model: gcn (two layers) or gin")
+    hidden: int = Field(16, ge=1, description="hidden units of the shared model")
+    layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")
     rounds: int = Field(60, ge=1, description="FedAvg rounds before embeddings are retrieved")
-    local_epochs: int = Field(2, ge=1, description="full-batch gradient steps per client and round")
-    learning_rate: float = Field(4.0, gt=0, description="step size of plain gradient descent")
-    bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="entries of each row that are sent; auto: max(1, min(c, floor(ε/2.18)))"
+    local_epochs: int = Field(2, ge=1, description="full-batch steps per client and round")
+    optimiser: Literal["descent", "adam"] = Field(
+        "descent", description="local steps: plain gradient descent, or Adam from scratch"
     )
+    learning_rate: float = Field(4.0, gt=0, allow_inf_nan=False, description="step size of the local steps")
+    proximal: float = Field(0.0, ge=0, allow_inf_nan=False, description="FedProx weight μ of ½‖w − w₀‖²; 0 is FedAvg")
+    client_fraction: float = Field(1.0, gt=0, le=1, description="share of the clients still there that train in a round")
+    dropout: float = Field(0.0, ge=0, lt=1, description="probability that a client leaves for good before a round")
+    retrieval_period: int | None = Field(
+        None, ge=1, description="rounds between retrievals of embeddings; none: one, at the end"
+    )
+    attendance_seed: int = Field(0, ge=0, description="root of the public coins of who takes part")
+    embedding: small_graphs.Source = Field(
+        "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
+    )
+    encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
+    epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
+    bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"
+    )
+    rectify: bool = Field(False, description="the server makes multi-bit embeddings unbiased before it compares them")
+    promised_degree: int | None = Field(None, ge=1, description="promised maximum degree: multi-bit-node then protects a node")
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's small graph, its layout over the features in use, and its weight in the average."""
+    """A client's arrays, the network over the features in use, where its parameters are, and its weight in the average."""
 
-    inputs: gcn.GraphInputs
-    layout: Layout
+    inputs: small_graphs.Inputs
+    network: small_graphs.Network
     where: np.ndarray
     weight: float
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
-    """``rounds`` unprotected updates per client, then one encoded embedding."""
+    """Unprotected updates, and per client an encoded embedding in each of its retrieval rounds."""
     last = params.rounds
-    unprotected = Unprotected("FedAvg updates are sent in clear")
-    releases = [
-        PlannedRelease("vocabulary", Unbounded(), VOCABULARY, unprotected, range(1)),
-        PlannedRelease("model", Unbounded(), UPDATE, unprotected, range(last)),
-    ]
-    final = range(last, last + 1)
-    for client, size in enumerate(facts.client_sizes):
-        if not budget.private:
-            event = Unprotected("the embedding is sent without encoding")
-            releases.append(PlannedRelease("embedding", Box(0.0, 1.0), NO_ENCODING, event, final, client=client))
-            continue
-        m = bits_per_row(params, budget.epsilon, facts.num_classes)
-        encoder = MultiBitEncoder(budget.epsilon / (m * size), m)
-        bits = MultiBit(encoder.epsilon_per_bit, m * size)
-        releases.append(PlannedRelease("embedding", Box(0.0, 1.0), encoder, bits, final, client=client))
-    assumed = (Assumption.MODEL_GIVEN, Assumption.HYPERPARAMETERS_PUBLIC, *setting_assumptions(facts))
+    net = small_graphs.network(params.model, facts.num_features, params.hidden, params.layers, facts.num_classes)
+    table = attendance.draw(
+        facts.num_clients, last, params.retrieval_period, params.client_fraction, params.dropout, params.attendance_seed
+    )
+    width = small_graphs.embedding_width(net, params.embedding)
+    bits = None if params.bits_per_row == "auto" else params.bits_per_row
+    promised = params.promised_degree if params.encoder == "multi-bit-node" else None
+    softmax = params.embedding == "softmax"
+    encoding = Encoding(params.encoder, budget.epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
+    sizes = facts.graph_sizes or tuple((n,) for n in facts.client_sizes)
+    sent = []
+    for client, own in enumerate(sizes):
+        bound, mechanism, event = encoding.of_client(own)
+        sent.append(PlannedRelease("embedding", bound, mechanism, event, table.sends[client], client=client))
+    encodes = budget.private and params.encoder != "none"
+    smallest = min(min(own) for own in sizes)
     return Plan(
         method="local_dp",
         params=params,
         rounds=last + 1,
-        releases=tuple(releases),
-        protection=Protection(Relation.NODE_REPLACE, facts.viewer, assumed),
+        releases=(*attendance.updates(table), *(r for r in sent if r.count)),
+        protection=_protection(facts, promised),
         delta=budget.delta,
         facts=facts,
-        epsilon_published=budget.epsilon if budget.private else None,
-        shared_rounds=last,
-        shared_key=params.model_dump_json(exclude={"bits_per_row"}),
-        made={"layout": Layout((facts.num_features, params.hidden, facts.num_classes))},
+        epsilon_published=encoding.epsilon_of(smallest) if encodes else None,
+        shared_rounds=table.retrievals[0],
+        shared_key=params.model_dump_json(exclude=set(ENCODING)),
+        made={"network": net, "attendance": table, "embedding": tuple(sent), "sizes": sizes},
     )
 
 
-def bits_per_row(params: Params, epsilon: float, num_entries: int) -> int:
-    """m* = max(1, min(h, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.4), or the number asked for."""
-    if params.bits_per_row != "auto":
-        return min(params.bits_per_row, num_entries)
-    return max(1, min(num_entries, math.floor(epsilon / 2.18)))
+def _protection(facts: PublicFacts, promised_degree: int | None) -> Protection:
+    assumed = [Assumption.MODEL_GIVEN, Assumption.HYPERPARAMETERS_PUBLIC, *setting_assumptions(facts)]
+    if facts.graph_sizes:
+        assumed.append(Assumption.SIZES_PUBLIC)
+    if promised_degree is not None:
+        assumed.append(Assumption.PROMISED_DEGREE)
+    whole = bool(facts.graph_sizes) and promised_degree is None
+    relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
+    return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State:
-    return State({"parameters": plan.made["layout"].start(rng)})
+    return State({"parameters": plan.made["network"].layout.start(rng)})
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
-    inputs = gcn.compact(subgraph.graph)
-    assert inputs.columns is not None
-    layout, where = gcn.select(plan.made["layout"], inputs.columns)
-    return Work(inputs, layout, where, subgraph.graph.num_nodes / sum(plan.facts.client_sizes))
+    several = plan.facts.graph_sizes
+    inputs = small_graphs.inputs(plan.made["network"], subgraph.graph, several[subgraph.client] if several else None)
+    net, where = small_graphs.selected(plan.made["network"], inputs)
+    weight = (
+        len(several[subgraph.client]) / sum(map(len, several))
+        if several
+        else subgraph.graph.num_nodes / sum(plan.facts.client_sizes)
+    )
+    return Work(inputs, net, where, weight)
 
 
 def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
-    """Before the last round: the change of the parameters this client touches. In it: the encoded embedding."""
+    """The change of the parameters this client touches, and in retrieval rounds its encoded embedding."""
+    table: attendance.Attendance = plan.made["attendance"]
+    trains, sends = table.trains[desk.client], table.sends[desk.client]
+    if round_ not in trains and round_ not in sends:
+        return {}
     before = on_device(model["parameters"][work.where])
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
-        return gcn.gradient(work.layout, vector, work.inputs)
+        found = small_graphs.gradient(work.network, vector, work.inputs)
+        return found + plan.params.proximal * (vector - before) if plan.params.proximal else found
 
-    after = descent(before, gradient, plan.params.local_epochs, plan.params.learning_rate)
-    if round_ < plan.params.rounds:
+    steps, rate = plan.params.local_epochs, plan.params.learning_rate
+    adaptive = plan.params.optimiser == "adam"
+    after = adam(before, gradient, steps, rate, 0.0) if adaptive else descent(before, gradient, steps, rate)
+    sent = {}
+    if round_ in trains:
         change = (after - before).cpu().numpy() * np.float32(work.weight)
-        sent = {"change": desk.release("model", change, Unbounded(), UPDATE)}
-        if round_ == 0:
-            sent["where"] = desk.release("vocabulary", work.where, Unbounded(), VOCABULARY)
-        return sent
-    embedding = torch.softmax(gcn.scores(work.layout, after, work.inputs), dim=1).cpu().numpy().astype(np.float64)
-    own = next(r for r in plan.releases if r.path == "embedding" and r.client == desk.client)
-    return {"embedding": desk.release("embedding", embedding, own.bound, own.mechanism)}
+        sent["change"] = desk.release("model", change, Unbounded(), attendance.UPDATE)
+        if round_ == trains[0]:
+            sent["where"] = desk.release("vocabulary", work.where, Unbounded(), attendance.VOCABULARY)
+    if round_ in sends:
+        rows = small_graphs.embedding(work.network, after, work.inputs, plan.params.embedding)
+        own: PlannedRelease = plan.made["embedding"][desk.client]
+        sent["embedding"] = desk.release("embedding", rows, own.bound, own.mechanism)
+    return sent
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
-    """FedAvg on the touched parameters; in the last round the embeddings are kept as received."""
+    """FedAvg on the touched parameters; the latest embedding of every client is kept as received (or rectified)."""
+    table: attendance.Attendance = plan.made["attendance"]
+    memory = {"where": dict(state.memory.get("where", {})), "embeddings": list(state.memory.get("embeddings", ()))}
+    model = state.model
+    if inbox.round < plan.params.rounds and "change" in inbox.each:
+        training = table.training[inbox.round]
+        new = [c for c in training if c not in memory["where"]]
+        memory["where"].update(zip(new, inbox.each.get("where", []), strict=True))
+        model = {"parameters": _merged(plan, state.model["parameters"], training, inbox.each["change"], memory["where"])}
     if "embedding" in inbox.each:
-        return State(state.model, {"embeddings": inbox.each["embedding"]})
-    where = inbox.each.get("where") or state.memory["where"]
-    parameters = state.model["parameters"].copy()
-    for change, at in zip(inbox.each["change"], where, strict=True):
-        parameters[at] += change
-    return State({"parameters": parameters}, {"where": where})
+        kept = memory["embeddings"] or [None] * plan.facts.num_clients
+        for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
+            kept[client] = _rectified(plan, client, rows) if plan.params.rectify else rows
+        memory["embeddings"] = kept
+    return State(model, memory)
+
+
+def _merged(
+    plan: Plan, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    """The weighted average over those who trained: changes arrive weighted by shares of all clients."""
+    counts = np.array([len(s) if plan.facts.graph_sizes else sum(s) for s in plan.made["sizes"]], dtype=np.float64)
+    missing = len(training) < plan.facts.num_clients
+    scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
+    parameters = before.copy()
+    for client, change in zip(training, changes, strict=True):
+        parameters[where[client]] += change if scale is None else change * scale
+    return parameters
+
+
+def _rectified(plan: Plan, client: int, rows: np.ndarray) -> np.ndarray:
+    mechanism = plan.made["embedding"][client].mechanism
+    parts = blocks.split(rows, plan.made["sizes"][client])
+    made = [part_of(mechanism, i) for i in range(len(parts))]
+    return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])

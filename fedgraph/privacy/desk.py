@@ -32,7 +32,7 @@ class PlannedRelease:
     bound: Bound
     mechanism: Mechanism
     event: Event
-    rounds: range
+    rounds: range | tuple[int, ...]
     per_round: int = 1
     client: int | None = None
 

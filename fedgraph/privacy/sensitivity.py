@@ -125,6 +125,28 @@ class Box(Bound):
 
 
 @dataclass(frozen=True)
+class SimplexRows(Bound):
+    """A matrix [num_rows, c] whose rows are probability vectors (softmax outputs), all of them data of one unit.
+
+    Enforced by clamping below at 0 and dividing each row by its sum; a row without mass becomes uniform.
+    """
+
+    num_rows: int
+
+    def __post_init__(self) -> None:
+        if self.num_rows < 1:
+            raise PrivacyError(f"SimplexRows.num_rows must be at least 1, found {self.num_rows}")
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        require_finite(value)
+        if value.ndim != 2 or value.shape[0] != self.num_rows or value.shape[1] < 1:
+            raise UnboundedValueError(f"SimplexRows covers {self.num_rows} non-empty rows, found shape {value.shape}")
+        positive = np.maximum(np.asarray(value, dtype=np.float64), 0.0)
+        mass = positive.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(mass > 0, positive / np.where(mass > 0, mass, 1.0), 1.0 / value.shape[1]))
+
+
+@dataclass(frozen=True)
 class Unbounded(Bound):
     """No bound at all: only an unprotected release accepts it. Non-finite values still raise."""
 
@@ -153,6 +175,7 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
     * ``ClippedSum``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
     * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
+    * ``SimplexRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² ≤ ‖u‖₁² + ‖v‖₁² = 2 for u, v ≥ 0 → √(2·num_rows).
     * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
     """
     if relation.unit is Unit.EDGE:
@@ -163,4 +186,6 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
         return (2.0 if relation.replaces else 1.0) * bound.radius
     if isinstance(bound, NonNegativeRows):
         return math.sqrt(2.0 * bound.num_rows) * bound.radius
+    if isinstance(bound, SimplexRows):
+        return math.sqrt(2.0 * bound.num_rows)
     raise PrivacyError(f"{type(bound).__name__} has no L2 sensitivity under {relation.value}")
