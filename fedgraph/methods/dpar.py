@@ -117,7 +117,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         published = noise_of.published_epsilon(shape, found, budget.delta)
         notes += [*found.notes, *rows_of.weakness(params, sizes, found.sgd)]
     training, min_clients = _training(params, facts, sizes, shape, found) if private else (_in_clear(sizes), 1)
-    assumed = (
+    assumed: tuple[Assumption, ...] = (
         Assumption.COUNTS_PUBLIC,
         Assumption.HYPERPARAMETERS_PUBLIC,
         Assumption.SPLIT_PUBLIC,

@@ -44,7 +44,7 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class GaussianNoise(Mechanism):
-    """value + N(0, std²) per entry, drawn in the value's own precision (float32 in bulk: ``normal``). std in data units, > 0."""
+    """value + N(0, std²) per entry, in the value's own precision (float32 in bulk: ``normal``). std in data units, > 0."""
 
     std: float
 
