@@ -2,7 +2,9 @@
 
 Noise added to a gradient grows with the number of parameters; the signal does not. Projecting features
 on the leading right singular vectors of the *public* test features (smoothed over the public test graph)
-keeps most of the signal in few directions. No private row enters, so it is free.
+keeps most of the signal in few directions, and weighting words by how rare they are among the public rows
+(inverse document frequency, Spärck Jones 1972) keeps those directions from going to words that everybody
+uses. No private row enters any of it, so it is free.
 """
 
 from __future__ import annotations
@@ -11,30 +13,70 @@ from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import svds
+import torch
 
-from fedgraph.learning.propagate import personalised_pagerank
-from fedgraph.learning.sparse import unit_rows
+from fedgraph.learning.propagate import row_stochastic
+from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.types import Graph
+
+OVERSAMPLED, PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
+
+
+class ProjectedRows(FeatureMatrix):
+    """Dense rows [n, k] with the products of ``FeatureMatrix``."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.forward = torch.tensor(rows, dtype=torch.float32, device=device())
+        self.transposed = self.forward.T
+        self.squared_norms = self.forward.square().sum(dim=1)
+
+
+def rarity_weights(public: Graph, power: float) -> np.ndarray:
+    """log((m + 2) / (df + 1))^power of each feature, float32 [d]; df counts the m public rows that have it. Never zero."""
+    rows = public.features
+    frequency = np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
+    return np.asarray(np.log((rows.shape[0] + 2) / (frequency + 1)) ** power, dtype=np.float32)
 
 
 @lru_cache(maxsize=8)
-def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2) -> np.ndarray:
-    """Orthonormal [d, k], strongest direction first, k = min(num_directions, rank allowed by the public rows).
+def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2, rarity: float = 0.0) -> np.ndarray:
+    """Basis [d, k], strongest direction first, k = min(num_directions, rank of the public rows).
 
-    public: a graph whose features and edges are public. Deterministic (fixed start vector).
+    public: a graph whose features and edges are public. Without ``rarity`` the columns are orthonormal; with it
+    they are orthonormal directions of the weighted features, times the weights (``rarity_weights``), so that
+    ``project`` takes unweighted rows either way. Deterministic (fixed start block).
     """
-    rows = unit_rows(public.features)
-    smoothed = personalised_pagerank(public.adjacency, rows, alpha, steps)
-    k = min(num_directions, min(smoothed.shape) - 1)
-    start = np.ones(min(smoothed.shape)) / np.sqrt(min(smoothed.shape))
-    _, strength, directions = svds(sp.csr_array(smoothed).astype(np.float64), k=k, v0=start)
-    return np.ascontiguousarray(directions[np.argsort(-strength)].T.astype(np.float32))
+    weights = rarity_weights(public, rarity)
+    rows = unit_rows(sp.csr_array(public.features @ sp.diags_array(weights)))
+    walk = row_stochastic(public.adjacency).astype(np.float32)
+    back, columns = sp.csr_array(walk.T), sp.csr_array(rows.T)
+
+    def spread(over: sp.csr_array, block: np.ndarray) -> np.ndarray:
+        out = block
+        for _ in range(steps):
+            out = np.float32(1 - alpha) * (over @ out) + np.float32(alpha) * block
+        return out
+
+    width = min(num_directions + OVERSAMPLED, *rows.shape)
+    block = np.random.default_rng(0).standard_normal((rows.shape[1], width), dtype=np.float32)
+    for _ in range(PASSES):
+        image, _ = np.linalg.qr(spread(walk, rows @ block))
+        block, _ = np.linalg.qr(columns @ spread(back, image))
+    _, strength, turned = np.linalg.svd(spread(walk, rows @ block), full_matrices=False)
+    k = max(1, min(num_directions, int((strength > 1e-5 * strength[0]).sum())))
+    return np.ascontiguousarray(weights[:, None] * (block @ turned[:k].T).astype(np.float32))
+
+
+def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
+    """Unit rows of ``features`` · basis, float32 [n, k]; a row outside the basis becomes zero. Every row is on its own."""
+    rows = np.asarray(unit_rows(features) @ basis, dtype=np.float32)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
 
 
 def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
-    """Unit rows of (unit rows of ``features``) · basis, [n, k]; a row outside the basis becomes zero."""
-    return unit_rows(sp.csr_array(unit_rows(features) @ basis))
+    """``coordinates`` as a sparse array, [n, k]."""
+    return sp.csr_array(coordinates(features, basis))
 
 
 def public_curvature(public: Graph, basis: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
@@ -44,7 +86,7 @@ def public_curvature(public: Graph, basis: np.ndarray, bias_scale: float, dampin
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
     only private part is the gradient.
     """
-    rows = project(public.features, basis).toarray()
-    rows = np.hstack([rows, np.full((rows.shape[0], 1), bias_scale)])
-    strength, directions = np.linalg.eigh(rows.T @ rows / rows.shape[0])
-    return np.ascontiguousarray((directions / (np.maximum(strength, 0) + damping)) @ directions.T).astype(np.float32)
+    rows = coordinates(public.features, basis)
+    rows = np.hstack([rows, np.full((rows.shape[0], 1), bias_scale, dtype=np.float32)]).astype(np.float64)
+    second = rows.T @ rows / rows.shape[0]
+    return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)
