@@ -38,7 +38,7 @@ def with_neighbours(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_a
 class Roots:
     """A client's roots, ready. x: a, [n, 2d]. members: int64 [n, D+1], each root and its neighbours, padded with n.
 
-    gram: float32 [n, D+1, D+1], a_u·a_u' + 1 (the 1 is the bias). degrees: float32 [n].
+    gram: float64 [n, D+1, D+1], a_u·a_u' + 1 (the 1 is the bias; terms may cancel, hence the precision). degrees: float32 [n].
     """
 
     x: FeatureMatrix
@@ -68,15 +68,15 @@ def roots(features: sp.csr_array, adjacency: sp.csr_array) -> Roots:
 
 
 def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
-    """a_u·a_u' + 1 for all pairs of a root's members; zero where a member is padding."""
+    """a_u·a_u' + 1 for all pairs of a root's members, float64; zero where a member is padding. May hold infinity."""
     n, width = members.shape
-    out = np.zeros((n, width, width), dtype=np.float32)
-    padded = sp.csr_array(sp.vstack([rows, sp.csr_array((1, rows.shape[1]), dtype=rows.dtype)], format="csr"))
+    out = np.zeros((n, width, width))
+    padded = sp.csr_array(sp.vstack([rows, sp.csr_array((1, rows.shape[1]))], format="csr")).astype(np.float64)
     step = max(1, _CHUNK // (width * rows.shape[1]))
     for first in range(0, n, step):
         some = members[first : first + step]
         block = padded[some.ravel()].toarray().reshape(len(some), width, -1)
-        real = (some < n).astype(np.float32)
+        real = (some < n).astype(np.float64)
         out[first : first + step] = block @ block.transpose(0, 2, 1) + real[:, :, None] * real[:, None, :]
     return out
 
@@ -97,8 +97,9 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
     squared = squared + _first_layer(inputs, own, sent, active)
     norms = torch.sqrt(squared)
     scale = torch.clamp(clip / norms.clamp(min=1e-30), max=1.0)
-    scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))[:, None]
+    scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale)).float()[:, None]
     error, own, sent = (torch.nan_to_num(t * scale, nan=0.0, posinf=0.0, neginf=0.0) for t in (error, own, sent))
+    hidden, around = (torch.where(scale > 0, t, torch.zeros_like(t)) for t in (hidden, around))  # 0 · ∞ must be 0
 
     first = own + inputs.mean.sums(sent) * active
     weight = inputs.x.gradient(first)
@@ -109,6 +110,6 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
 def _first_layer(inputs: Roots, own: torch.Tensor, sent: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
     """Σ_{u,u'} (a_u·a_u' + 1)(δ_{u|v}·δ_{u'|v}) for every root v, [n]."""
     padded = torch.cat([active, torch.zeros_like(active[:1])])
-    errors = padded[inputs.members] * sent[:, None, :]
+    errors = (padded[inputs.members] * sent[:, None, :]).double()
     errors[:, 0] = own
     return ((errors @ errors.transpose(1, 2)) * inputs.gram).sum(dim=(1, 2)).clamp(min=0)

@@ -1,0 +1,89 @@
+"""Sums over neighbours: against a dense product, on awkward rows, and bounded neighbourhoods by public coins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.errors import UnboundedValueError
+from fedgraph.learning import aggregation, neighbour_sampling
+from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.types import Graph
+
+
+def random_graph(n: int, degree: float, seed: int) -> sp.csr_array:
+    upper = np.triu(np.random.default_rng(seed).random((n, n)) < degree / n, k=1).astype(np.float32)
+    return sp.csr_array(upper + upper.T)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sums_are_the_dense_product(index: type) -> None:
+    adjacency = random_graph(40, 6, 0)
+    wide = sp.csr_array((adjacency.data, adjacency.indices.astype(index), adjacency.indptr.astype(index)), shape=(40, 40))
+    rows = np.random.default_rng(1).standard_normal((40, 7)).astype(np.float32)
+    assert np.allclose(aggregation.neighbour_sums(wide, rows), adjacency.toarray() @ rows, atol=1e-5)
+
+
+def test_read_only_inputs_and_isolated_nodes() -> None:
+    adjacency = sp.csr_array((5, 5), dtype=np.float32)
+    for array in (adjacency.indices, adjacency.indptr):
+        array.flags.writeable = False
+    rows = np.ones((5, 3), dtype=np.float32)
+    rows.flags.writeable = False
+    assert not aggregation.hop(adjacency, rows).any()
+
+
+def test_unit_length_never_exceeds_one() -> None:
+    rng = np.random.default_rng(0)
+    rows = (10 ** rng.uniform(-18, 18, (5000, 1)) * rng.standard_normal((5000, 6))).astype(np.float32)
+    rows[7] = 0
+    norms = np.linalg.norm(aggregation.unit_length(rows).astype(np.float64), axis=1)
+    assert norms.max() <= 1.0
+    assert norms[7] == 0
+    assert np.delete(norms, 7).min() > 1 - 1e-5
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_the_desk_bound_refuses_what_was_not_scaled(bad: float) -> None:
+    bound = NeighbourSums(3)
+    bound.enforce(np.full((2, 9), 1.0, np.float32))
+    with pytest.raises(UnboundedValueError, match="norm at most 3"):
+        bound.enforce(np.full((2, 9), 1.01, np.float32))
+    with pytest.raises(UnboundedValueError):
+        bound.enforce(np.array([[bad, 0.0]], np.float32))
+
+
+@pytest.mark.parametrize("degree", [1, 3, 100])
+def test_bounded_graphs_are_symmetric_subgraphs(degree: int) -> None:
+    adjacency = random_graph(60, 12, 2)
+    found = neighbour_sampling.bounded(adjacency, degree, np.arange(60))
+    assert np.diff(found.indptr).max() <= degree
+    assert (abs(found - found.T)).nnz == 0
+    assert (found > adjacency).nnz == 0
+    if degree == 100:
+        assert (found != adjacency).nnz == 0
+
+
+def test_coins_belong_to_ids_and_not_to_positions(library: Graph) -> None:
+    """A shuffled graph with the same public ids keeps the same edges."""
+    ids = np.arange(1000, 1000 + library.num_nodes)
+    order = np.random.default_rng(0).permutation(library.num_nodes)
+    shuffled = sp.csr_array(library.adjacency[order][:, order])
+    first = neighbour_sampling.bounded(library.adjacency, 2, ids)
+    second = neighbour_sampling.bounded(shuffled, 2, ids[order])
+    assert (sp.csr_array(first[order][:, order]) != second).nnz == 0
+    other = neighbour_sampling.bounded(library.adjacency, 2, ids, coin=1)
+    assert (first != other).nnz > 0
+
+
+def test_a_kept_promise_needs_no_refill_and_a_broken_one_does() -> None:
+    adjacency = random_graph(80, 5, 3)
+    top = int(np.diff(adjacency.indptr).max())
+    node = int(np.argmax(np.diff(adjacency.indptr)))
+    change, extra = neighbour_sampling.refill_sensitivity(adjacency, top, np.arange(80), node)
+    assert change == pytest.approx(np.sqrt(top))
+    assert extra == 0
+    cut = [neighbour_sampling.refill_sensitivity(adjacency, 2, np.arange(80), v) for v in range(80)]
+    assert max(c for c, _ in cut) > np.sqrt(2), "a cut neighbourhood is refilled: √D does not hold without the promise"
+    assert max(e for _, e in cut) > 0

@@ -1,0 +1,265 @@
+"""GAP: the true change of every released quantity, the noise that is really there, and both levels end to end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
+from scipy.stats import kstest
+
+from fedgraph import runtime, seeds
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.federation import client as federated_client
+from fedgraph.federation import rounds
+from fedgraph.learning.aggregation import hop, unit_length
+from fedgraph.methods import gap
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
+from fedgraph.partition import uniform
+from fedgraph.privacy import neighbour_sums
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Partition
+
+FAST = {"epochs": 30, "folds": 2}
+
+
+def situation(
+    graph: Graph, protocol: str, viewer: Viewer, clients: int = 3
+) -> tuple[_protocols.Setting, Partition, PublicFacts]:
+    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+    count = 1 if viewer is Viewer.CURATOR_TRUSTED else clients
+    partition = uniform.split(setting.held, uniform.Params(clients=count), seeds.generator(0, "deal"))
+    facts = PublicFacts(
+        num_nodes=setting.held.num_nodes,
+        num_features=graph.num_features,
+        num_classes=graph.num_classes,
+        client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
+        viewer=viewer,
+        public_graph=setting.public_graph,
+        public_attributes=setting.public_attributes,
+        members=tuple(s.nodes for s in partition.subgraphs),
+    )
+    return setting, partition, facts
+
+
+def edge_plan(graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, **params) -> tuple[Plan, Partition]:
+    _, partition, facts = situation(graph, "transductive", viewer)
+    return gap.plan(gap.Params(**FAST, **params), facts, Budget(epsilon, 1e-5)), partition
+
+
+def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.Outcome:
+    engine = engine or SerialRuntime()
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("gap",), ("common",), rounds.Prefixes())
+
+
+def without_edge(adjacency: sp.csr_array, u: int, v: int) -> sp.csr_array:
+    dense = adjacency.toarray()
+    dense[u, v] = dense[v, u] = 0
+    return sp.csr_array(dense)
+
+
+def random_graph(n: int, degree: float, rng: np.random.Generator) -> sp.csr_array:
+    upper = np.triu(rng.random((n, n)) < degree / n, k=1).astype(np.float32)
+    return sp.csr_array(upper + upper.T)
+
+
+def test_one_undirected_edge_between_unit_rows_changes_root_two() -> None:
+    adjacency = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
+    rows = np.eye(2, dtype=np.float32)
+    change = np.linalg.norm(hop(adjacency, rows) - hop(without_edge(adjacency, 0, 1), rows))
+    assert change == pytest.approx(math.sqrt(2), abs=1e-5)
+    assert change <= neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED)
+    assert change > neighbour_sums.sensitivity(Relation.EDGE_DIRECTED), "the published Δ = 1 does not cover it"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_edge_of_any_graph_changes_more(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    adjacency = random_graph(15, 4, rng)
+    rows = (10 ** rng.uniform(-6, 6, (15, 1)) * rng.standard_normal((15, 5))).astype(np.float32)
+    rows[3] = 0
+    before = hop(adjacency, rows)
+    for u, v in zip(*sp.triu(adjacency, k=1).nonzero(), strict=True):
+        change = before.astype(np.float64) - hop(without_edge(adjacency, int(u), int(v)), rows)
+        assert np.linalg.norm(change) <= math.sqrt(2) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("degree", [1, 4, 9])
+def test_a_node_changes_root_degree_in_the_rows_of_others(degree: int) -> None:
+    """Star with D leaves, equal unit messages: exactly √D without the centre's own row, √(D + D²) with it."""
+    adjacency = np.zeros((degree + 1, degree + 1), dtype=np.float32)
+    adjacency[0, 1:] = adjacency[1:, 0] = 1
+    rows = np.tile(np.eye(1, 3, dtype=np.float32), (degree + 1, 1))
+    difference = hop(sp.csr_array(adjacency), rows) - hop(sp.csr_array(np.zeros_like(adjacency)), rows)
+    others = np.linalg.norm(difference[1:])
+    assert others == pytest.approx(neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=False), rel=1e-5)
+    everything = neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=True)
+    assert np.linalg.norm(difference) == pytest.approx(everything, rel=1e-5)
+
+
+def test_replacing_a_node_turns_its_message_around() -> None:
+    degree = 5
+    adjacency = np.zeros((degree + 1, degree + 1), dtype=np.float32)
+    adjacency[0, 1:] = adjacency[1:, 0] = 1
+    rows = np.zeros((degree + 1, 2), dtype=np.float32)
+    rows[0, 0] = 1
+    change = hop(sp.csr_array(adjacency), rows) - hop(sp.csr_array(adjacency), -rows)
+    assert np.linalg.norm(change[1:]) == pytest.approx(
+        neighbour_sums.sensitivity(Relation.NODE_REPLACE, degree, False), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
+def test_the_noise_on_a_released_hop_is_the_planned_one(viewer: Viewer, library: Graph) -> None:
+    plan, partition = edge_plan(library, 2.0, viewer, hops=1)
+    release, subgraph = plan.releases[0], partition.subgraphs[0]
+    rows = gap.start(plan, np.random.default_rng(0)).model["rows"]
+    desk = Desk("c", 0, 0, plan.releases, np.random.default_rng(5))
+    work = gap.prepare(plan, subgraph)
+    out = gap.client(plan, work, {"rows": rows}, 0, Streams(0, ("c", "client", 0, "round", 0)), desk)["aggregate"].value
+    noise = (out - hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
+    std = release.mechanism.std
+    assert kstest(noise / std, "norm").pvalue > 1e-3
+    assert kstest(noise / (std * 2 / 3), "norm").pvalue < 1e-6, "two thirds of the noise must be told apart"
+    assert kstest(noise / (std * 3 / 2), "norm").pvalue < 1e-3
+    assert std / release.event.noise_multiplier == pytest.approx(math.sqrt(2))
+
+
+@pytest.mark.parametrize(("claimed", "truth"), [(1, 1.45), (4, 5.89), (8, 12.0)])
+def test_published_edge_noise_is_provably_worth_less(claimed: float, truth: float, library: Graph) -> None:
+    _, _, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    plan = gap.plan(gap.Params(hops=2), facts, Budget(claimed, 1e-7, "published"))
+    assert plan.epsilon_published == pytest.approx(claimed, rel=1e-6)
+    assert plan.epsilon_published <= claimed
+    assert plan.provable().epsilon == pytest.approx(truth, abs=0.05)
+    directed = gap.plan(gap.Params(hops=2, relation="edge-directed"), facts, Budget(claimed, 1e-7, "published"))
+    assert directed.provable().epsilon == pytest.approx(claimed, rel=1e-6)
+
+
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
+@pytest.mark.parametrize("epsilon", [1.0, np.inf])
+@pytest.mark.parametrize("hops", [0, 2])
+def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops: int, library: Graph) -> None:
+    plan, partition = edge_plan(library, epsilon, viewer, hops=hops)
+    out = run(plan, partition)
+    spent = Ledger([Account("gap", plan.protection, plan.delta)], out.releases).spent("gap")
+    for client, event in plan.declared().items():
+        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon if hops else not spent
+    assert plan.provable().epsilon <= (epsilon if hops else 0.0)
+    assert out.state.memory["scores"].shape == (library.num_nodes, library.num_classes)
+
+
+def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(library: Graph) -> None:
+    plan, partition = edge_plan(library, np.inf, hops=2)
+    state = run(plan, partition).state
+    first = unit_length(hop(library.adjacency, gap.start(plan, np.random.default_rng(0)).model["rows"]))
+    assert np.array_equal(state.memory["inputs"][1], first)
+    assert np.array_equal(state.memory["inputs"][2], unit_length(hop(library.adjacency, first)))
+    scores = gap.predict(plan, state, _protocols.without_edges(library))
+    assert np.array_equal(scores, gap.predict(plan, state, library)), "inference must not read private edges"
+    assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
+
+
+def test_secure_sums_carry_the_noise_of_one_curator_and_keep_others_rows(library: Graph) -> None:
+    central, _ = edge_plan(library, 1.0, hops=1)
+    secure, _ = edge_plan(library, 1.0, Viewer.SERVER_SECURE_AGGREGATION, hops=1)
+    assert secure.releases[0].mechanism.std * math.sqrt(2) == pytest.approx(central.releases[0].mechanism.std)
+    assert secure.min_clients == 3
+
+
+@pytest.mark.parametrize("encoder", ["classes", "hidden", "none"])
+def test_every_encoder_runs_on_both_levels(encoder: str, library: Graph) -> None:
+    plan, partition = edge_plan(library, 4.0, hops=1, encoder=encoder, depth="all")
+    assert np.isfinite(run(plan, partition).state.memory["scores"]).all()
+    setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
+    plan = gap.plan(gap.Params(level="node", encoder=encoder, steps=3, projection=16), facts, Budget(4.0, 1e-3))
+    assert np.isfinite(gap.predict(plan, run(plan, partition).state, setting.asked)).all()
+    assert len([r for r in plan.releases if r.path == "encoder"]) == (encoder != "none")
+
+
+def node_plan(graph: Graph, epsilon: float, reading: str = "provable", **params) -> tuple[Plan, Partition]:
+    _, partition, facts = situation(graph, "inductive", Viewer.SERVER)
+    return gap.plan(gap.Params(level="node", **{"steps": 4, **params}), facts, Budget(epsilon, 1e-3, reading)), partition
+
+
+def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph) -> None:
+    plan, partition = node_plan(library, 2.0)
+    desk = Desk("c", 0, 4, plan.releases, np.random.default_rng(0))
+    work = gap.prepare(plan, partition.subgraphs[0])
+    model = gap.start(plan, np.random.default_rng(0)).model
+    sent = gap.client(plan, work, model, 4, Streams(0, ("c", "client", 0, "round", 4)), desk)
+    assert list(sent) == ["gradient"]
+    assert sent["gradient"].value.shape == (plan.made["classifier"].num_parameters,)
+    assert [e.path for e in desk.entries] == ["aggregate", "aggregate", "classifier"]
+
+
+def test_a_restarted_client_makes_the_same_noisy_hops(library: Graph) -> None:
+    plan, partition = node_plan(library, 2.0)
+    whole = run(plan, partition).state
+    original = gap.client
+
+    def forgetful(plan_, work, *rest):
+        work.hops.clear()
+        return original(plan_, work, *rest)
+
+    federated_client._workspaces.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gap, "client", forgetful)
+        again = run(plan, partition).state
+    assert np.array_equal(whole.model["classifier"], again.model["classifier"])
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+@pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
+@pytest.mark.parametrize("reading", ["published", "provable"])
+def test_node_level_prices(rate: float, relation: str, reading: str, library: Graph) -> None:
+    plan, _ = node_plan(library, 2.0, reading, sampling_rate=rate, relation=relation)
+    if reading == "provable":
+        assert 0.9 * 2.0 < plan.provable().epsilon <= 2.0
+    else:
+        assert 0.9 * 2.0 < plan.epsilon_published <= 2.0
+        assert (plan.provable().epsilon > 2.0) == (relation == "node-replace"), "the formula is for zero-out"
+    assert plan.protection.promised_degree == 10
+    assert any("refill" in note for note in plan.notes)
+
+
+def test_inputs_are_untouched(library: Graph) -> None:
+    plan, partition = edge_plan(library, 1.0, Viewer.SERVER)
+    before = [s.graph.adjacency.indices.copy() for s in partition.subgraphs]
+    run(plan, partition)
+    assert all(np.array_equal(b, s.graph.adjacency.indices) for b, s in zip(before, partition.subgraphs, strict=True))
+
+
+@pytest.mark.ray
+def test_serial_is_ray(library: Graph) -> None:
+    plan, partition = edge_plan(library, 1.0, Viewer.SERVER)
+    with runtime.start("ray", workers=2) as engine:
+        parallel = run(plan, partition, engine).state
+    assert np.array_equal(run(plan, partition).state.memory["scores"], parallel.memory["scores"])
+
+
+def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
+    _, _, inductive = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
+    _, _, transductive = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    with pytest.raises(ScenarioError, match="protocol: transductive"):
+        gap.plan(gap.Params(), inductive, Budget(1, 1e-5))
+    with pytest.raises(ScenarioError, match="protocol: inductive"):
+        gap.plan(gap.Params(level="node"), transductive, Budget(1, 1e-5))
+    with pytest.raises(ValidationError, match="does not protect level 'node'"):
+        gap.Params(level="node", relation="edge-undirected")
+    with pytest.raises(PrivacyError, match="promised maximum degree"):
+        neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT)
+    with pytest.raises(PrivacyError, match="no sensitivity under graph-replace"):
+        neighbour_sums.sensitivity(Relation.GRAPH_REPLACE)
+    _, _, alone = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    with pytest.raises(PrivacyError, match="among more than 1 others"):
+        gap.plan(gap.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))

@@ -1,0 +1,188 @@
+"""SAGE: how many rows a node really touches, what a perturbed graph really is, and both levels end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
+
+from fedgraph import runtime, seeds
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.learning import graphsage, subgraphs
+from fedgraph.learning.models import Layout
+from fedgraph.learning.per_sample import clipped_gradient_sum
+from fedgraph.learning.sparse import FeatureMatrix
+from fedgraph.methods import sage
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.partition import uniform
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.claims.sage import affected_subgraphs
+from fedgraph.privacy.edge_mechanisms import EdgeRand
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Partition
+
+torch = pytest.importorskip("torch")
+
+
+def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[_protocols.Setting, Partition, PublicFacts]:
+    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+    clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
+    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    members = tuple(s.nodes for s in partition.subgraphs)
+    facts = PublicFacts(
+        setting.held.num_nodes, graph.num_features, graph.num_classes, sizes, viewer,
+        public_graph=setting.public_graph, public_attributes=setting.public_attributes, members=members,
+    )  # fmt: skip
+    return setting, partition, facts
+
+
+def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.Outcome:
+    engine = engine or SerialRuntime()
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("sage",), ("common",), rounds.Prefixes())
+
+
+def regular(n: int, degree: int, seed: int) -> sp.csr_array:
+    """A ring in which everybody knows the ``degree`` nearest, its nodes shuffled."""
+    order = np.random.default_rng(seed).permutation(n)
+    dense = np.zeros((n, n), dtype=np.float32)
+    for step in range(1, degree // 2 + 1):
+        dense[order, np.roll(order, step)] = dense[np.roll(order, step), order] = 1
+    return sp.csr_array(dense)
+
+
+def zeroed(adjacency: sp.csr_array, features: sp.csr_array, labels: np.ndarray, node: int) -> tuple:
+    keep = np.ones(len(labels))
+    keep[node] = 0
+    mask = sp.diags_array(keep)
+    cut = sp.csr_array(mask @ adjacency @ mask).astype(np.float32)
+    cut.eliminate_zeros()
+    left = sp.csr_array(mask @ features).astype(np.float32)
+    left.eliminate_zeros()
+    return cut, left, np.where(keep > 0, labels, -1)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_node_changes_no_more_gradients_than_claimed(layers: int) -> None:
+    """Removing a node: the number of changed rows, and the change of the clipped sum in units of C."""
+    n, degree, clip, rng = 60, 4, 0.3, np.random.default_rng(0)
+    adjacency = regular(n, degree, 1)
+    features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 5)
+    labels = rng.integers(3, size=n)
+    k = affected_subgraphs(degree, layers)
+    for node in range(0, n, 7):
+        before = rows_of(adjacency, features, labels, layers, clip, seed=2)
+        after = rows_of(*zeroed(adjacency, features, labels, node), layers, clip, seed=2)
+        change = np.linalg.norm(before - after, axis=1)
+        assert (change > 1e-6).sum() <= k
+        assert np.linalg.norm((before - after).sum(axis=0)) <= (2 * k - 1) * clip * (1 + 1e-5)
+
+
+def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) -> np.ndarray:
+    """[n, parameters]: every root's clipped gradient, one at a time."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for root in range(len(labels)):
+        one = torch.tensor(np.where(np.arange(len(labels)) == root, labels, -1))
+        if layers == 1:
+            layout = Layout((2 * features.shape[1], 3))
+            vector = np.random.default_rng(seed).standard_normal(layout.num_parameters).astype(np.float32)
+            x = FeatureMatrix(subgraphs.with_neighbours(features, adjacency))
+            out.append(clipped_gradient_sum(layout, vector, x, one, clip))
+        else:
+            widths = graphsage.Widths(features.shape[1], 5, 3)
+            vector = np.random.default_rng(seed).standard_normal(widths.start(rng).size).astype(np.float32)
+            out.append(subgraphs.clipped_sum(widths, vector, subgraphs.roots(features, adjacency), one, clip))
+    return np.stack(out)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("batches", ["fixed", "poisson"])
+@pytest.mark.parametrize("epsilon", [2.0, np.inf])
+def test_node_level_spends_what_it_planned(layers: int, batches: str, epsilon: float, library: Graph) -> None:
+    setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
+    params = sage.Params(layers=layers, batches=batches, sampling_rate=0.3, degree=3, steps=4, hidden=8, projection=16)
+    plan = sage.plan(params, facts, Budget(epsilon, 1e-3))
+    out = run(plan, partition)
+    spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
+    for client, event in plan.declared().items():
+        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon
+    assert plan.provable().epsilon <= epsilon
+    assert plan.protection.promised_degree == 3
+    assert sage.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
+
+
+def test_published_calibration_meets_the_papers_formula(library: Graph) -> None:
+    _, _, facts = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
+    plan = sage.plan(sage.Params(sampling_rate=0.2, steps=20), facts, Budget(4.0, 1e-3, "published"))
+    assert 0.99 * 4.0 < plan.epsilon_published <= 4.0
+    event = plan.releases[0].event
+    assert (event.batch_size, event.num_rows, event.touched_rows) == (48, 240, 11)
+
+
+@pytest.mark.parametrize("adjacency", ["edgerand", "lapgraph"])
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
+@pytest.mark.parametrize("epsilon", [1.0, np.inf])
+def test_edge_level_spends_what_it_planned(adjacency: str, viewer: Viewer, epsilon: float, library: Graph) -> None:
+    _, partition, facts = situation(library, "transductive", viewer)
+    plan = sage.plan(sage.Params(level="edge", adjacency=adjacency, epochs=20), facts, Budget(epsilon, 1e-5))
+    out = run(plan, partition)
+    spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
+    assert {price(event, 0.0).epsilon for event in spent.values()} == {epsilon}
+    assert plan.provable().epsilon == epsilon
+    assert np.isfinite(sage.predict(plan, out.state, _protocols.without_edges(library))).all()
+
+
+def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> None:
+    setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    plan = sage.plan(sage.Params(level="edge", epochs=40), facts, Budget(np.inf, 1e-5))
+    state = run(plan, partition).state
+    seed = sage.start(plan, seeds.generator(0, "sage", "start")).memory["seed"]
+    how = graphsage.Fitting(40, 0.01, 5e-4)
+    own = graphsage.trained_scores(setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(seed))
+    assert np.allclose(state.memory["scores"], own, atol=1e-4)
+    right = own.argmax(axis=1) == setting.truth
+    assert right[setting.truth >= 0].mean() > 0.75
+
+
+def test_inputs_are_untouched(library: Graph) -> None:
+    _, partition, facts = situation(library, "transductive", Viewer.SERVER)
+    before = [s.graph.adjacency.indices.copy() for s in partition.subgraphs]
+    run(sage.plan(sage.Params(level="edge", epochs=2), facts, Budget(1.0, 1e-5)), partition)
+    assert all(np.array_equal(b, s.graph.adjacency.indices) for b, s in zip(before, partition.subgraphs, strict=True))
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("level", ["edge", "node"])
+def test_serial_is_ray(level: str, library: Graph) -> None:
+    _, partition, facts = situation(library, "transductive" if level == "edge" else "inductive", Viewer.SERVER)
+    plan = sage.plan(sage.Params(level=level, epochs=5, layers=2, degree=3, steps=3, projection=8), facts, Budget(1.0, 1e-5))
+    with runtime.start("ray", workers=2) as engine:
+        parallel = run(plan, partition, engine).state
+    key = "scores" if level == "edge" else "average"
+    assert np.array_equal(run(plan, partition).state.memory[key], parallel.memory[key])
+
+
+def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
+    _, _, inductive = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
+    _, _, transductive = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    _, _, secure = situation(library, "transductive", Viewer.SERVER_SECURE_AGGREGATION)
+    with pytest.raises(ScenarioError, match="protocol: transductive"):
+        sage.plan(sage.Params(level="edge"), inductive, Budget(1, 1e-5))
+    with pytest.raises(ScenarioError, match="protocol: inductive"):
+        sage.plan(sage.Params(), transductive, Budget(1, 1e-5))
+    with pytest.raises(ScenarioError, match="secure aggregation cannot add up"):
+        sage.plan(sage.Params(level="edge"), secure, Budget(1, 1e-5))
+    with pytest.raises(ValidationError, match="does not protect level 'edge'"):
+        sage.Params(level="edge", relation="node-replace")
+    small = sage.Params(level="edge", adjacency="edgerand", memory_gb=1e-5)
+    with pytest.raises(PrivacyError, match=r"flips about 1.21e\+04 cells .* lapgraph"):
+        sage.plan(small, transductive, Budget(1, 1e-5))
+    with pytest.raises(PrivacyError, match=r"29\.7 GB .*use adjacency: lapgraph"):
+        EdgeRand(0.01, 34493, 20_000_000)

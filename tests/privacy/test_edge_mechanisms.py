@@ -1,0 +1,157 @@
+"""EdgeRand and LapGraph: the law of what leaves, against dense reference versions, and every bad input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, chisquare, ks_2samp, kstest
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.edge_mechanisms import (
+    EdgeRand,
+    LapGraph,
+    UpperTriangle,
+    bernoulli_positions,
+    cell_of,
+    distinct_below,
+    edges_of,
+    num_cells,
+    tail,
+)
+
+
+def some_edges(n: int, m: int, seed: int) -> np.ndarray:
+    return edges_of(distinct_below(num_cells(n), m, np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("n", [2, 3, 50])
+def test_cells_and_pairs_are_the_same(n: int) -> None:
+    cells = np.arange(num_cells(n))
+    pairs = edges_of(cells)
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert pairs.max() == n - 1
+    assert np.array_equal(cell_of(pairs), cells)
+
+
+def test_cells_of_huge_graphs_are_exact() -> None:
+    n = 40_000
+    cells = np.unique(np.concatenate([np.random.default_rng(0).integers(num_cells(n), size=100_000), [num_cells(n) - 1]]))
+    assert np.array_equal(cell_of(edges_of(cells)), cells)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+def test_every_cell_is_flipped_with_the_same_probability(epsilon: float) -> None:
+    n, runs, rng = 12, 4000, np.random.default_rng(0)
+    truth = some_edges(n, 20, 1)
+    flips = np.zeros(num_cells(n))
+    for _ in range(runs):
+        out = EdgeRand(epsilon, n, 10**6).apply(truth, rng)
+        flips[np.setxor1d(cell_of(truth), cell_of(out), assume_unique=True)] += 1
+    p = 1 / (math.exp(epsilon) + 1)
+    assert binomtest(int(flips.sum()), runs * flips.size, p).pvalue > 1e-4
+    assert binomtest(int(flips.sum()), runs * flips.size, p * 2 / 3).pvalue < 1e-6
+    assert chisquare(flips).pvalue > 1e-4
+
+
+def test_gaps_make_independent_coins() -> None:
+    rng = np.random.default_rng(3)
+    pairs = np.array([[0 in (s := set(bernoulli_positions(5, 0.5, rng).tolist())), 4 in s] for _ in range(4000)])
+    assert abs(np.corrcoef(pairs.T)[0, 1]) < 0.06
+    assert abs(pairs.mean() - 0.5) < 0.03
+    many = bernoulli_positions(30_000_000, 0.1, rng)
+    assert (np.diff(many) > 0).all()
+    assert abs(many.size / 3e6 - 1) < 0.003
+
+
+def test_the_order_of_rows_tells_nothing() -> None:
+    truth = some_edges(200, 500, 0)
+    for mechanism in (EdgeRand(3.0, 200, 10**6), LapGraph(3.0, 200, 10**6)):
+        out = cell_of(mechanism.apply(truth, np.random.default_rng(0)))
+        assert (np.diff(out) > 0).all()
+
+
+def lapgraph_densely(truth: np.ndarray, n: int, epsilon: float, share: float, rng: np.random.Generator) -> tuple[int, int]:
+    cells = np.zeros(num_cells(n))
+    cells[cell_of(truth)] = 1
+    count = int(min(max(round(len(truth) + rng.laplace(scale=1 / (share * epsilon))), 0), cells.size))
+    noisy = cells + rng.laplace(scale=1 / ((1 - share) * epsilon), size=cells.size)
+    kept = np.argsort(-noisy)[:count]
+    return count, int(cells[kept].sum())
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_lapgraph_is_its_dense_version_in_law(epsilon: float) -> None:
+    n, share, rng = 40, 0.2, np.random.default_rng(0)
+    truth = some_edges(n, 60, 1)
+    inside = set(cell_of(truth).tolist())
+    ours, dense = [], []
+    for _ in range(600):
+        out = cell_of(LapGraph(epsilon, n, 10**6, share).apply(truth, rng))
+        ours.append((out.size, len(inside & set(out.tolist()))))
+        dense.append(lapgraph_densely(truth, n, epsilon, share, rng))
+    for column in (0, 1):
+        assert ks_2samp([o[column] for o in ours], [d[column] for d in dense]).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("count", [1, 50, 999, 1000])
+def test_the_tail_holds_the_largest_of_many_laplace_variables(count: int) -> None:
+    rng = np.random.default_rng(count)
+    ours = [np.sort(tail(1000, count, 2.0, rng))[-count] for _ in range(400)]
+    dense = [np.sort(rng.laplace(scale=2.0, size=1000))[-count] for _ in range(400)]
+    assert ks_2samp(ours, dense).pvalue > 1e-3
+    assert ks_2samp(np.array(ours) * 1.5, dense).pvalue < 1e-3
+
+
+def test_a_single_largest_value_has_the_right_scale() -> None:
+    rng = np.random.default_rng(0)
+    found = np.array([tail(1, 1, 3.0, rng)[0] for _ in range(2000)])
+    assert kstest(found, "laplace", args=(0, 3.0)).pvalue > 1e-3
+    assert kstest(found, "laplace", args=(0, 2.0)).pvalue < 1e-3
+
+
+@pytest.mark.parametrize(("limit", "count"), [(10, 10), (10, 0), (1000, 700), (10**12, 1000)])
+def test_distinct_numbers_are_distinct(limit: int, count: int) -> None:
+    taken = np.array([3, 5]) if limit > 10 else None
+    found = distinct_below(limit, count, np.random.default_rng(0), taken)
+    assert found.size == np.unique(found).size == count
+    assert (found < limit).all()
+    assert taken is None or not np.isin(taken, found).any()
+
+
+def test_empty_and_tiny_graphs() -> None:
+    none = np.zeros((0, 2), dtype=np.int32)
+    for n in (0, 1):
+        assert EdgeRand(1.0, n, 100).apply(none, np.random.default_rng(0)).shape == (0, 2)
+        assert LapGraph(1.0, n, 100).apply(none, np.random.default_rng(0)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])
+def test_bad_epsilons(epsilon: float) -> None:
+    with pytest.raises(PrivacyError):
+        EdgeRand(epsilon, 10, 100)
+    with pytest.raises(PrivacyError):
+        LapGraph(epsilon, 10, 100)
+
+
+def test_bad_edges_never_pass() -> None:
+    bound = UpperTriangle(5)
+    bound.enforce(np.array([[0, 1], [1, 4]]))
+    for bad, words in (
+        ([[1, 1]], "no self-loops"),
+        ([[2, 1]], "u < v"),
+        ([[0, 5]], "< 5"),
+        ([[-1, 2]], "0 ≤ u"),
+        ([[0, 1], [0, 1]], "twice"),
+        ([[0.0, 1.0]], "integers"),
+        ([0, 1], "integers"),
+    ):
+        with pytest.raises(UnboundedValueError, match=words):
+            bound.enforce(np.array(bad))
+    with pytest.raises(PrivacyError, match="share"):
+        LapGraph(1.0, 10, 100, share=1.0)
+    with pytest.raises(PrivacyError, match="above its limit"):
+        LapGraph(1.0, 100, 3).apply(some_edges(100, 2000, 0), np.random.default_rng(0))
+    with pytest.raises(PrivacyError, match="are free"):
+        distinct_below(3, 4, np.random.default_rng(0))
