@@ -208,3 +208,16 @@ def wait_until_gone(session: int) -> bool:
             return True
         time.sleep(0.1)
     return False
+
+
+def test_ones_own_graph_by_path(scenario_file: Path, tmp_path: Path) -> None:
+    """The shipped graph's file is in the documented layout, so it serves as somebody's own."""
+    import fedgraph.data
+
+    file = Path(fedgraph.data.__file__).parent / "library.npz"
+    text = TINY.replace("- name: embedded/library", f"- {{name: own/npz, path: '{file}'}}")
+    scenario_file.write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    changes = ["--set", "seeds=1", "--set", "tasks.0.epsilons=[1]", "--set", "tasks.1.epsilons=[4]"]
+    assert run.main([str(scenario_file), "--out", str(out), *changes]) == 0
+    assert {row["source"] for row in numbers(out)} == {"own"}
