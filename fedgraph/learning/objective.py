@@ -1,8 +1,9 @@
 """A strongly convex linear classifier and its exact minimiser, in float64.
 
-    F(Θ) = (1/n₁) Σᵢ Σⱼ ℓ(zᵢ·θⱼ; yᵢⱼ) + (Λ/2)‖Θ‖² + ⟨B, Θ⟩/n₁,      y one-hot, Θ = [θ₁ … θ_c]      (GCON, Algorithm 1)
+    F(Θ) = (1/n₁) Σᵢ Σⱼ ℓ(zᵢ·θⱼ; yᵢⱼ) + (Λ/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁,   y one-hot, Θ = [θ₁ … θ_c]     (GCON, Algorithm 1)
 
-F is a sum over columns, so each θⱼ has its own d × d Newton system. Two losses, both convex in x = z·θ:
+Θ₀ is a public prior (GCON: 0). F is a sum over columns, so each θⱼ has its own d × d Newton system. Two losses, both
+convex in x = z·θ:
 
 * multi-label soft margin  ℓ = −(1/c)[y ln σ(x) + (1−y) ln σ(−x)]: |ℓ′| ≤ 1/c, ℓ″ ≤ 1/(4c), |ℓ‴| ≤ 1/(6√3 c);
 * pseudo-Huber of width w  ℓ = (w²/c)(√(1 + ((x−y)/w)²) − 1): |ℓ′| ≤ w/c, ℓ″ ≤ 1/c, |ℓ‴| ≤ 48√5/(125 c w).
@@ -53,7 +54,8 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class LinearObjective:
-    """F for fixed public labels (int64 [n₁], all ≥ 0) and total regulariser Λ > 0. tolerance: gradient norm to reach.
+    """F for fixed public labels (int64 [n₁], all ≥ 0) and total regulariser Λ > 0. prior: Θ₀ = prior · [I … I], which reads
+    class scores as they are (d a multiple of c), or 0. tolerance: gradient norm to reach.
 
     Rows z [n₁, d] and the noise B [d, c] are arguments, because they are private.
     """
@@ -62,6 +64,12 @@ class LinearObjective:
     labels: np.ndarray
     regulariser: float
     tolerance: float
+    prior: float = 0.0
+
+    def centre(self, dimension: int) -> np.ndarray:
+        """Θ₀, [dimension, c]; each column has norm prior·√(dimension/c)."""
+        c = self.loss.num_classes
+        return self.prior * np.tile(np.eye(c), (dimension // c, 1)) if self.prior else np.zeros((dimension, c))
 
     @property
     def targets(self) -> np.ndarray:
@@ -71,19 +79,21 @@ class LinearObjective:
     def value(self, theta: np.ndarray, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """F, split by column: [c]."""
         fit = self.loss.value(rows @ theta, self.targets).sum(axis=0)
-        return (fit + (noise * theta).sum(axis=0)) / len(rows) + self.regulariser / 2 * np.square(theta).sum(axis=0)
+        apart = np.square(theta - self.centre(len(theta))).sum(axis=0)
+        return (fit + (noise * theta).sum(axis=0)) / len(rows) + self.regulariser / 2 * apart
 
     def gradient(self, theta: np.ndarray, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """∇F, [d, c]."""
-        return (rows.T @ self.loss.first(rows @ theta, self.targets) + noise) / len(rows) + self.regulariser * theta
+        fit = rows.T @ self.loss.first(rows @ theta, self.targets)
+        return (fit + noise) / len(rows) + self.regulariser * (theta - self.centre(len(theta)))
 
     def minimise(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Θ [d, c] by damped Newton steps, from 0 until ‖∇F‖ ≤ tolerance or ``MOST_STEPS``; the caller checks which.
+        """Θ [d, c] by damped Newton steps, from Θ₀ until ‖∇F‖ ≤ tolerance or ``MOST_STEPS``; the caller checks which.
 
         Each column halves its own step until F falls enough (Armijo, 1e-4); near the minimum, where F no longer resolves
         the fall, the full step is taken.
         """
-        theta = np.zeros((rows.shape[1], self.loss.num_classes))
+        theta = self.centre(rows.shape[1])
         for _ in range(MOST_STEPS):
             gradient = self.gradient(theta, rows, noise)
             if np.linalg.norm(gradient) <= self.tolerance / 2:

@@ -1,17 +1,18 @@
 """GCON: a graph convolution that is left as it is, and noise in the objective of its linear classifier.
 
-    X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ‖² + ⟨B, Θ⟩/n₁
+    X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
 
-Z is the capped walk with restart (``learning.capped_walk``), B comes from a Gamma-radius law (``privacy.objective_perturbation``;
-constants in ``privacy.claims.gcon``). One release per client: Θ. Edges are private; features and labels are public, so the
-encoder is free. Published and provable ε agree (Theorem 1), for the exact minimiser; the distance to it is noised and charged.
+Z is the capped walk with restart (``learning.capped_walk``), B has columns of Gamma-distributed radius
+(``privacy.objective_perturbation``; constants in ``privacy.claims.gcon``). One release per client: Θ. Edges are private,
+features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact minimiser;
+the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
+encoder's class scores as they are, which is public, so a small ε costs little (c_θ grows by ‖Θ₀‖; the rest is as proven).
 
 * Inference on the private graph: a node reads its own edges, one step Z′ = (1−α)ÃX + αX for every m > 0.
 * Inference on a public test graph (protocol ``inductive-edges``): the whole walk.
 
-Federated: each client perturbs its own objective on its own edges (parallel composition: an edge is held once; cut edges by
-nobody); the server averages by labelled nodes. Constants depend on the number of labelled nodes, so small clients need more
-noise and a larger Λ.
+Federated: each client perturbs its own objective on its own edges (parallel composition: an edge is held once; cut edges
+by nobody); the server averages by labelled nodes. A client with few of them needs more noise and a larger Λ.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import public_training as public
 from fedgraph.learning.capped_walk import capped_walk, walked
 from fedgraph.learning.objective import LinearObjective, Loss, LossName
@@ -42,22 +43,24 @@ REFERENCE = """@inproceedings{wei2024gcon,
   author = {Wei, Jianxin and Zhu, Yizheng and Xiao, Xiaokui and Bao, Ergute and Yang, Yin and Cai, Kuntai and Ooi, Beng Chin},
   journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
 
-GRADIENT_NORM = 1e-9
+GRADIENT_NORM = 1e-9  # of an accepted minimiser
+LEAST_REGULARISER = 0.02  # of "auto"
 
 
 class Params(BaseModel):
     """Settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    steps: tuple[Annotated[float, Field(ge=0)], ...] = Field(
-        (0, 2), description="propagation steps m₁ … m_s; inf: to convergence"
-    )
-    restart: Annotated[float, Field(gt=0, le=1)] | Literal["auto"] = Field("auto", description="restart probability α")
+    steps: tuple[Annotated[float, Field(ge=0)], ...] = Field((2,), description="propagation steps m₁ … m_s; inf: convergence")
+    restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
     cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
     loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")
     width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
     regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
-        "auto", description="Λ; auto: twice its least value, at least 0.02"
+        "auto", description="Λ; auto: ten times the value it must exceed, at least 0.02"
+    )
+    prior: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+        "auto", description="scale of Θ₀, to which Θ is pulled; 0: as published; auto: 3 with encoder classes, else 0"
     )
     share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
     encoder: Literal["classes", "hidden", "none"] = Field("classes", description="rows X: class scores, hidden units, features")
@@ -66,6 +69,17 @@ class Params(BaseModel):
     folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none")
     inference: Literal["auto", "own-edges", "public"] = Field("auto", description="test graph; auto: public where it is")
     inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
+
+    @model_validator(mode="after")
+    def _prior_reads_classes(self) -> Params:
+        if self.encoder != "classes" and self.scale:
+            raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
+        return self
+
+    @property
+    def scale(self) -> float:
+        """The prior's scale, resolved."""
+        return (3.0 if self.encoder == "classes" else 0.0) if self.prior == "auto" else self.prior
 
     @field_validator("steps")
     @classmethod
@@ -96,14 +110,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     labels = [facts.public_attributes.labels[nodes] for nodes in facts.members]
     labels = [known[known >= 0] for known in labels]
     total = sum(known.size for known in labels)
-    alpha = _restart(params, budget)
     releases = tuple(
-        _release(params, facts, budget, alpha, client, known, known.size / total)
-        for client, known in enumerate(labels)
-        if known.size
+        _release(params, facts, budget, client, known, known.size / total) for client, known in enumerate(labels) if known.size
     )
     if not releases:
-        raise PrivacyError("gcon trains on labelled nodes, and no node has a label")
+        raise DataError("gcon trains on labelled nodes, and no node has a label")
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
@@ -113,7 +124,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
         *setting_assumptions(facts),
     )
-    spent = claim.psi(params.steps, alpha, params.cap) > 0
+    reads_edges = claim.psi(params.steps, params.restart, params.cap) > 0
     return Plan(
         method="gcon",
         params=params,
@@ -122,44 +133,38 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         protection=Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
         delta=budget.delta,
         facts=facts,
-        epsilon_published=(budget.epsilon if spent else 0.0) if budget.private else None,
-        made={"restart": alpha, "own_edges": own_edges},
+        epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private else None,
+        made={"own_edges": own_edges},
     )
 
 
 def _release(
-    params: Params, facts: PublicFacts, budget: Budget, alpha: float, client: int, labels: np.ndarray, weight: float
+    params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
-    c = facts.num_classes
-    inner = {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
-    d = inner * len(params.steps)
-    soft = params.loss == "soft-margin"
-    floor = 0.02
+    """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
+    c, s = facts.num_classes, len(params.steps)
+    d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
+    rate, std, event = math.inf, 0.0, Unprotected("the minimiser without noise")
+    regulariser = LEAST_REGULARISER if params.regulariser == "auto" else params.regulariser
     if budget.private:
         same = {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
             "share": params.share,
-            "bounds": claim.soft_margin(c) if soft else claim.pseudo_huber(c, params.width),
-            "sensitivity": claim.psi(params.steps, alpha, params.cap),
+            "bounds": claim.soft_margin(c) if params.loss == "soft-margin" else claim.pseudo_huber(c, params.width),
+            "sensitivity": claim.psi(params.steps, params.restart, params.cap),
             "num_classes": c,
             "dimension": d,
             "num_labelled": labels.size,
         }
-        given = params.regulariser
-        chosen = max(floor, 2 * perturbing.least_regulariser(**same)) if given == "auto" else given
-        found = perturbing.calibrated(regulariser=chosen, gradient_norm=GRADIENT_NORM, **same)
+        if params.regulariser == "auto":
+            regulariser = max(regulariser, 10 * perturbing.least_regulariser(**same))
+        norm = params.scale * math.sqrt(s)
+        found = perturbing.calibrated(regulariser=regulariser, gradient_norm=GRADIENT_NORM, prior_norm=norm, **same)
         rate, std, event, regulariser = found.rate, found.output_std, found.event, found.regulariser
-    else:
-        rate, std, event = math.inf, 0.0, Unprotected("the minimiser without noise")
-        regulariser = floor if params.regulariser == "auto" else params.regulariser
-    problem = LinearObjective(Loss(params.loss, c, params.width), labels, regulariser, GRADIENT_NORM)
+    problem = LinearObjective(Loss(params.loss, c, params.width), labels, regulariser, GRADIENT_NORM, params.scale)
     mechanism = perturbing.ObjectivePerturbation(c, rate, GRADIENT_NORM, std, problem, weight)
     return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, event, range(1), client=client)
-
-
-def _restart(params: Params, budget: Budget) -> float:
-    return 0.4 if params.restart == "auto" else params.restart
 
 
 def _encoder(params: Params) -> public.Encoder:
@@ -191,7 +196,7 @@ def client(
         return {}
 
     def rows() -> np.ndarray:
-        return walked(work.walk, model["rows"][work.nodes], plan.params.steps, plan.made["restart"])[work.labelled]
+        return walked(work.walk, model["rows"][work.nodes], plan.params.steps, plan.params.restart)[work.labelled]
 
     return {"theta": desk.release("theta", rows, own[0].bound, own[0].mechanism)}
 
@@ -203,7 +208,7 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
-    params, alpha = plan.params, plan.made["restart"]
+    params, alpha = plan.params, plan.params.restart
     walk = capped_walk(graph.adjacency, params.cap)
     if plan.made["own_edges"]:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart

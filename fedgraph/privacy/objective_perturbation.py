@@ -1,6 +1,6 @@
 """Objective perturbation: noise enters a convex objective, and the exact minimiser is what is released.
 
-    F(Θ) = (1/n₁) Σᵢ L(Θ; zᵢ, yᵢ) + (Λ/2)‖Θ‖² + ⟨B, Θ⟩/n₁,     Θ, B ∈ R^(d×c)          (GCON, Theorem 1)
+    F(Θ) = (1/n₁) Σᵢ L(Θ; zᵢ, yᵢ) + (Λ/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁,     Θ, B ∈ R^(d×c)     (GCON, Theorem 1: Θ₀ = 0)
 
 Each column of B has a uniform direction and a norm ~ Gamma(d, 1/β), i.e. a density ∝ e^(−β‖b‖).
 
@@ -153,6 +153,7 @@ def calibrated(
     dimension: int,
     num_labelled: int,
     gradient_norm: float,
+    prior_norm: float = 0.0,
 ) -> Calibrated:
     """All constants of one release that costs at most (epsilon, delta). Arguments as in ``claims.gcon.perturbation``.
 
@@ -169,6 +170,7 @@ def calibrated(
         num_classes=num_classes,
         num_features=dimension,
         num_labelled=num_labelled,
+        prior_norm=prior_norm,
     )
     total = regulariser + made.extra_regulariser
     if math.isinf(made.beta):

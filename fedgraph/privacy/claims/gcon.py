@@ -11,6 +11,9 @@
 
 Each of the c noise columns has a uniform direction and norm ~ Gamma(d, 1/β).
 
+With a public prior, (Λ + Λ')/2·‖Θ − Θ₀‖² in place of (Λ + Λ')/2·‖Θ‖², columns of Θ₀ of norm ≤ r, stationarity gives
+‖θ‖ ≤ r + (c₁ + ‖b‖/n₁)/Λ, so c_θ gains n₁ωεΛr in its numerator; nothing else changes (r = 0: as published).
+
 **Guarantee.** (ε, δ), edge-undirected, features and labels public, for the **exact** minimiser. An
 approximate one (gradient norm ≤ g) is another output: add Gaussian noise for Δ₂ = 2g/(Λ + Λ') and charge
 it (Iyengar et al. 2019). Private-graph inference assumes that the asking node may see its own edges.
@@ -104,10 +107,13 @@ def perturbation(
     num_classes: int,
     num_features: int,
     num_labelled: int,
+    prior_norm: float = 0.0,
 ) -> Perturbation:
-    """All constants. share: ω. regulariser: Λ. sensitivity: Ψ. num_features: d of Z. num_labelled: n₁."""
+    """All constants. share: ω. regulariser: Λ. sensitivity: Ψ. num_features: d of Z. num_labelled: n₁. prior_norm: r."""
     for name, value in (("epsilon", epsilon), ("delta", delta), ("regulariser", regulariser)):
         require_positive(name, value)
+    if not 0 <= prior_norm < math.inf:
+        raise PrivacyError(f"prior_norm is a number ≥ 0, found {prior_norm}")
     if not (0 < share < 1 and delta < 1 and 0 <= sensitivity < math.inf and min(num_classes, num_features, num_labelled) >= 1):
         raise PrivacyError("need 0 < share < 1, delta < 1, a finite sensitivity ≥ 0 and at least one class, feature and label")
     c, d, n = num_classes, num_features, num_labelled
@@ -116,8 +122,8 @@ def perturbation(
     slack = spent * regulariser - c * bounds.c2 * sensitivity * c_sf
     if slack <= 0:
         needed = c * bounds.c2 * sensitivity * c_sf / spent
-        raise PrivacyError(f"the regulariser Λ = {regulariser} must exceed {needed:.6g} here: raise Λ, ε or ω")
-    c_theta = (spent * bounds.c1 + c * bounds.c1 * sensitivity * c_sf) / slack
+        raise PrivacyError(f"the regulariser Λ = {regulariser:.6g} must exceed {needed:.6g} here: raise Λ, ε or ω")
+    c_theta = (spent * (bounds.c1 + regulariser * prior_norm) + c * bounds.c1 * sensitivity * c_sf) / slack
     curvature = (2 * bounds.c2 + bounds.c3 * c_theta) * sensitivity
 
     def cost(extra: float) -> float:

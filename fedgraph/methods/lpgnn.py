@@ -1,0 +1,168 @@
+"""LPGNN: every node randomises its own features and label; the server, which knows the graph, learns from averages.
+
+    features  m of d entries, one bit each at ε_x/m (multi-bit encoder);  KProp: x̂ = P^K x′, the mean over K hops
+    label     k-ary randomised response at ε_y; Drop: labels are denoised by the same kind of averaging (§3.3)
+
+Nobody is trusted (viewer: world), a node's features and label are protected and its edges are *public*. Both randomisers
+are pure, each node's rows depend on that node alone: ε = ε_x + ε_y per node, published and provable. Everything after them
+is post-processing, also the training, which happens when predictions are asked for (only then are the edges needed).
+
+``features: random`` is the ablation: no feature leaves, ε_y = ε, the server invents features. What LPGNN is worth is what
+it has above that row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.noisy_graph import Channel, Correction, train
+from fedgraph.learning.public_training import Fitting
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
+from fedgraph.privacy.local_bits import SampledBits, signs
+from fedgraph.privacy.mechanisms import Disclose, KaryResponse
+from fedgraph.privacy.sensitivity import Box
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = """@inproceedings{sajadmanesh2021locally,
+  title = {Locally Private Graph Neural Networks},
+  author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
+  booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
+
+IN_CLEAR = Disclose("no noise was asked for")
+RANDOM_WIDTH = 64  # invented features of the ablation
+
+
+class Params(BaseModel):
+    """Settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    feature_share: float = Field(0.5, gt=0, lt=1, description="share of ε for the features, ε_x/ε; the rest is the label's")
+    features: Literal["encoded", "random"] = Field("encoded", description="random: the ablation without any feature")
+    bits: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="entries a node sends, m; auto: max(1, min(d, floor(ε_x/2.18)))"
+    )
+    low: float = Field(0.0, description="least feature value (public); smaller ones are clamped")
+    high: float = Field(1.0, description="largest feature value (public); larger ones are clamped")
+    feature_hops: int = Field(4, ge=0, description="K of the features' averaging")
+    label_hops: int = Field(2, ge=0, description="K of the labels' averaging (drop)")
+    correction: Correction = Field("drop", description="drop | forward | none")
+    hidden: int = Field(32, ge=1, description="hidden units")
+    epochs: int = Field(100, ge=1, description="Adam steps")
+    learning_rate: float = Field(0.01, gt=0, description="Adam step size")
+    weight_decay: float = Field(1e-3, ge=0, description="L2 penalty")
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's nodes: features [n, d], and the labels of those that have one."""
+
+    features: sp.csr_array
+    labels: np.ndarray
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+    """One release of features and one of labels; a node's price is their sum."""
+    if facts.public_attributes is None:
+        raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
+    bound, categories = Box(params.low, params.high), Box(0, facts.num_classes - 1)
+    in_clear = Unprotected("no noise")
+    of_features = PlannedRelease("features", bound, IN_CLEAR, in_clear, range(1))
+    of_labels = PlannedRelease("labels", categories, IN_CLEAR, in_clear, range(1))
+    keep = 1.0
+    if budget.private:
+        share = params.feature_share if params.features == "encoded" else 0.0
+        for_features, for_labels = share * budget.epsilon, (1 - share) * budget.epsilon
+        if for_features:
+            m = num_bits(params, for_features, facts.num_features)
+            encoder = SampledBits(for_features / m, m, params.low, params.high)
+            of_features = PlannedRelease("features", bound, encoder, MultiBit(for_features / m, m), range(1))
+        response = KaryResponse(for_labels, facts.num_classes)
+        event = RandomizedResponse(for_labels, facts.num_classes)
+        of_labels = PlannedRelease("labels", categories, response, event, range(1))
+        keep = 1 / (1 + (facts.num_classes - 1) * math.exp(-for_labels))
+    assumed = (
+        Assumption.COUNTS_PUBLIC,
+        Assumption.EDGES_PUBLIC,
+        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.SPLIT_PUBLIC,
+        Assumption.UNTUNED,
+    )
+    return Plan(
+        method="lpgnn",
+        params=params,
+        rounds=1,
+        releases=(of_features, of_labels) if params.features == "encoded" else (of_labels,),
+        protection=Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed),
+        delta=budget.delta,
+        facts=facts,
+        epsilon_published=budget.epsilon if budget.private else None,
+        made={"keep": keep},
+        notes=("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",),
+    )
+
+
+def num_bits(params: Params, epsilon: float, num_features: int) -> int:
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Proposition 3.3), or the number asked for."""
+    wanted = math.floor(epsilon / 2.18) if params.bits == "auto" else params.bits
+    return max(1, min(num_features, wanted))
+
+
+def start(plan: Plan, rng: np.random.Generator) -> State:
+    return State({}, {"seed": int(rng.integers(2**63))})
+
+
+def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+    labels = subgraph.graph.labels
+    return Work(subgraph.graph.features, labels[labels >= 0])
+
+
+def client(
+    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """The randomised features and labels of this client's nodes, each by its own coins."""
+    values = {"features": work.features.toarray, "labels": lambda: work.labels}
+    return {r.path: desk.release(r.path, values[r.path], r.bound, r.mechanism) for r in plan.releases}
+
+
+def server(plan: Plan, state: State, inbox: Inbox) -> State:
+    """Put the received rows at their nodes' places."""
+    facts = plan.facts
+    labels = np.full(facts.num_nodes, -1, dtype=np.int64)
+    for nodes, received in zip(facts.members, inbox.each["labels"], strict=True):
+        labels[nodes[facts.public_attributes.labels[nodes] >= 0]] = received
+    memory = {**state.memory, "labels": labels}
+    if "features" in inbox.each:
+        order = np.argsort(np.concatenate(facts.members))
+        rows = sp.vstack([_signed(plan, part) for part in inbox.each["features"]], format="csr")
+        memory["features"] = sp.csr_array(rows[order])
+    return State({}, memory)
+
+
+def _signed(plan: Plan, received: np.ndarray) -> sp.csr_array:
+    """The received features as sparse rows, around the middle of their range; scaling is left to the first layer."""
+    if isinstance(plan.releases[0].mechanism, SampledBits):
+        return signs(received, plan.facts.num_features)
+    return sp.csr_array(received.astype(np.float32))
+
+
+def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+    """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
+    params, rng = plan.params, np.random.default_rng(state.memory["seed"])
+    features = state.memory.get("features")
+    if features is None:
+        features = sp.csr_array(rng.standard_normal((graph.num_nodes, RANDOM_WIDTH)).astype(np.float32))
+    channel = Channel(plan.facts.num_classes, plan.made["keep"], params.correction, params.label_hops)
+    how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
+    hops = params.feature_hops
+    return train(graph.adjacency, features, state.memory["labels"], channel, params.hidden, hops, how, rng)
