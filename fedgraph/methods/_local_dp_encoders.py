@@ -80,6 +80,15 @@ class Encoding:
             return bound, *made[sizes[0]]
         return bound, PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)), _worst([event for _, event in made.values()])
 
+    def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
+        """Per client and graph, the pure ε of all its retrievals; ∞ where there is none."""
+        once = {n: _pure(self.of_graph(n)[1]) for n in {n for own in sizes for n in own}}
+        return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
+
+
+def _pure(event: Event) -> float:
+    return event.epsilon_per_bit * event.num_bits if isinstance(event, MultiBit) else math.inf
+
 
 def promised_rows(degree: int, hops: int) -> int:
     """R: rows that one replaced node can change where no node has more than ``degree`` neighbours, in both graphs together."""

@@ -123,7 +123,14 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         epsilon_published=encoding.epsilon_of(smallest) if encodes else None,
         shared_rounds=table.retrievals[0],
         shared_key=params.model_dump_json(exclude=set(ENCODING)),
-        made={"network": net, "attendance": table, "embedding": tuple(sent), "sizes": sizes},
+        made={
+            "network": net,
+            "attendance": table,
+            "embedding": tuple(sent),
+            "sizes": sizes,
+            "encoding": encoding,
+            "graph_epsilons": encoding.pure_losses(sizes, [r.count for r in sent]),
+        },
     )
 
 

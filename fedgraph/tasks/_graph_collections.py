@@ -1,0 +1,79 @@
+"""A collection of labelled graphs, split and dealt to clients: what graph classification trains and tests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import StratifiedKFold
+
+from fedgraph import seeds
+from fedgraph.data import tu
+from fedgraph.geometry.classify import Split
+from fedgraph.partition.base import Shares
+from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
+
+
+def prepared(collection: GraphCollection, max_graphs: int | None, max_degree: int, root: int) -> GraphCollection:
+    """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features."""
+    if max_graphs is not None and max_graphs < len(collection.graphs):
+        rng = seeds.generator(root, "subset", collection.name)
+        kept: list[int] = []
+        for label in range(collection.num_classes):
+            own = rng.permutation(np.flatnonzero(collection.labels == label))
+            kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
+        order = sorted(kept)
+        graphs = tuple(collection.graphs[i] for i in order)
+        collection = replace(collection, graphs=graphs, labels=collection.labels[order])
+    if collection.graphs[0].num_features == 0:
+        collection = tu.degree_features(collection, max_degree)
+    return collection
+
+
+def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
+    """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
+    test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
+    """
+    turn, which = divmod(seed, num_folds)
+    rng = seeds.generator(root, "folds", name, turn)
+    model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
+    rest, test = list(model.split(np.zeros(labels.size), labels))[which]
+    order = seeds.generator(root, "validation", name, seed).permutation(rest)
+    held = round(validation * labels.size)
+    return Split(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """partition: each client's graphs as one block-diagonal graph. order: int64 [graphs], the graphs in client order.
+
+    sizes: per client, the nodes of each of its graphs.
+    """
+
+    partition: Partition
+    order: np.ndarray
+    sizes: tuple[tuple[int, ...], ...]
+
+
+def deal(collection: GraphCollection, shares: Shares, train: np.ndarray) -> Dealt:
+    """Labels of graphs outside ``train`` are hidden (−1); every node of a graph carries its graph's label."""
+    shown = np.full(collection.labels.size, -1, dtype=np.int64)
+    shown[train] = collection.labels[train]
+    first, subgraphs, sizes = 0, [], []
+    for client, members in enumerate(shares.members):
+        graphs = [collection.graphs[i] for i in members]
+        own = tuple(g.num_nodes for g in graphs)
+        labels = np.repeat(shown[members], own)
+        nodes = np.arange(first, first + sum(own), dtype=np.int64)
+        subgraphs.append(Subgraph(client, _union(collection, graphs, labels), nodes))
+        sizes.append(own)
+        first += sum(own)
+    partition = Partition(tuple(subgraphs), True, 0, shares.description)
+    return Dealt(partition, np.concatenate(shares.members), tuple(sizes))
+
+
+def _union(collection: GraphCollection, graphs: list[Graph], labels: np.ndarray) -> Graph:
+    adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
+    features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
+    return Graph(collection.name, adjacency, features, labels, collection.num_classes, collection.provenance)

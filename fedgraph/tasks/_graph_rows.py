@@ -1,0 +1,104 @@
+"""What graphs are compared by, without any model: size, degrees, shortest paths; and what is then done with the distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgraph.geometry import classify, gromov
+from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_topology
+from fedgraph.privacy.mechanisms import Mechanism
+from fedgraph.tasks._pairwise import all_pairs
+from fedgraph.tasks.base import Context
+from fedgraph.types import GraphCollection
+
+SIZE, DEGREES, CONSTANT = "graph size", "size and degrees", "constant embedding"
+SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
+LEAKS = (SIZE, DEGREES)
+
+
+def size_distances(sizes: np.ndarray) -> np.ndarray:
+    """(n − n')², in units of its median over pairs that differ."""
+    return in_medians(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
+
+
+def degree_distances(collection: GraphCollection) -> np.ndarray:
+    """Squared Euclidean distance of the sorted degree sequences, padded with zeros, plus (n − n')²; in medians."""
+    longest = max(g.num_nodes for g in collection.graphs)
+    rows = np.zeros((len(collection.graphs), longest + 1))
+    for row, graph in zip(rows, collection.graphs, strict=True):
+        row[0] = graph.num_nodes
+        row[1 : 1 + graph.num_nodes] = np.sort(graph.degrees)[::-1]
+    squares = np.square(rows).sum(axis=1)
+    return in_medians(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
+
+
+def in_medians(distances: np.ndarray) -> np.ndarray:
+    """Divided by the median of the positive entries, so that one grid of γ fits every baseline."""
+    positive = distances[distances > 0]
+    return distances / float(np.median(positive)) if positive.size else distances
+
+
+def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
+    """2 − 2K, K GraKeL's normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005)."""
+    import grakel
+
+    given = []
+    for graph in collection.graphs:
+        table: dict[int, list[int]] = {i: [] for i in range(graph.num_nodes)}
+        rows, columns = graph.adjacency.nonzero()
+        for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
+            table[i].append(j)
+        given.append(grakel.Graph(table))
+    kernel = grakel.ShortestPath(normalize=True, with_labels=False, algorithm_type="dijkstra").fit_transform(given)
+    return np.clip(2.0 - 2.0 * np.nan_to_num(kernel, nan=0.0), 0.0, None) * (1.0 - np.eye(len(given)))
+
+
+def topology_spaces(collection: GraphCollection, features: bool) -> list[MetricSpace]:
+    """Shortest paths, with node features where asked for (unreachable pairs: one more than the diameter)."""
+    return [from_topology(g.adjacency, features=g.features.toarray() if features else None) for g in collection.graphs]
+
+
+def distances_of(row: str, collection: GraphCollection, alpha: float, restarts: int, context: Context) -> np.ndarray:
+    """The distance matrix of one of the rows that need no model; once per process."""
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    made: dict[str, Callable[[], np.ndarray]] = {
+        SIZE: lambda: size_distances(sizes),
+        DEGREES: lambda: degree_distances(collection),
+        SHORTEST: lambda: shortest_path_distances(collection),
+        TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False), gromov.GromovOptions(restarts=restarts), context),
+        FUSED: lambda: all_pairs(
+            topology_spaces(collection, True), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
+        ),
+    }
+    return context.cached(("distances", row, context.dataset, alpha, restarts), made[row])  # type: ignore[no-any-return]
+
+
+def constant_spaces(
+    sizes: list[int], width: int, encode: Callable[[int], Mechanism], rng: np.random.Generator
+) -> list[MetricSpace]:
+    """Embeddings that are ½ everywhere, through the encoder: they carry the size and nothing else."""
+    return [from_embedding(encode(n).apply(np.full((n, width), 0.5), rng)) for n in sizes]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How distances are turned into accuracies."""
+
+    handling: classify.Handling
+    neighbours: tuple[int, ...]
+    costs: tuple[float, ...] = classify.COSTS
+    gammas: tuple[float, ...] = classify.GAMMAS
+
+
+def judge(
+    distances: np.ndarray, labels: np.ndarray, split: classify.Split, rng: np.random.Generator, how: Judging
+) -> dict[str, float]:
+    """``accuracy`` of the SVM on exp(−γD), its settings, and ``knn<k>``. Without validation rows inner folds choose."""
+    found = classify.svm(distances, labels, (split,), rng, how.handling, how.costs, how.gammas)
+    metrics = {"accuracy": found.mean, "most_negative_eigenvalue": float(found.most_negative[0])}
+    for k in how.neighbours:
+        metrics[f"knn{k}"] = classify.nearest(distances, labels, (split,), k).mean
+    return metrics

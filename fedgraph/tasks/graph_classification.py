@@ -1,0 +1,295 @@
+"""Classifying graphs by the geometry of what their clients release (Jin & Chen, §4 "Graph classification", Table 1).
+
+Graphs are dealt to clients by a Dirichlet distribution over labels. A shared GCN or GIN is trained federatedly on the labels of
+the training graphs, with mean pooling (the paper trains on node labels, which IMDB-BINARY does not have and which are MUTAG's
+features); each graph's node embedding is encoded, the server computes all Gromov-Wasserstein discrepancies D and classifies by
+a support vector machine on exp(−γD) and by nearest neighbours. Seed s tests fold s of a cross-validation (7 : 2 : 1).
+
+Rows that see the model choose C and γ on validation graphs, which the model has not seen either; all others by inner folds.
+
+Every table holds the rows that expose what size alone gives away: ``graph size``, ``size and degrees``, and ``constant
+embedding``, the encoder applied to embeddings that are ½ everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph import plugins, seeds
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.geometry import gromov
+from fedgraph.geometry.classify import Handling, Split
+from fedgraph.geometry.metric_space import Metric, from_embedding
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.privacy import bayes, blocks, composition
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks import _graph_collections as collections
+from fedgraph.tasks import _graph_rows as graph_rows
+from fedgraph.tasks._pairwise import all_pairs
+from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.types import GraphCollection
+
+Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
+Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
+
+
+class Params(BaseModel):
+    """Models, budgets, encoders, and how the server compares and classifies."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    methods: list[dict[str, Any]] = Field(
+        min_length=1, description="shared models: method local_dp with a label and settings each"
+    )
+    epsilons: list[Annotated[float, Field(gt=0)] | Literal["1/n"]] = Field(
+        min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
+    )
+    encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    baselines: list[Baseline] = Field(["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data")
+    partition: dict[str, Any] = Field(
+        default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
+    )
+    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
+    folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
+    validation: float = Field(0.2, gt=0, lt=1, description="share of all graphs that choose C and γ")
+    delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
+    metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
+    restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
+    neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
+    handling: Handling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
+    max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
+    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """Nested plugin settings, for validation with their place in the file."""
+    found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = [(("partition",), "partition", params.partition)]
+    return found + [(("methods", i), "methods", m) for i, m in enumerate(params.methods)]
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
+    smallest = min(g.num_nodes for g in _collection(params, context).graphs)
+    rows = (*graph_rows.LEAKS, *(b for b in params.baselines if b != graph_rows.FUSED or _has_features(context)))
+    found: list[Cell] = []
+    for seed in range(min(context.seeds, params.seeds or context.seeds)):
+        found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
+        first = params.epsilons[0]
+        if not _clear(first):
+            found += [_cell(context, graph_rows.CONSTANT, e, "", first, smallest, seed) for e in params.encoders]
+        for label in labels(params):
+            for epsilon in params.epsilons:
+                used = ["none"] if _clear(epsilon) else list(params.encoders)
+                found += [_cell(context, "local_dp", encoder, label, epsilon, smallest, seed) for encoder in used]
+    return found
+
+
+def labels(params: Params) -> list[str]:
+    """Names of the models, in order."""
+    return [str(m.get("label", m.get("model", "gcn"))) for m in params.methods]
+
+
+def _clear(epsilon: float | str) -> bool:
+    return epsilon != "1/n" and bool(np.isinf(float(epsilon)))
+
+
+def _cell(context: Context, method: str, encoder: str, label: str, epsilon: float | str, smallest: int, seed: int) -> Cell:
+    """The variant says all: model / encoder / rule of ε. epsilon is the largest over graphs."""
+    rule = "1/n" if epsilon == "1/n" else "epsilon"
+    value = 1.0 / smallest if epsilon == "1/n" else float(epsilon)
+    reading = "none" if np.isinf(value) else "published" if encoder == "gaussian-as-coded" else "provable"
+    return Cell(context.label, context.dataset, method, f"{label}/{encoder}/{rule}", "local", value, reading, seed)
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+    """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
+    return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
+
+
+def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collections.Dealt, Split]:
+    collection = _collection(params, context)
+    split, dealt = _dealt(params, cell.seed, context)
+    facts = PublicFacts(
+        num_nodes=sum(map(sum, dealt.sizes)),
+        num_features=collection.graphs[0].num_features,
+        num_classes=collection.num_classes,
+        client_sizes=tuple(map(sum, dealt.sizes)),
+        viewer=Viewer.SERVER,
+        graph_sizes=dealt.sizes,
+    )
+    label, encoder, rule = cell.variant.split("/", 2)
+    spec = dict(params.methods[labels(params).index(label) if label else 0])
+    module = plugins.load("methods", spec.pop("method"))
+    spec.pop("label", None)
+    spec |= {"encoder": encoder, "epsilon_rule": rule, "attendance_seed": seeds.integer(context.root, "attendance", cell.seed)}
+    epsilon = 1.0 if rule == "1/n" else cell.epsilon
+    made: Plan = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
+    return made, dealt, split
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """One row for one fold."""
+    collection = _collection(params, context)
+    if cell.variant == "baseline":
+        split = _dealt(params, cell.seed, context)[0]
+        chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
+        distances = graph_rows.distances_of(cell.method, collection, params.alpha, params.restarts, context)
+        return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), {})
+    made, dealt, split = _planned(params, cell, context)
+    if cell.method == graph_rows.CONSTANT:
+        rng = seeds.generator(context.root, *cell.path, "constant")
+        sizes = [g.num_nodes for g in collection.graphs]
+        spaces = graph_rows.constant_spaces(sizes, collection.num_classes, lambda n: made.made["encoding"].of_graph(n)[0], rng)
+        distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+        facts = {"encoder": cell.variant.split("/")[1], "rule": cell.variant.split("/", 2)[2]}
+        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
+    return _released(params, cell, context, made, dealt, split)
+
+
+def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: collections.Dealt, split: Split) -> Outcome:
+    """Train, encode, compare, classify; and price."""
+    collection = _collection(params, context)
+    label, encoder, rule = cell.variant.split("/", 2)
+    shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}", dealt.partition)
+    common = (cell.task, cell.dataset, cell.method, label, cell.seed)
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    embeddings = in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
+    spaces = [from_embedding(h, params.metric) for h in embeddings]
+    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+    metrics = _judged(params, cell, context, distances, split)
+    metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
+    metrics["model"] = _model_accuracy(made, trained.state.model["parameters"], dealt, collection, split)
+    ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
+    total = composition.disjoint(ledger.spent(cell.key), made.delta)
+    paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
+    return Outcome(
+        metrics=metrics,
+        facts=_facts(collection, dealt, split) | {"rounds": made.rounds, "model": made.params.model, "label": label}
+        | {"encoder": encoder, "rule": rule} | _bounds(made, dealt, collection),
+        account=Account(cell.key, made.protection, made.delta),
+        releases=trained.releases,
+        epsilon_published=made.epsilon_published,
+        epsilon_provable=total.epsilon,
+        theorem=total.theorem,
+        paths=paths,
+        notes=made.notes,
+    )  # fmt: skip
+
+
+def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width: int) -> list[np.ndarray]:
+    """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
+    found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
+    at = 0
+    for rows, sizes in zip(received, dealt.sizes, strict=True):
+        rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
+        for part in blocks.split(rows, sizes):
+            found[int(dealt.order[at])] = part
+            at += 1
+    return found
+
+
+def _model_accuracy(
+    made: Plan, parameters: np.ndarray, dealt: collections.Dealt, collection: GraphCollection, split: Split
+) -> float:
+    """Test accuracy of the shared model itself, on the graphs in clear."""
+    from fedgraph.learning import small_graphs  # torch only where a model ran
+
+    truth = np.full(collection.labels.size, -1)
+    truth[split.test] = collection.labels[split.test]
+    right, at = 0, 0
+    for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
+        guesses = small_graphs.graph_scores(made.made["network"], parameters, subgraph.graph, sizes).argmax(axis=1)
+        right += int((guesses == truth[dealt.order[at : at + len(sizes)]]).sum())
+        at += len(sizes)
+    return right / split.test.size
+
+
+def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
+    how = graph_rows.Judging(params.handling, tuple(params.neighbours))
+    rng = seeds.generator(context.root, *cell.path, "svm")
+    labels_of = _collection(params, context).labels
+    return dict(context.runtime.get(context.runtime.on_server(graph_rows.judge, distances, labels_of, split, rng, how)))
+
+
+def _bounds(made: Plan, dealt: collections.Dealt, collection: GraphCollection) -> dict[str, Any]:
+    """ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
+    if collection.num_classes != 2 or not made.made["graph_epsilons"]:
+        return {}
+    epsilons = np.empty(dealt.order.size)
+    epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made["graph_epsilons"]])
+    if not np.isfinite(epsilons).all():
+        return {}
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    return {
+        "graph_epsilon": [float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0))],
+        "bayes_balanced": float(np.mean([bayes.best_accuracy(float(e)) for e in epsilons])),
+        "bayes_given_size": bayes.best_given_public(sizes, collection.labels, epsilons),
+    }
+
+
+def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str, float], more: dict[str, Any]) -> Outcome:
+    """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
+    public = cell.method in (graph_rows.SIZE, graph_rows.CONSTANT)
+    split, dealt = _dealt(params, cell.seed, context)
+    protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
+    return Outcome(
+        metrics=metrics,
+        facts=_facts(_collection(params, context), dealt, split) | {"rounds": 0} | more,
+        account=Account(cell.key, protection, params.delta),
+        releases=(),
+        epsilon_published=None,
+        epsilon_provable=0.0 if public else np.inf,
+        theorem="nothing was released beyond the public sizes" if public else "computed on raw data",
+        paths={},
+    )
+
+
+def _facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    return {
+        "clients": dealt.partition.num_clients,
+        "partition": dealt.partition.description,
+        "cut_edges": 0,
+        "graphs": int(sizes.size),
+        "mean_nodes": float(sizes.mean()),
+        "smallest": int(sizes.min()),
+        "majority": float(np.bincount(collection.labels).max() / sizes.size),
+        "split": [int(split.train.size), int(split.validation.size), int(split.test.size)],
+        "model": None,
+        "encoder": None,
+    }
+
+
+def _dealt(params: Params, seed: int, context: Context) -> tuple[Split, collections.Dealt]:
+    def make() -> tuple[Split, collections.Dealt]:
+        collection = _collection(params, context)
+        split = collections.fold(collection.labels, params.folds, params.validation, context.root, context.dataset, seed)
+        settings = dict(params.partition)
+        module = plugins.load("partition", settings.pop("partition"))
+        if not hasattr(module, "deal"):
+            raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
+        rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
+        shares = module.deal(collection, module.Params(**settings), rng)
+        return split, collections.deal(collection, shares, split.train)
+
+    return context.cached(("dealt", context.label, context.dataset, seed), make)  # type: ignore[no-any-return]
+
+
+def _collection(params: Params, context: Context) -> GraphCollection:
+    given = context.data
+    if not isinstance(given, GraphCollection):
+        raise ScenarioError(f"{context.dataset} is one graph; graph_classification needs a collection, e.g. tu/mutag")
+
+    def make() -> GraphCollection:
+        return collections.prepared(given, params.max_graphs, params.max_degree, context.root)
+
+    return context.cached(("collection", context.label, context.dataset), make)  # type: ignore[no-any-return]
+
+
+def _has_features(context: Context) -> bool:
+    return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0
