@@ -81,7 +81,7 @@ class Params(BaseModel):
         "one-hot", description="rows of sampled nodes that are no source (one-hot as coded)"
     )
     hidden: int = Field(32, ge=1, description="hidden units")
-    features: Literal["unit", "raw"] = Field("raw", description="feature rows scaled to norm 1, or as they are")
+    features: Literal["unit", "raw"] = Field("unit", description="feature rows scaled to norm 1, or as they are")
     clip: float = Field(1.0, gt=0, description="C, norm of a row's gradient")
     epochs: int = Field(200, ge=1, description="passes over the rows; steps = epochs · rows/batch")
     batch_size: int = Field(60, ge=1, description="B, rows per step (expected)")
