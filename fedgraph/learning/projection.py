@@ -68,10 +68,11 @@ def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps:
 
 
 def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
-    """Unit rows of ``features`` · basis, float32 [n, k]; a row outside the basis becomes zero. Every row is on its own."""
+    """Unit rows of ``features`` · basis, float32 [n, k]. Every row is on its own; one outside the basis becomes zero."""
     rows = np.asarray(unit_rows(features) @ basis, dtype=np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    seen = norms > 1e-6 * np.abs(basis).max()  # below it there is rounding only
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=seen)
 
 
 def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:

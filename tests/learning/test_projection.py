@@ -1,0 +1,109 @@
+"""The public view of the features: right directions, rare words, row by row, and no private row anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from scipy.linalg import subspace_angles
+
+from fedgraph.learning.projection import ProjectedRows, coordinates, project, public_basis, public_curvature, rarity_weights
+from fedgraph.learning.propagate import personalised_pagerank
+from fedgraph.learning.sparse import FeatureMatrix, unit_rows
+from fedgraph.types import Graph
+
+
+def with_features(graph: Graph, features: np.ndarray) -> Graph:
+    return dataclasses.replace(graph, features=sp.csr_array(features.astype(np.float32)))
+
+
+@pytest.fixture
+def public(library: Graph) -> Graph:
+    return library.induced(np.arange(80))
+
+
+def test_rare_words_count_more_and_no_word_counts_nothing(public: Graph) -> None:
+    features = np.zeros((80, 4))
+    features[:, 0], features[:40, 1], features[0, 2] = 1, 1, 1
+    weights = rarity_weights(with_features(public, features), 0.75)
+    assert (np.diff(weights) > 0).all() and (weights > 0).all()
+    assert weights[1] == pytest.approx(np.log(82 / 41) ** 0.75)
+    assert np.array_equal(rarity_weights(public, 0.0), np.ones(public.num_features, dtype=np.float32))
+
+
+def test_stored_zeros_are_no_words(public: Graph) -> None:
+    stored = sp.csr_array(np.ones((80, 2), dtype=np.float32))
+    stored.data[::2] = 0
+    weights = rarity_weights(dataclasses.replace(public, features=stored), 1.0)
+    assert weights[0] == pytest.approx(np.log(82)) and weights[1] == pytest.approx(np.log(82 / 81))
+
+
+def test_dense_features_are_left_alone(public: Graph) -> None:
+    """Where every row has every feature, rarity says nothing: the coordinates are those without it."""
+    dense = with_features(public, np.random.default_rng(0).random((80, 12)) + 0.1)
+    with_, without = (coordinates(dense.features, public_basis(dense, 12, rarity=r)) for r in (0.75, 0.0))
+    assert np.allclose(with_ @ with_.T, without @ without.T, atol=1e-3)
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_directions_are_the_leading_singular_vectors(public: Graph, k: int) -> None:
+    smoothed = personalised_pagerank(public.adjacency, unit_rows(public.features).toarray(), 0.25, 2)
+    expected = np.linalg.svd(smoothed)[2][:k].T
+    basis = public_basis(public, k)
+    assert np.allclose(basis.T @ basis, np.eye(k), atol=1e-4)
+    assert np.rad2deg(subspace_angles(basis, expected)).max() < 1
+
+
+def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph) -> None:
+    again = dataclasses.replace(public)
+    assert np.array_equal(public_basis(public, 8, rarity=0.75), public_basis(again, 8, rarity=0.75))
+    low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
+    assert public_basis(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
+
+
+def test_a_public_graph_without_any_word_still_gives_a_frame(public: Graph) -> None:
+    empty = with_features(public, np.zeros((80, 20)))
+    basis = public_basis(empty, 16, rarity=0.75)
+    assert basis.shape == (20, 1) and np.isfinite(basis).all()
+    assert np.isfinite(public_curvature(empty, basis, 0.1, 0.01)).all()
+
+
+def test_coordinates_are_row_by_row(library: Graph, public: Graph) -> None:
+    basis = public_basis(public, 16, rarity=0.75)
+    whole = coordinates(library.features, basis)
+    for rows in ([5], [200, 7, 130]):
+        assert np.allclose(coordinates(library.features[rows], basis), whole[rows], atol=1e-6)
+    assert np.allclose(project(library.features, basis).toarray(), whole)
+
+
+def test_rows_outside_the_public_span_and_empty_rows_become_zero(public: Graph) -> None:
+    features = np.zeros((80, 6))
+    features[:, :3] = np.random.default_rng(0).random((80, 3))
+    basis = public_basis(with_features(public, features), 3, rarity=0.75)
+    private = sp.csr_array(np.array([[0, 0, 0, 0, 0, 0], [1e-30, 0, 0, 0, 0, 0], [1e30, 0, 0, 0, 9, 0]], dtype=np.float32))
+    norms = np.linalg.norm(coordinates(private, basis), axis=1)
+    assert norms[0] == 0 and np.isfinite(norms).all() and (norms <= 1 + 1e-5).all()
+    outside = coordinates(sp.csr_array(np.array([[0, 0, 0, 5, 1, 2]], dtype=np.float32)), basis)
+    assert not outside.any(), "public directions see nothing of such a row"
+
+
+def test_projected_rows_have_the_products_of_a_feature_matrix() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((9, 5)).astype(np.float32)
+    dense, sparse = ProjectedRows(rows), FeatureMatrix(sp.csr_array(rows))
+    weight, error = (torch.tensor(rng.standard_normal(s), dtype=torch.float32) for s in ((5, 3), (9, 3)))
+    assert torch.allclose(dense @ weight, sparse @ weight, atol=1e-5)
+    assert torch.allclose(dense.gradient(error), sparse.gradient(error), atol=1e-5)
+    assert torch.allclose(dense.squared_norms, sparse.squared_norms, atol=1e-5)
+
+
+def test_curvature_is_the_damped_inverse_of_the_public_second_moment(public: Graph) -> None:
+    basis = public_basis(public, 8, rarity=0.75)
+    rows = np.hstack([coordinates(public.features, basis), np.full((80, 1), 0.1)])
+    inverse = public_curvature(public, basis, 0.1, 0.05)
+    assert np.allclose(inverse @ (rows.T @ rows / 80 + 0.05 * np.eye(9)), np.eye(9), atol=1e-4)
+    assert np.array_equal(inverse, public_curvature(public, basis, 0.1, 0.05))
+    assert np.linalg.eigvalsh(inverse).max() <= 1 / 0.05 + 1e-3
