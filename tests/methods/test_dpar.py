@@ -19,6 +19,7 @@ from fedgraph.learning import neighbours
 from fedgraph.learning.aggregated import aggregated_rows, clipped_gradient_sum
 from fedgraph.learning.optimiser import Optimiser
 from fedgraph.learning.pagerank import published_loop
+from fedgraph.learning.sparse import unit_rows
 from fedgraph.methods import _dpar_rows as rows_of
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
@@ -119,7 +120,7 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     pi[np.arange(60)[:, None], chosen] = 0.5
     columns = np.abs(pi * (1 - np.eye(60))).sum(axis=0)
     pi = np.where(np.eye(60) == 1, pi, pi / np.maximum(columns, 1.0))
-    rows = aggregated_rows(view.features, sp.csr_array(pi), view.labels)
+    rows = aggregated_rows(unit_rows(view.features), sp.csr_array(pi), view.labels)
     layout = plan.made["layout"]
     follower = Optimiser(dpar.start(plan, rounds.server.seeds.generator(0, "cell", "start")).model["parameters"], 0.005)
     coins = streams.generator("batches")
