@@ -1,0 +1,153 @@
+"""The exact minimiser, its certificate, the loss bounds that are charged for, and the sensitivity of the capped walk."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.errors import DataError
+from fedgraph.learning.capped_walk import capped_walk, num_steps, walked
+from fedgraph.learning.objective import LinearObjective, Loss, LossName
+from fedgraph.privacy.claims import gcon
+
+Edges = list[tuple[int, int]]
+
+
+def graph_of(n: int, edges: Edges) -> sp.csr_array:
+    dense = np.zeros((n, n))
+    for u, v in edges:
+        dense[u, v] = dense[v, u] = 1
+    return sp.csr_array(dense)
+
+
+def losses() -> list[tuple[Loss, gcon.LossBounds]]:
+    return [
+        (Loss("soft-margin", 4), gcon.soft_margin(4)),
+        (Loss("pseudo-huber", 3, 0.5), gcon.pseudo_huber(3, 0.5)),
+        (Loss("pseudo-huber", 3, 2.0), gcon.pseudo_huber(3, 2.0)),
+    ]
+
+
+@pytest.mark.parametrize(("loss", "bounds"), losses())
+@pytest.mark.parametrize("y", [0.0, 1.0])
+def test_derivatives_stay_within_what_is_charged_and_reach_it(loss: Loss, bounds: gcon.LossBounds, y: float) -> None:
+    x = np.linspace(-60, 60, 120_001)
+    target, h = np.full_like(x, y), 1e-4
+    first = (loss.value(x + h, target) - loss.value(x - h, target)) / (2 * h)
+    third = (loss.second(x + h, target) - loss.second(x - h, target)) / (2 * h)
+    assert np.allclose(first, loss.first(x, target), atol=1e-6)
+    assert np.allclose((loss.first(x + h, target) - loss.first(x - h, target)) / (2 * h), loss.second(x, target), atol=1e-6)
+    for found, bound in ((loss.first(x, target), bounds.c1), (loss.second(x, target), bounds.c2), (third, bounds.c3)):
+        assert 0.98 * bound < np.abs(found).max() <= bound * (1 + 1e-6)
+
+
+def problem(name: LossName, regulariser: float, prior: float = 0.0, n: int = 60, d: int = 6, c: int = 3) -> tuple:
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((n, d))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    labels = rng.integers(c, size=n)
+    noise = rng.standard_normal((d, c)) * 30
+    return LinearObjective(Loss(name, c, 0.5), labels, regulariser, 1e-9, prior), rows, noise
+
+
+@pytest.mark.parametrize("name", ["soft-margin", "pseudo-huber"])
+@pytest.mark.parametrize("regulariser", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("prior", [0.0, 3.0])
+def test_minimiser_is_certified_even_under_large_noise(name: LossName, regulariser: float, prior: float) -> None:
+    objective, rows, noise = problem(name, regulariser, prior)
+    theta = objective.minimise(rows, noise)
+    assert np.linalg.norm(objective.gradient(theta, rows, noise)) <= 1e-9
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        other = theta + 1e-2 * rng.standard_normal(theta.shape)
+        assert objective.value(other, rows, noise).sum() > objective.value(theta, rows, noise).sum()
+
+
+def test_gradient_is_the_slope_of_the_value() -> None:
+    objective, rows, noise = problem("soft-margin", 0.3, 2.0)
+    theta, h = np.random.default_rng(3).standard_normal((6, 3)), 1e-6
+    step = np.zeros_like(theta)
+    step[2, 1] = h
+    slope = (objective.value(theta + step, rows, noise).sum() - objective.value(theta - step, rows, noise).sum()) / (2 * h)
+    assert slope == pytest.approx(objective.gradient(theta, rows, noise)[2, 1], abs=1e-6)
+
+
+def test_prior_is_the_answer_of_an_infinitely_strong_pull() -> None:
+    objective, rows, _ = problem("soft-margin", 1e7, 3.0)
+    theta = objective.minimise(rows, np.zeros((6, 3)))
+    assert np.allclose(theta, 3 * np.tile(np.eye(3), (2, 1)), atol=1e-4)
+
+
+def test_walk_is_row_stochastic_and_capped() -> None:
+    walk = capped_walk(graph_of(5, [(0, 1), (0, 2), (0, 3)]), 0.3).toarray()
+    assert np.allclose(walk.sum(axis=1), 1)
+    off = walk - np.diag(np.diag(walk))
+    assert off.max() <= 0.3
+    assert walk[0, 1] == pytest.approx(0.25)
+    assert walk[4, 4] == 1
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words"),
+    [
+        (sp.csr_array([[0.0, 1.0], [0.0, 0.0]]), "directed"),
+        (sp.csr_array([[1.0, 1.0], [1.0, 0.0]]), "own neighbour"),
+        (sp.csr_array([[0.0, 2.0], [2.0, 0.0]]), "twice"),
+        (sp.csr_array((np.ones(4), (np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))), shape=(2, 2)), "twice"),
+    ],
+)
+def test_graphs_that_the_theorem_does_not_cover_are_refused(matrix: sp.csr_array, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        capped_walk(matrix)
+
+
+def change(n: int, edges: Edges, new: tuple[int, int], x: np.ndarray, steps: list[float], restart: float, cap: float) -> float:
+    """Σ over rows of ‖ΔZ‖₂ when the edge ``new`` is added."""
+    before = walked(capped_walk(graph_of(n, edges), cap), x, steps, restart)
+    after = walked(capped_walk(graph_of(n, [*edges, new]), cap), x, steps, restart)
+    return float(np.linalg.norm(before - after, axis=1).sum())
+
+
+@pytest.mark.parametrize("cap", [0.5, 0.3, 0.1])
+@pytest.mark.parametrize(("steps", "restart"), [([1.0], 0.5), ([3.0], 0.5), ([math.inf], 0.1), ([0.0, 2.0, math.inf], 0.3)])
+def test_brute_force_over_all_small_graphs_never_beats_psi(cap: float, steps: list[float], restart: float) -> None:
+    bound, worst = gcon.psi(steps, restart, cap), 0.0
+    for n in (2, 3, 4):
+        pairs = [p for p in itertools.combinations(range(n), 2) if p != (0, 1)]
+        for chosen in itertools.product((False, True), repeat=len(pairs)):
+            edges = [p for p, keep in zip(pairs, chosen, strict=True) if keep]
+            for signs in itertools.product((-1.0, 1.0), repeat=n - 1):
+                worst = max(worst, change(n, edges, (0, 1), np.array([[1.0], *([s] for s in signs)]), steps, restart, cap))
+    assert worst <= bound * (1 + 1e-9)
+    if steps == [1.0]:
+        assert worst == pytest.approx(bound), "one step reaches the bound: it cannot be lowered"
+
+
+@pytest.mark.parametrize("leaves", [1, 5, 60])
+@pytest.mark.parametrize("restart", [0.05, 0.4])
+@pytest.mark.parametrize("steps", [1.0, 2.0, 10.0, math.inf])
+def test_stars_joined_at_their_hubs_stay_within_psi(leaves: int, restart: float, steps: float) -> None:
+    """Column sums of Ã grow with the degree here: a bound that forgets them would fail."""
+    edges = [(0, 2 + i) for i in range(leaves)] + [(1, 2 + leaves + i) for i in range(leaves)]
+    x = np.array([[1.0], [-1.0], *[[1.0]] * leaves, *[[-1.0]] * leaves])
+    found = change(2 + 2 * leaves, edges, (0, 1), x, [steps], restart, 0.5)
+    assert found <= gcon.psi([steps], restart, 0.5) * (1 + 1e-9)
+    if steps == 2.0 and leaves == 60:
+        assert found > 0.35 * gcon.psi([steps], restart, 0.5)
+
+
+def test_rows_never_leave_the_unit_ball_and_infinity_means_converged() -> None:
+    rng = np.random.default_rng(0)
+    dense = np.triu(rng.random((30, 30)) < 0.2, 1).astype(float)
+    walk = capped_walk(sp.csr_array(dense + dense.T))
+    x = rng.standard_normal((30, 4))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    for m in (0.0, 1.0, 5.0, math.inf):
+        assert np.linalg.norm(walked(walk, x, [m], 0.2), axis=1).max() <= 1 + 1e-12
+    exact = 0.2 * np.linalg.solve(np.eye(30) - 0.8 * walk.toarray(), x)
+    assert np.allclose(walked(walk, x, [math.inf], 0.2), exact, atol=1e-11)
+    assert num_steps(math.inf, 1.0) == 0

@@ -1,0 +1,280 @@
+"""GCON: the contract, the law of the noise, the shift that one edge causes, the certificate, the bound on Λ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+from fedgraph import runtime, seeds
+from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
+from fedgraph.federation import rounds
+from fedgraph.learning.capped_walk import capped_walk, walked
+from fedgraph.learning.objective import LinearObjective, Loss
+from fedgraph.methods import gcon
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.partition import uniform
+from fedgraph.privacy import objective_perturbation as perturbing
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.claims import gcon as claim
+from fedgraph.privacy.events import Composed
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Assumption, Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Partition, Subgraph
+
+Made = tuple[Plan, Partition, _protocols.Setting]
+
+
+def planned(
+    graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive", **given: object
+) -> Made:
+    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    held = setting.held
+    if viewer is Viewer.CURATOR_TRUSTED:
+        partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
+    else:
+        partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
+    facts = PublicFacts(
+        held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs), viewer,
+        None, setting.public_graph, setting.public_attributes, tuple(s.nodes for s in partition.subgraphs),
+    )  # fmt: skip
+    return gcon.plan(gcon.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
+
+
+def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.Outcome:
+    shared = engine.share("partition", partition)
+    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.Prefixes())
+
+
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0, np.inf])
+def test_declared_is_spent_and_never_above_its_target(viewer: Viewer, epsilon: float, library: Graph) -> None:
+    plan, partition, _ = planned(library, epsilon, viewer)
+    out = trained(plan, partition, SerialRuntime())
+    spent = Ledger([Account("a", plan.protection, plan.delta)], out.releases).spent("a")
+    for client, event in plan.declared().items():
+        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon
+    assert plan.provable().epsilon == pytest.approx(epsilon, rel=1e-12) or np.isinf(epsilon)
+    assert plan.provable().epsilon <= epsilon
+    assert plan.epsilon_published == (epsilon if np.isfinite(epsilon) else None)
+    assert {Assumption.UNTUNED, Assumption.OWN_EDGES_KNOWN, Assumption.FEATURES_LABELS_PUBLIC} <= set(
+        plan.protection.assumptions
+    )
+
+
+def test_without_noise_it_is_deterministic_and_learns(library: Graph) -> None:
+    plan, partition, setting = planned(library, np.inf)
+    scores = [gcon.predict(plan, trained(plan, partition, SerialRuntime(), name).state, setting.asked) for name in "ab"]
+    assert np.array_equal(*scores)
+    right = (scores[0].argmax(axis=1) == setting.truth)[setting.truth >= 0].mean()
+    assert right > 0.6
+
+
+def test_inputs_are_untouched(library: Graph) -> None:
+    plan, partition, setting = planned(library, 2.0)
+    before = [a.copy() for a in (setting.held.adjacency.data, setting.held.features.data, setting.held.labels)]
+    trained(plan, partition, SerialRuntime())
+    for old, new in zip(before, (setting.held.adjacency.data, setting.held.features.data, setting.held.labels), strict=True):
+        assert np.array_equal(old, new)
+
+
+@pytest.fixture(scope="module")
+def ray_engine() -> Iterator[Runtime]:
+    with runtime.start("ray", workers=2) as engine:
+        yield engine
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
+def test_serial_equals_ray_bit_for_bit(viewer: Viewer, library: Graph, ray_engine: Runtime) -> None:
+    plan, partition, _ = planned(library, 4.0, viewer)
+    serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
+    assert serial.releases == parallel.releases
+    assert np.array_equal(serial.state.model["theta"], parallel.state.model["theta"])
+
+
+def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
+    plan, partition, setting = planned(library, np.inf, protocol="inductive-edges")
+    assert Assumption.TEST_GRAPH_PUBLIC in plan.protection.assumptions
+    assert Assumption.OWN_EDGES_KNOWN not in plan.protection.assumptions
+    scores = gcon.predict(plan, trained(plan, partition, SerialRuntime()).state, setting.asked)
+    assert scores.shape == (setting.asked.num_nodes, library.num_classes)
+    assert (scores.argmax(axis=1) == setting.truth).mean() > 0.5
+
+
+def test_own_edges_means_one_step_only(library: Graph) -> None:
+    """Two nodes away nothing may change: another node's edges are not the asking node's own."""
+    plan, partition, setting = planned(library, 2.0, steps=(0, 5))
+    state = trained(plan, partition, SerialRuntime()).state
+    scores = gcon.predict(plan, state, setting.asked)
+    node = int(np.argmax(library.degrees))
+    mine = np.union1d(library.adjacency[[node]].indices, [node])
+    inside = np.isin(np.arange(library.num_nodes), mine)
+    matrix = library.adjacency.tocoo()
+    touching = (matrix.coords[0] == node) | (matrix.coords[1] == node)
+    only_mine = sp.csr_array((matrix.data[touching], (matrix.coords[0][touching], matrix.coords[1][touching])), matrix.shape)
+    again = gcon.predict(plan, state, replace(setting.asked, adjacency=only_mine))
+    assert np.allclose(scores[node], again[node])
+    assert not np.allclose(scores[inside], again[inside])
+
+
+@pytest.mark.parametrize("factor", [1.0, 2 / 3, 3 / 2])
+def test_noise_columns_have_gamma_norms_and_uniform_directions(factor: float) -> None:
+    d, rate = 6, 2.5
+    noise = perturbing.columns(d, 20_000, rate, np.random.default_rng(0))
+    norms = np.linalg.norm(noise, axis=0)
+    found = stats.kstest(norms, stats.gamma(d, scale=1 / (rate * factor)).cdf).pvalue
+    assert (found > 0.01) if factor == 1.0 else (found < 1e-10)
+    assert np.abs((noise / norms).mean(axis=1)).max() < 4 / math.sqrt(20_000 * d)
+
+
+def constants(epsilon: float, regulariser: float, psi: float, n: int, prior: float = 0.0) -> perturbing.Calibrated:
+    return perturbing.calibrated(
+        epsilon=epsilon, delta=1e-3, share=0.9, regulariser=regulariser, bounds=claim.soft_margin(3), sensitivity=psi,
+        num_classes=3, dimension=3, num_labelled=n, gradient_norm=1e-9, prior_norm=prior,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("prior", [0.0, 3.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, seed: int) -> None:
+    """Theorem 1 on neighbouring graphs: ln density ratio of Θ = β Σⱼ(‖b′ⱼ‖ − ‖bⱼ‖) + ln det ratio of the Jacobians ≤ ε.
+
+    b and b′ are the noises that make the same Θ stationary in the two worlds; their shift is at most (c₁ + c₂‖θ‖)Ψ.
+    """
+    rng = np.random.default_rng(seed)
+    n, c, restart, epsilon = 40, 3, 0.3, 1.0
+    edges = [(0, i) for i in range(2, 20)] + [(1, i) for i in range(20, 40)]
+    labels = np.array([0] * 20 + [1] * 20)
+    labels[:2] = [0, 1]
+    x = np.eye(c)[labels] if seed % 2 else np.where(labels[:, None] == 0, 1.0, -1.0) * np.array([[1.0, 0, 0]])
+    dense = np.zeros((n, n))
+    for u, v in edges:
+        dense[u, v] = dense[v, u] = 1
+    joined = dense.copy()
+    joined[0, 1] = joined[1, 0] = 1
+    psi = claim.psi([2], restart)
+    least = perturbing.least_regulariser(
+        epsilon=epsilon, delta=1e-3, share=0.9, bounds=claim.soft_margin(c), sensitivity=psi, num_classes=c, dimension=c,
+        num_labelled=n,
+    )  # fmt: skip
+    made = constants(epsilon, 1.5 * least, psi, n, prior)
+    worlds = [walked(capped_walk(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
+    assert np.linalg.norm(worlds[0] - worlds[1], axis=1).sum() <= psi * (1 + 1e-12)
+    loss = Loss("soft-margin", c)
+    objective = LinearObjective(loss, labels, made.regulariser, 1e-9, prior)
+    for _ in range(20):
+        noise = perturbing.columns(c, c, made.rate, rng)
+        theta = objective.minimise(worlds[0], noise)
+        if (np.linalg.norm(noise, axis=0) > made.made.c_sf / made.rate).any():
+            continue  # the event that δ pays for
+        assert (np.linalg.norm(theta, axis=0) <= made.made.c_theta * (1 + 1e-9)).all()
+        other = noise - n * objective.gradient(theta, worlds[1], noise)
+        shift = np.linalg.norm(other - noise, axis=0)
+        norms = np.linalg.norm(theta, axis=0)
+        assert (shift <= (1 / c + norms / (4 * c)) * psi + 1e-6).all()
+        ratio = made.rate * float((np.linalg.norm(other, axis=0) - np.linalg.norm(noise, axis=0)).sum())
+        ratio += sum(log_det(w, theta, labels, loss, made.regulariser) * s for w, s in zip(worlds, (1, -1), strict=True))
+        assert abs(ratio) <= epsilon
+
+
+def log_det(z: np.ndarray, theta: np.ndarray, labels: np.ndarray, loss: Loss, regulariser: float) -> float:
+    weights = loss.second(z @ theta, np.eye(loss.num_classes)[labels])
+    ridge = len(z) * regulariser * np.eye(z.shape[1])
+    return float(sum(np.linalg.slogdet((z.T * w) @ z + ridge)[1] for w in weights.T))
+
+
+def test_density_check_sees_too_little_noise() -> None:
+    """The same shift under a rate 3/2 too large costs more than the noise share of ε where the bound is tight."""
+    made = constants(1.0, 1.0, 0.9, 40)
+    left = made.rate * 3 * (1 / 3 + made.made.c_theta / 12) * 0.9
+    assert left + made.made.epsilon_lambda <= 1.0
+    assert 1.5 * left + made.made.epsilon_lambda > 1.0
+
+
+def test_a_solution_that_is_not_the_minimiser_never_leaves() -> None:
+    class Lazy(LinearObjective):
+        def minimise(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
+            return np.zeros((3, 3))
+
+    lazy = Lazy(Loss("soft-margin", 3), np.array([0, 1, 2]), 1.0, 1e-9)
+    mechanism = perturbing.ObjectivePerturbation(3, 1.0, 1e-9, 1e-8, lazy)
+    with pytest.raises(PrivacyError, match="minimiser was not reached"):
+        mechanism.apply(np.eye(3), np.random.default_rng(0))
+
+
+def test_output_noise_covers_the_distance_to_the_minimiser() -> None:
+    made = constants(2.0, 0.5, 0.9, 200)
+    assert made.output_std >= 2e-9 / made.regulariser
+    assert made.output_std < 1e-4, "a tight certificate costs nothing"
+
+
+def test_regulariser_below_its_bound_names_the_smallest_allowed(library: Graph) -> None:
+    with pytest.raises(PrivacyError, match=r"regulariser Λ = 1e-06 must exceed (\d\S+)") as caught:
+        planned(library, 1.0, regulariser=1e-6)
+    named = float(str(caught.value).split("must exceed ")[1].split()[0])
+    planned(library, 1.0, regulariser=named * 1.001)
+    with pytest.raises(PrivacyError, match="must exceed"):
+        planned(library, 1.0, regulariser=named * 0.999)
+
+
+def test_no_edge_read_costs_nothing(library: Graph) -> None:
+    for given in ({"steps": (0,)}, {"restart": 1.0}):
+        plan, partition, _ = planned(library, 1.0, **given)
+        assert plan.provable().epsilon == 0
+        assert plan.epsilon_published == 0
+        first, second = (trained(plan, partition, SerialRuntime(), name).state.model["theta"] for name in "ab")
+        assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("loss", ["soft-margin", "pseudo-huber"])
+def test_both_losses_and_every_encoder_run(loss: str, library: Graph) -> None:
+    for encoder in ("classes", "hidden", "none"):
+        plan, partition, setting = planned(
+            library, 8.0, loss=loss, encoder=encoder, hidden=4, epochs=5, steps=(1, math.inf), folds=1
+        )
+        scores = gcon.predict(plan, trained(plan, partition, SerialRuntime()).state, setting.asked)
+        assert np.isfinite(scores).all()
+
+
+def test_what_is_refused(library: Graph) -> None:
+    with pytest.raises(ScenarioError, match="transductive"):
+        planned(library, 1.0, protocol="inductive")
+    with pytest.raises(ScenarioError, match="inductive-edges"):
+        planned(library, 1.0, inference="public")
+    for given in (
+        {"steps": ()},
+        {"steps": (1.5,)},
+        {"cap": 0.6},
+        {"regulariser": 0},
+        {"prior": -1},
+        {"encoder": "none", "prior": 2},
+    ):
+        with pytest.raises(ValueError, match=r"steps|cap|regulariser|prior"):
+            gcon.Params(**given)  # type: ignore[arg-type]
+    bound = perturbing.UnitRows(2, 2)
+    with pytest.raises(UnboundedValueError):
+        bound.enforce(np.full((2, 2), np.nan))
+    with pytest.raises(UnboundedValueError):
+        bound.enforce(np.zeros((3, 2)))
+    assert np.linalg.norm(bound.enforce(np.array([[3.0, 4.0], [0.0, 0.5]])), axis=1) == pytest.approx([1.0, 0.5])
+    objective = LinearObjective(Loss("soft-margin", 2), np.array([0]), 1.0, 1e-9)
+    for rate, std in ((0.0, 1.0), (math.nan, 1.0), (1.0, 0.0), (math.inf, 1.0)):
+        with pytest.raises(PrivacyError):
+            perturbing.ObjectivePerturbation(2, rate, 1e-9, std, objective)
+
+
+def test_released_event_is_one_approximate_dp_statement(library: Graph) -> None:
+    plan, _, _ = planned(library, 3.0)
+    (release,) = plan.releases
+    assert price(Composed((release.event,)), plan.delta).epsilon == 3.0
+    assert price(release.event, plan.delta / 2).epsilon == np.inf
+    assert "Gamma" in release.mechanism.words

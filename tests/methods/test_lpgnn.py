@@ -1,0 +1,215 @@
+"""LPGNN: the contract, unbiased bits, the labels' channel and its corrections, ε per node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedgraph import runtime, seeds
+from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
+from fedgraph.federation import rounds
+from fedgraph.learning.noisy_graph import Average, Channel, _Loss, with_itself
+from fedgraph.methods import lpgnn
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.partition import uniform
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.local_bits import SampledBits, distinct_columns, signs
+from fedgraph.privacy.mechanisms import KaryResponse
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Partition, Subgraph
+
+Made = tuple[Plan, Partition, _protocols.Setting]
+
+
+def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str = "transductive", **given: object) -> Made:
+    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    held = setting.held
+    partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
+    if federated:
+        partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
+    facts = PublicFacts(
+        held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs),
+        Viewer.SERVER if federated else Viewer.CURATOR_TRUSTED, None, setting.public_graph, setting.public_attributes,
+        tuple(s.nodes for s in partition.subgraphs),
+    )  # fmt: skip
+    return lpgnn.plan(lpgnn.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
+
+
+def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.Outcome:
+    shared = engine.share("partition", partition)
+    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.Prefixes())
+
+
+def asked(plan: Plan, setting: _protocols.Setting) -> Graph:
+    return _protocols.question(setting, plan, lambda: plan.provable().epsilon)
+
+
+@pytest.mark.parametrize("federated", [False, True])
+@pytest.mark.parametrize("epsilon", [0.5, 6.0, np.inf])
+@pytest.mark.parametrize("features", ["encoded", "random"])
+def test_declared_is_spent_per_node(federated: bool, epsilon: float, features: str, library: Graph) -> None:
+    plan, partition, _ = planned(library, epsilon, federated, features=features)
+    out = trained(plan, partition, SerialRuntime())
+    spent = Ledger([Account("a", plan.protection, plan.delta)], out.releases).spent("a")
+    for client, event in plan.declared().items():
+        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon
+        assert price(event, 0.0).epsilon == pytest.approx(epsilon), "pure: ε_x + ε_y at δ = 0"
+    assert plan.provable().epsilon <= epsilon * (1 + 1e-12)
+    assert plan.protection.viewer is Viewer.WORLD
+    assert Assumption.EDGES_PUBLIC in plan.protection.assumptions
+
+
+def test_epsilon_is_split_between_features_and_label(library: Graph) -> None:
+    plan, _, _ = planned(library, 10.0, feature_share=0.7)
+    events = {r.path: r.event for r in plan.releases}
+    assert price(events["features"], 0.0).epsilon == pytest.approx(7.0)
+    assert price(events["labels"], 0.0).epsilon == pytest.approx(3.0)
+    assert plan.releases[0].mechanism.num_sampled == 3  # type: ignore[attr-defined]  # ⌊7/2.18⌋
+    only, _, _ = planned(library, 10.0, features="random")
+    assert only.paths == ("labels",)
+    assert price(only.releases[0].event, 0.0).epsilon == pytest.approx(10.0)
+
+
+def test_without_noise_it_is_deterministic_and_learns(library: Graph) -> None:
+    plan, partition, setting = planned(library, np.inf)
+    scores = [lpgnn.predict(plan, trained(plan, partition, SerialRuntime(), "a").state, asked(plan, setting)) for _ in range(2)]
+    assert np.array_equal(*scores)
+    assert (scores[0].argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.7
+
+
+def test_prediction_reads_edges_and_messages_only(library: Graph) -> None:
+    plan, partition, setting = planned(library, 8.0)
+    state = trained(plan, partition, SerialRuntime()).state
+    shown = asked(plan, setting)
+    assert shown.features.nnz == 0
+    assert (shown.labels == -1).all()
+    assert shown.adjacency.nnz == setting.asked.adjacency.nnz
+    assert np.array_equal(lpgnn.predict(plan, state, shown), lpgnn.predict(plan, state, setting.asked))
+
+
+def test_clients_rows_land_at_their_nodes(library: Graph) -> None:
+    plan, partition, setting = planned(library, np.inf, federated=True)
+    memory = trained(plan, partition, SerialRuntime()).state.memory
+    assert np.array_equal(memory["labels"], setting.held.labels)
+    assert np.allclose(memory["features"].toarray(), np.clip(setting.held.features.toarray(), 0, 1))
+
+
+def test_inputs_are_untouched(library: Graph) -> None:
+    plan, partition, setting = planned(library, 2.0)
+    before = [a.copy() for a in (setting.held.adjacency.data, setting.held.features.data, setting.held.labels)]
+    trained(plan, partition, SerialRuntime())
+    for old, new in zip(before, (setting.held.adjacency.data, setting.held.features.data, setting.held.labels), strict=True):
+        assert np.array_equal(old, new)
+
+
+@pytest.fixture(scope="module")
+def ray_engine() -> Iterator[Runtime]:
+    with runtime.start("ray", workers=2) as engine:
+        yield engine
+
+
+@pytest.mark.ray
+def test_serial_equals_ray_bit_for_bit(library: Graph, ray_engine: Runtime) -> None:
+    plan, partition, _ = planned(library, 4.0, federated=True)
+    serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
+    assert serial.releases == parallel.releases
+    assert np.array_equal(serial.state.memory["labels"], parallel.state.memory["labels"])
+    assert (serial.state.memory["features"] != parallel.state.memory["features"]).nnz == 0
+
+
+@pytest.mark.parametrize("num_sampled", [1, 3, 10])
+def test_rectified_bits_are_unbiased_and_the_wrong_budget_is_not(num_sampled: int) -> None:
+    row = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 0.3, 0.9, 0.6, 0.2])
+    encoder = SampledBits(1.5, num_sampled)
+    sent = encoder.apply(np.tile(row, (60_000, 1)), np.random.default_rng(0))
+    found = encoder.rectify(sent, 10)
+    error = 5 * found.std(axis=0) / math.sqrt(60_000)
+    assert (np.abs(found.mean(axis=0) - row) < error).all()
+    for factor in (2 / 3, 3 / 2):
+        other = replace(encoder, epsilon_per_bit=1.5 * factor).rectify(sent, 10)
+        assert (np.abs(other.mean(axis=0) - row) > error).any()
+
+
+def test_a_bit_tells_at_most_its_budget() -> None:
+    """P(+1 | x = 1)/P(+1 | x = 0) = e^a, measured."""
+    rng, a = np.random.default_rng(1), 1.0
+    high = SampledBits(a, 1).apply(np.ones((200_000, 1)), rng) % 2
+    low = SampledBits(a, 1).apply(np.zeros((200_000, 1)), rng) % 2
+    assert math.log(high.mean() / low.mean()) == pytest.approx(a, abs=0.02)
+
+
+@pytest.mark.parametrize(("num_columns", "count"), [(4, 4), (8, 2), (50, 3)])
+def test_columns_are_distinct_and_uniform(num_columns: int, count: int) -> None:
+    found = distinct_columns(20_000, num_columns, count, np.random.default_rng(0))
+    ordered = np.sort(found, axis=1)
+    assert (ordered[:, 1:] > ordered[:, :-1]).all()
+    share = np.bincount(found.ravel(), minlength=num_columns) / found.size
+    assert np.abs(share - 1 / num_columns).max() < 0.01
+    assert signs(found * 2, num_columns).nnz == found.size
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_channel_matrix_is_the_law_of_the_response(epsilon: float) -> None:
+    keep = 1 / (1 + 3 * math.exp(-epsilon))
+    channel = Channel(4, keep, "forward", 0)
+    said = KaryResponse(epsilon, 4).apply(np.full(50_000, 2), np.random.default_rng(0))
+    assert np.allclose(np.bincount(said, minlength=4) / 50_000, channel.transition[2], atol=0.01)
+    assert np.allclose(channel.transition.sum(axis=1), 1)
+    assert channel.transition.max() / channel.transition.min() == pytest.approx(math.exp(epsilon))
+
+
+def test_drop_recovers_labels_that_the_response_hid(library: Graph) -> None:
+    """Averaging over neighbours of mostly one's own class undoes much of the noise."""
+    epsilon, rng = 2.0, np.random.default_rng(0)
+    noisy = KaryResponse(epsilon, library.num_classes).apply(library.labels, rng)
+    keep = 1 / (1 + (library.num_classes - 1) * math.exp(-epsilon))
+    average = with_itself(library.adjacency)
+    denoised = Channel(library.num_classes, keep, "drop", 2).targets(average, noisy)
+    assert (denoised == library.labels).mean() > (noisy == library.labels).mean() + 0.1
+    assert np.array_equal(Channel(library.num_classes, keep, "forward", 2).targets(average, noisy), noisy)
+    masked = noisy.copy()
+    masked[:10] = -1
+    assert (Channel(library.num_classes, keep, "drop", 2).targets(average, masked)[:10] == -1).all()
+
+
+@pytest.mark.parametrize("correction", ["drop", "forward", "none"])
+def test_gradient_is_that_of_the_stated_loss(correction: str, library: Graph) -> None:
+    rng, c = np.random.default_rng(0), library.num_classes
+    channel = Channel(c, 0.6, correction, 2)  # type: ignore[arg-type]
+    itself = with_itself(library.adjacency)
+    targets = np.where(rng.random(library.num_nodes) < 0.7, rng.integers(c, size=library.num_nodes), -1)
+    raw = torch.tensor(rng.standard_normal((library.num_nodes, c)), requires_grad=True)
+    found = _Loss(channel, Average(itself, 2), targets).gradient(raw.detach().float())
+    q = torch.softmax(raw, dim=1) @ torch.tensor(channel.transition if correction != "none" else np.eye(c))
+    if correction == "drop":
+        matrix = torch.tensor(itself.toarray(), dtype=torch.float64)
+        q = matrix @ (matrix @ q)
+    known = np.flatnonzero(targets >= 0)
+    (-torch.log(q[known, targets[known]]).mean()).backward()
+    assert np.allclose(found.numpy(), raw.grad.numpy(), atol=1e-6)
+
+
+def test_what_is_refused(library: Graph) -> None:
+    with pytest.raises(ScenarioError, match="transductive"):
+        planned(library, 1.0, protocol="inductive")
+    with pytest.raises(PrivacyError, match="low < high"):
+        SampledBits(1.0, 1, 1.0, 0.0)
+    with pytest.raises(PrivacyError):
+        SampledBits(0.0, 1)
+    with pytest.raises(PrivacyError):
+        SampledBits(1.0, 0)
+    with pytest.raises(UnboundedValueError):
+        SampledBits(1.0, 1).apply(np.array([[np.nan]]), np.random.default_rng(0))
+    with pytest.raises(PrivacyError, match="edges-public"):
+        Protection(
+            Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC, Assumption.EDGES_PUBLIC)
+        )
