@@ -47,7 +47,8 @@ class SampledBits(Mechanism):
         if value.ndim != 2 or value.shape[1] < 1:
             raise PrivacyError(f"the multi-bit encoder needs a matrix, found shape {value.shape}")
         require_finite(value)
-        columns = distinct_columns(*value.shape, min(self.num_sampled, value.shape[1]), rng)
+        n, d = value.shape
+        columns = distinct_columns(n, d, min(self.num_sampled, d), rng)
         x = np.take_along_axis(value, columns, axis=1).astype(np.float64)
         unit = (np.clip(x, self.low, self.high) - self.low) / (self.high - self.low)
         strength = math.tanh(self.epsilon_per_bit / 2)  # (e^a − 1)/(e^a + 1), stable for every a
