@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_top
 from fedgraph.privacy.mechanisms import Mechanism
 from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Context
-from fedgraph.types import GraphCollection
+from fedgraph.types import Graph, GraphCollection
 
 SIZE, DEGREES, CONSTANT = "graph size", "size and degrees", "constant embedding"
 SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
@@ -24,13 +24,18 @@ def size_distances(sizes: np.ndarray) -> np.ndarray:
     return in_medians(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
-def degree_distances(collection: GraphCollection) -> np.ndarray:
-    """Squared Euclidean distance of the sorted degree sequences, padded with zeros, plus (n − n')²; in medians."""
-    longest = max(g.num_nodes for g in collection.graphs)
-    rows = np.zeros((len(collection.graphs), longest + 1))
-    for row, graph in zip(rows, collection.graphs, strict=True):
+def degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
+    """float64 [graphs, 1 + largest n]: the size, then the sorted degree sequence padded with zeros."""
+    rows = np.zeros((len(graphs), 1 + max(g.num_nodes for g in graphs)))
+    for row, graph in zip(rows, graphs, strict=True):
         row[0] = graph.num_nodes
         row[1 : 1 + graph.num_nodes] = np.sort(graph.degrees)[::-1]
+    return rows
+
+
+def degree_distances(graphs: Sequence[Graph]) -> np.ndarray:
+    """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
+    rows = degree_rows(graphs)
     squares = np.square(rows).sum(axis=1)
     return in_medians(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
 
@@ -66,7 +71,7 @@ def distances_of(row: str, collection: GraphCollection, alpha: float, restarts: 
     sizes = np.array([g.num_nodes for g in collection.graphs])
     made: dict[str, Callable[[], np.ndarray]] = {
         SIZE: lambda: size_distances(sizes),
-        DEGREES: lambda: degree_distances(collection),
+        DEGREES: lambda: degree_distances(collection.graphs),
         SHORTEST: lambda: shortest_path_distances(collection),
         TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False), gromov.GromovOptions(restarts=restarts), context),
         FUSED: lambda: all_pairs(

@@ -5,14 +5,14 @@ metric space, computes all pairwise Gromov-Wasserstein discrepancies and runs k-
 Gromov-Wasserstein barycentres. The pseudo-label of a graph is the label of its centre node. Scores
 compare with those labels; the simulator knows them, the server does not.
 
-Every table has the row ``graph size``: clusters made from the public number of nodes alone. A release has
-shown something only above it.
+Every table has the rows ``graph size`` (clusters made from the public number of nodes alone), ``size and degrees`` and
+``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -26,22 +26,33 @@ from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks._graph_rows import degree_distances
+from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
 
+Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 SIZE_ONLY = "graph size"
-PAIRS_PER_CHUNK = 2000
+SIZE_AND_DEGREES = "size and degrees"
+CONSTANT = "constant embedding"
+PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
 
 
 class Params(BaseModel):
     """One encoder, several budgets, and how the server compares and clusters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    method: dict[str, Any] = Field({"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings")
-    partition: dict[str, Any] = Field(
-        default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1}, description="which small graphs are the clients"
+    method: dict[str, Any] = Field(
+        {"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings"
     )
-    epsilons: list[float] = Field(min_length=1, description="ε of each client's encoded graph; inf for no encoding")
+    partition: dict[str, Any] = Field(
+        default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
+        description="which small graphs are the clients",
+    )
+    epsilons: list[Annotated[float, Field()] | Literal["1/n"]] = Field(
+        min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
+    )
+    encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
@@ -50,9 +61,9 @@ class Params(BaseModel):
 
     @field_validator("epsilons")
     @classmethod
-    def _positive(cls, values: list[float]) -> list[float]:
+    def _positive(cls, values: list[float | str]) -> list[float | str]:
         for value in values:
-            if not value > 0:
+            if not isinstance(value, str) and not value > 0:
                 raise ValueError(f"every ε must be > 0 (inf for no encoding), found {value}: at ε = 0 nothing may be released")
         return values
 
@@ -63,19 +74,33 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Per seed: the size-only row, then every budget."""
+    """Per seed: the rows that see no embedding, then every budget and encoder."""
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
-        found.append(Cell(context.label, context.dataset, SIZE_ONLY, "baseline", "local", np.inf, "none", seed))
+        for row in (SIZE_ONLY, SIZE_AND_DEGREES):
+            found.append(Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed))
+        finite = [e for e in params.epsilons if isinstance(e, str) or np.isfinite(e)]
+        if finite:
+            found.append(_cell(params, context, CONSTANT, params.encoders[0], finite[0], seed))
         for epsilon in params.epsilons:
-            reading = "provable" if np.isfinite(epsilon) else "none"
-            found.append(Cell(context.label, context.dataset, params.method["method"], "encoded", "local", float(epsilon), reading, seed))
+            for encoder in params.encoders if epsilon in finite else params.encoders[:1]:
+                found.append(_cell(params, context, params.method["method"], encoder, epsilon, seed))
     return found
 
 
+def _cell(params: Params, context: Context, method: str, encoder: str, epsilon: float | str, seed: int) -> Cell:
+    """The variant names encoder and rule; epsilon is the largest over graphs."""
+    if isinstance(epsilon, str):
+        smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
+        return Cell(context.label, context.dataset, method, f"{encoder}/1/n", "local", 1.0 / smallest, "provable", seed)
+    variant = PLAIN if encoder == "multi-bit" or np.isinf(epsilon) else f"{encoder}/epsilon"
+    reading = "provable" if np.isfinite(epsilon) else "none"
+    return Cell(context.label, context.dataset, method, variant, "local", float(epsilon), reading, seed)
+
+
 def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
-    """The method's plan from public facts: sizes, and who holds which node. None for the size-only row."""
-    if cell.method == SIZE_ONLY:
+    """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
+    if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
         return None
     graph = _graph(context)
     partition = _partition(params, cell.seed, context)
@@ -89,7 +114,11 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
     )
     spec = dict(params.method)
     module = plugins.load("methods", spec.pop("method"))
-    made: Plan = module.plan(module.Params(**spec), facts, Budget(cell.epsilon, 1.0 / graph.num_nodes))
+    epsilon = cell.epsilon
+    if cell.variant != PLAIN:
+        spec["encoder"], spec["epsilon_rule"] = cell.variant.split("/", 1)
+        epsilon = 1.0 if spec["epsilon_rule"] == "1/n" else epsilon
+    made: Plan = module.plan(module.Params(**spec), facts, Budget(epsilon, 1.0 / graph.num_nodes))
     return made
 
 
@@ -98,16 +127,18 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     partition = _partition(params, cell.seed, context)
     truth = np.array([s.graph.labels[s.center] for s in partition.subgraphs])
     k = params.clusters or _graph(context).num_classes
-    if cell.method == SIZE_ONLY:
-        return _size_only(cell, context, partition, truth, k)
+    if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
+        return _unreleased(cell, context, partition, truth, _by_counts(cell, context, partition, k), None)
     made = plan(params, cell, context)
     assert made is not None
+    if cell.method == CONSTANT:
+        return _constant(params, cell, context, partition, made, truth, k)
     assert made.facts.holdings is not None
     shared = context.runtime.share(f"partition:ego:{cell.dataset}:{sorted(params.partition.items())}:{cell.seed}", partition)
-    common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
+    common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
 
-    spaces = [from_embedding(h) for h in trained.state.memory["embeddings"]]
+    spaces = [from_embedding(h) for h in _known(trained.state.memory["embeddings"], made)]
     distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(
@@ -126,8 +157,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         if path == "embedding":
             holders, quantiles = losses.worst_holders, losses.quantiles
     artefacts = {} if cell.seed else _artefacts(distances, truth, found.labels)
+    by_spectrum = cluster.spectral(distances, k, seeds.generator(context.root, *cell.path, "spectral"))
+    upper = distances[np.triu_indices(len(spaces), 1)]
     return Outcome(
-        metrics=cluster.scores(truth, found.labels, distances),
+        metrics=cluster.scores(truth, found.labels, distances)
+        | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
+        | {"gw_mean": float(upper.mean()) if upper.size else 0.0},
         facts=_facts(partition) | {"rounds": made.rounds, "node_losses": quantiles, "worst_node_clients": len(holders)},
         account=Account(cell.key, made.protection, made.delta, holders),
         releases=trained.releases,
@@ -140,23 +175,6 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     )
 
 
-def all_pairs(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context) -> np.ndarray:
-    """[N, N] discrepancies, computed in chunks by the pool."""
-    which = gromov.pairs(len(spaces))
-    chunks = [which[i : i + PAIRS_PER_CHUNK] for i in range(0, len(which), PAIRS_PER_CHUNK)]
-    handle = context.runtime.share(f"spaces:{id(spaces)}", tuple(spaces))
-    values: list[np.ndarray] = []
-    for part in context.runtime.map(_solve_chunk, chunks, handle, options):
-        values.append(part)
-        context.progress("GW pairs", sum(map(len, values)), len(which))
-    context.runtime.forget(handle)
-    return gromov.assemble(len(spaces), which, np.concatenate(values) if values else np.zeros(0))
-
-
-def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> np.ndarray:
-    return gromov.solve_pairs(spaces, which, options).value
-
-
 def _cluster(
     spaces: Sequence[MetricSpace], k: int, rng: np.random.Generator, num_init: int, max_iterations: int, distances: np.ndarray
 ) -> Any:
@@ -166,20 +184,50 @@ def _cluster(
     )
 
 
-def _size_only(cell: Cell, context: Context, partition: Partition, truth: np.ndarray, k: int) -> Outcome:
-    """Nothing but public sizes: no release, so ε = 0 given that sizes are public."""
-    sizes = np.array([s.graph.num_nodes for s in partition.subgraphs])
-    labels = cluster.size_only(sizes, k, seeds.generator(context.root, *cell.path, "cluster")).labels
+def _known(received: Sequence[np.ndarray | None], made: Plan) -> list[np.ndarray]:
+    """A client that never sent an embedding is known by its size alone: ½ everywhere."""
+    width = made.made["encoding"].width
+    return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, made.facts.client_sizes, strict=True)]
+
+
+def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> np.ndarray:
+    """Clusters of the sizes alone, or of sizes and degree sequences."""
+    rng = seeds.generator(context.root, *cell.path, "cluster")
+    if cell.method == SIZE_ONLY:
+        return cluster.size_only(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
+    return cluster.spectral(degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
+
+
+def _constant(
+    params: Params, cell: Cell, context: Context, partition: Partition, made: Plan, truth: np.ndarray, k: int
+) -> Outcome:
+    """The encoder on embeddings that hold nothing, then the same geometry."""
+    rng, encoding = seeds.generator(context.root, *cell.path, "constant"), made.made["encoding"]
+    sizes = made.facts.client_sizes
+    spaces = [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng)) for n in sizes]
+    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+    rng = seeds.generator(context.root, *cell.path, "cluster")
+    found = context.runtime.get(
+        context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
+    )
+    return _unreleased(cell, context, partition, truth, found.labels, distances)
+
+
+def _unreleased(
+    cell: Cell, context: Context, partition: Partition, truth: np.ndarray, labels: np.ndarray, distances: np.ndarray | None
+) -> Outcome:
+    """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
+    public = cell.method != SIZE_AND_DEGREES
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN)
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(
-        metrics=cluster.scores(truth, labels, None),
+        metrics=cluster.scores(truth, labels, distances),
         facts=_facts(partition) | {"rounds": 0},
         account=Account(cell.key, protection, 1.0 / _graph(context).num_nodes),
         releases=(),
         epsilon_published=None,
-        epsilon_provable=0.0,
-        theorem="nothing was released beyond the public sizes",
+        epsilon_provable=0.0 if public else np.inf,
+        theorem="nothing was released beyond the public sizes" if public else "computed on raw data",
         paths={},
     )
 
