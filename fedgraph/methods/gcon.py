@@ -118,7 +118,6 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
         *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
@@ -134,7 +133,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         delta=budget.delta,
         facts=facts,
         epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private else None,
-        made={"own_edges": own_edges},
+        made={"own_edges": own_edges, "same_nodes": facts.public_graph is None},
     )
 
 
@@ -208,11 +207,11 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
-    params, alpha = plan.params, plan.params.restart
-    walk = capped_walk(graph.adjacency, params.cap)
+    params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
+    rows = state.memory["rows"]
+    if not plan.made["same_nodes"]:
+        rows = _clipped(public.rows_of(state.memory["encoder"], _encoder(params), graph))
     if plan.made["own_edges"]:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
-        z = walked(walk, state.memory["rows"], [min(m, 1) for m in params.steps], alpha)
-    else:
-        z = walked(walk, _clipped(public.rows_of(state.memory["encoder"], _encoder(params), graph)), params.steps, alpha)
-    return z @ state.model["theta"]
+        steps = tuple(min(m, 1) for m in steps)
+    return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]

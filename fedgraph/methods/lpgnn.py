@@ -94,7 +94,6 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.EDGES_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
     )

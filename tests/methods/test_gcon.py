@@ -50,7 +50,7 @@ def planned(
 
 
 def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.Outcome:
-    shared = engine.share("partition", partition)
+    shared = engine.share(f"partition:{partition.num_clients}", partition)
     return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.Prefixes())
 
 
@@ -102,6 +102,10 @@ def test_serial_equals_ray_bit_for_bit(viewer: Viewer, library: Graph, ray_engin
 
 
 def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
+    own, dealt, asked = planned(library, np.inf, protocol="inductive-edges", inference="own-edges")
+    assert Assumption.OWN_EDGES_KNOWN in own.protection.assumptions
+    state = trained(own, dealt, SerialRuntime()).state
+    assert gcon.predict(own, state, asked.asked).shape == (asked.asked.num_nodes, library.num_classes)
     plan, partition, setting = planned(library, np.inf, protocol="inductive-edges")
     assert Assumption.TEST_GRAPH_PUBLIC in plan.protection.assumptions
     assert Assumption.OWN_EDGES_KNOWN not in plan.protection.assumptions

@@ -45,7 +45,7 @@ def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str
 
 
 def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.Outcome:
-    shared = engine.share("partition", partition)
+    shared = engine.share(f"partition:{partition.num_clients}", partition)
     return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.Prefixes())
 
 
