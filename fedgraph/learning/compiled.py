@@ -21,7 +21,7 @@ def compiled(signature: Any) -> Callable[[Callable], Callable]:
     neither can be written, every process compiles for itself when the module is imported. Sums may be
     reassociated, so that they use vector instructions; NaN and infinity keep their meaning.
     """
-    options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
 
     def apply(function: Callable) -> Callable:
         try:

@@ -134,7 +134,7 @@ def provable(shape: Shape, epsilon: float, delta: float, split: float) -> Noise:
 def as_published(shape: Shape, epsilon: float, delta: float, split: float) -> Noise:
     """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
     inner, half_delta = epsilon / shape.sampled, delta / 2 / shape.sampled
-    choice, values, notes = 0.0, 0.0, ()
+    choice, values = 0.0, 0.0
     if shape.kind == "gm":
         choice = published.gm_multiplier(split * inner, half_delta, shape.sources)
     elif shape.kind not in FREE:
@@ -144,11 +144,11 @@ def as_published(shape: Shape, epsilon: float, delta: float, split: float) -> No
         values = shape.top / (each * kept) if kept else 0.0
     floor = published.sgd_epsilon(MOST_SGD_NOISE, shape.rate, shape.steps, half_delta)
     if (1 - split) * inner <= floor:
-        notes = (
+        note = (
             f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {(1 - split) * inner:.3g} "
-            f"was asked for: noise multiplier {MOST_SGD_NOISE:g} is used",
+            f"was asked for: noise multiplier {MOST_SGD_NOISE:g} is used"
         )
-        return Noise(choice, values, MOST_SGD_NOISE, notes)
+        return Noise(choice, values, MOST_SGD_NOISE, (note,))
     return Noise(choice, values, _sgd_multiplier((1 - split) * inner, shape.rate, shape.steps, half_delta))
 
 
