@@ -7,7 +7,8 @@ zero-out and the T releases compose to μ = √T·C/std exactly: the cleanest pr
 
 Three things make it strong, and cost nothing because they read public data only: features are projected
 on directions learned from the public test nodes, each step of the logistic regression is preconditioned by
-the curvature those nodes give (``learning.projection``), and predictions spread over the public test graph.
+the curvature those nodes give (``learning.projection``), and predictions spread over the public test graph and
+among test nodes with like features (``learning.mean_field``).
 Words count by how rare they are among the public rows. How many directions and how much damping follow from
 the public signal-to-noise number n·μ (nodes × Gaussian parameter of the whole budget), see ``Params``.
 """
@@ -17,13 +18,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import softmax
 
+from fedgraph.learning.mean_field import look_alikes, mean_field
 from fedgraph.learning.models import Layout, logits
 from fedgraph.learning.per_sample import clipped_gradient_sum
 from fedgraph.learning.projection import ProjectedRows, coordinates, public_basis, public_curvature
@@ -46,7 +48,10 @@ REFERENCE = """@inproceedings{abadi2016deep,
 
 NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampling, not noise, limits what can be learned
 
-Positive, Count = Annotated[float, Field(gt=0)], Annotated[int, Field(ge=1)]
+ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.HYPERPARAMETERS_PUBLIC, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
+
+Positive: TypeAlias = Annotated[float, Field(gt=0)]
+Count: TypeAlias = Annotated[int, Field(ge=1)]
 
 
 class Params(BaseModel):
@@ -71,8 +76,11 @@ class Params(BaseModel):
     projection: Count | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
     rarity: float = Field(0.75, ge=0, description="power of the public inverse document frequency; 0: words count alike")
     curvature: bool = Field(True, description="precondition by the public curvature (logistic with projection)")
-    alpha: float = Field(0.6, gt=0, le=1, description="teleport probability of the propagation at inference")
-    propagation_steps: int = Field(2, ge=0, description="power iterations over the public test graph")
+    spread: Literal["mean-field", "pagerank"] = Field("mean-field", description="how predictions spread over the test graph")
+    propagation_steps: int = Field(2, ge=0, description="iterations of it")
+    coupling: float = Field(0.8, ge=0, description="log-odds that a test neighbour's certain label adds (mean-field)")
+    likeness: float = Field(0.5, ge=0, description="the same for the ten test nodes of most similar features (mean-field)")
+    alpha: float = Field(0.6, gt=0, le=1, description="teleport probability (pagerank)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +108,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         published = gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
     else:
         mechanism, event, min_clients, published = Disclose("no noise was asked for"), Unprotected("no noise"), 1, None
-    assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
-        Assumption.SPLIT_PUBLIC,
-        Assumption.TEST_GRAPH_PUBLIC,
-        *setting_assumptions(facts),
-    )
     return Plan(
         method="features",
         params=params,
         rounds=steps,
         releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),),
-        protection=Protection(relation, facts.viewer, assumed),
+        protection=Protection(relation, facts.viewer, (*ASSUMED, *setting_assumptions(facts))),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
@@ -161,9 +162,15 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities on a public graph, spread by personalised PageRank."""
+    """[n, c] class probabilities on a public graph, spread over its edges and among nodes with like features."""
+    params, basis = plan.params, plan.made["basis"]
     scores = logits(plan.made["layout"], state.memory["average"], _inputs(plan, graph))
-    return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), plan.params.alpha, plan.params.propagation_steps)
+    if params.spread == "pagerank":
+        return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
+    terms = [(params.coupling, graph.adjacency)]
+    if basis is not None:
+        terms.append((params.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10)))
+    return mean_field(scores, terms, params.propagation_steps)
 
 
 def _total_mu(budget: Budget) -> float:

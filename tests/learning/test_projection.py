@@ -29,7 +29,8 @@ def test_rare_words_count_more_and_no_word_counts_nothing(public: Graph) -> None
     features = np.zeros((80, 4))
     features[:, 0], features[:40, 1], features[0, 2] = 1, 1, 1
     weights = rarity_weights(with_features(public, features), 0.75)
-    assert (np.diff(weights) > 0).all() and (weights > 0).all()
+    assert (np.diff(weights) > 0).all()
+    assert (weights > 0).all()
     assert weights[1] == pytest.approx(np.log(82 / 41) ** 0.75)
     assert np.array_equal(rarity_weights(public, 0.0), np.ones(public.num_features, dtype=np.float32))
 
@@ -38,7 +39,8 @@ def test_stored_zeros_are_no_words(public: Graph) -> None:
     stored = sp.csr_array(np.ones((80, 2), dtype=np.float32))
     stored.data[::2] = 0
     weights = rarity_weights(dataclasses.replace(public, features=stored), 1.0)
-    assert weights[0] == pytest.approx(np.log(82)) and weights[1] == pytest.approx(np.log(82 / 81))
+    assert weights[0] == pytest.approx(np.log(82))
+    assert weights[1] == pytest.approx(np.log(82 / 81))
 
 
 def test_dense_features_are_left_alone(public: Graph) -> None:
@@ -67,7 +69,8 @@ def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph
 def test_a_public_graph_without_any_word_still_gives_a_frame(public: Graph) -> None:
     empty = with_features(public, np.zeros((80, 20)))
     basis = public_basis(empty, 16, rarity=0.75)
-    assert basis.shape == (20, 1) and np.isfinite(basis).all()
+    assert basis.shape == (20, 1)
+    assert np.isfinite(basis).all()
     assert np.isfinite(public_curvature(empty, basis, 0.1, 0.01)).all()
 
 
@@ -85,7 +88,9 @@ def test_rows_outside_the_public_span_and_empty_rows_become_zero(public: Graph) 
     basis = public_basis(with_features(public, features), 3, rarity=0.75)
     private = sp.csr_array(np.array([[0, 0, 0, 0, 0, 0], [1e-30, 0, 0, 0, 0, 0], [1e30, 0, 0, 0, 9, 0]], dtype=np.float32))
     norms = np.linalg.norm(coordinates(private, basis), axis=1)
-    assert norms[0] == 0 and np.isfinite(norms).all() and (norms <= 1 + 1e-5).all()
+    assert norms[0] == 0
+    assert np.isfinite(norms).all()
+    assert (norms <= 1 + 1e-5).all()
     outside = coordinates(sp.csr_array(np.array([[0, 0, 0, 5, 1, 2]], dtype=np.float32)), basis)
     assert not outside.any(), "public directions see nothing of such a row"
 

@@ -1,0 +1,66 @@
+"""The mean-field pass: lonely nodes keep their own view, neighbours pull labels together; look-alikes are the nearest rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import softmax
+
+from fedgraph.learning import mean_field as module
+from fedgraph.learning.mean_field import look_alikes, mean_field
+
+LINE = sp.csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.float32))
+
+
+def test_isolated_nodes_and_no_rounds_keep_their_own_view() -> None:
+    scores = np.random.default_rng(0).standard_normal((4, 3))
+    assert np.allclose(mean_field(scores, [(2.0, LINE)], 3)[3], softmax(scores[3]))
+    assert np.allclose(mean_field(scores, [(2.0, LINE)], 0), softmax(scores, axis=1))
+    assert np.allclose(mean_field(scores, [(0.0, LINE)], 3), softmax(scores, axis=1))
+    assert np.allclose(mean_field(scores, [], 3), softmax(scores, axis=1))
+
+
+def test_one_round_by_hand() -> None:
+    scores = np.random.default_rng(1).standard_normal((4, 3))
+    q = softmax(scores, axis=1)
+    out = mean_field(scores, [(0.7, LINE), (0.5, sp.csr_array(np.eye(4)))], 1)
+    assert np.allclose(out[1], softmax(scores[1] + 0.7 * (q[0] + q[2]) + 0.5 * q[1]))
+
+
+def test_neighbours_decide_for_the_undecided_and_not_for_the_sure() -> None:
+    scores = np.array([[3.0, 0], [0, 0.2], [3.0, 0], [0, 0.2]])
+    assert mean_field(scores, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 0, 0, 1]
+    sure = np.array([[3.0, 0], [0, 9.0], [3.0, 0], [0, 0.2]])
+    assert mean_field(sure, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 1, 0, 1]
+
+
+def test_rows_are_finite_distributions_for_extreme_scores() -> None:
+    out = mean_field(np.array([[1e8, -1e8], [-1e8, 1e8], [0, 0], [0, 0]]), [(0.7, LINE)], 3)
+    assert np.isfinite(out).all()
+    assert np.allclose(out.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("block", [7, 2048])
+def test_look_alikes_are_the_nearest_other_rows(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROWS", block)
+    rows = np.random.default_rng(0).random((30, 5)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    found = look_alikes(rows, 4).toarray()
+    likeness = rows @ rows.T
+    np.fill_diagonal(likeness, -1)
+    for i in range(30):
+        assert set(np.flatnonzero(found[i])) == set(np.argsort(-likeness[i])[:4])
+    assert np.allclose(found.sum(axis=1), 1)
+    assert not found.diagonal().any()
+
+
+def test_zero_rows_and_tiny_graphs_have_no_look_alikes() -> None:
+    rows = np.array([[1, 0], [1, 0], [0, 0], [0, 1]], dtype=np.float32)
+    found = look_alikes(rows, 2).toarray()
+    assert found[0, 1] == 1
+    assert found[1, 0] == 1
+    assert not found[2].any()
+    assert not found[:, 2].any()
+    assert not found[3].any()
+    assert look_alikes(rows[:1], 10).shape == (1, 1)

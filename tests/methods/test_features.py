@@ -1,0 +1,174 @@
+"""Features, end to end: what one node can change, the noise that covers it, and a plan made from public facts only."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import kstest
+
+from fedgraph import seeds
+from fedgraph.data import splits
+from fedgraph.methods import features
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, Streams
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Gaussian, Unprotected
+from fedgraph.privacy.mechanisms import Disclose, GaussianNoise
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Graph, Subgraph
+
+STREAMS = Streams(0, ("test",))
+
+
+@pytest.fixture(scope="module")
+def split(library: Graph) -> splits.Split:
+    return splits.inductive_split(library, 0.8, seeds.generator(0, "split"))
+
+
+def facts(split: splits.Split, clients: int = 1, viewer: Viewer = Viewer.CURATOR_TRUSTED) -> PublicFacts:
+    n = split.train.num_nodes
+    sizes = tuple(len(part) for part in np.array_split(np.arange(n), clients))
+    return PublicFacts(n, split.train.num_features, split.train.num_classes, sizes, viewer, None, split.test)
+
+
+def planned(split: splits.Split, epsilon: float = 1.0, reading: str = "provable", **settings: object) -> Plan:
+    return features.plan(features.Params(**settings), facts(split), Budget(epsilon, 1e-3, reading))  # type: ignore[arg-type]
+
+
+def exact(plan: Plan, graph: Graph, model: np.ndarray) -> np.ndarray:
+    """What a client would release, without the noise: its whole path from the graph to the door."""
+    bare = PlannedRelease("model", plan.releases[0].bound, Disclose("test"), Unprotected("test"), range(1))
+    open_plan = dataclasses.replace(plan, releases=(bare,))
+    desk = Desk("test", 0, 0, open_plan.releases, np.random.default_rng(0))
+    work = features.prepare(open_plan, Subgraph(0, graph, np.arange(graph.num_nodes)))
+    return features.client(open_plan, work, {"parameters": model}, 0, STREAMS, desk)["gradient"].value
+
+
+def adversarial(graph: Graph, plan: Plan) -> Graph:
+    """Rows made to hurt: empty, huge, tiny, seen by no public direction, and exactly on one."""
+    rows = graph.features.toarray()
+    unseen = np.flatnonzero(~plan.made["basis"].any(axis=1))
+    rows[0], rows[1], rows[2] = 0, 0, rows[2] * 1e18
+    rows[1, unseen if len(unseen) else 0] = 7
+    rows[3] = plan.made["basis"][:, 0]
+    rows[4] = np.where(np.arange(rows.shape[1]) == 5, 1e-18, 0)
+    return dataclasses.replace(graph, features=sp.csr_array(rows.astype(np.float32)))
+
+
+def relabelled(graph: Graph, node: int, label: int) -> Graph:
+    labels = graph.labels.copy()
+    labels[node] = label
+    return dataclasses.replace(graph, labels=labels)
+
+
+@pytest.mark.parametrize("settings", [{}, {"curvature": False}, {"projection": "none"}, {"model": "mlp"}], ids=str)
+def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: splits.Split, settings: dict[str, object]) -> None:
+    plan, rng = planned(split, **settings), np.random.default_rng(0)
+    clip, largest = plan.made["clip"], 0.0
+    source = planned(split)
+    graph = adversarial(split.train, source)
+    for trial in range(4):
+        model = rng.standard_normal(plan.made["layout"].num_parameters).astype(np.float32) * 3.0**trial
+        full = exact(plan, graph, model)
+        for node in (0, 1, 2, 3, 4, 100):
+            gone = np.linalg.norm(full - exact(plan, relabelled(graph, node, -1), model))
+            other = exact(plan, relabelled(graph, node, (graph.labels[node] + 1) % graph.num_classes), model)
+            assert gone <= clip * (1 + 1e-3)
+            assert np.linalg.norm(full - other) <= 2 * clip * (1 + 1e-3)
+            largest = max(largest, float(gone))
+    assert largest > 0.95 * clip, "the bound is met, so the noise is not wasted"
+
+
+def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits.Split) -> None:
+    plan = planned(split)
+    model = np.zeros(plan.made["layout"].num_parameters, dtype=np.float32)
+    work = features.prepare(plan, Subgraph(0, split.train, np.arange(split.train.num_nodes)))
+    truth, draws = exact(plan, split.train, model), []
+    for seed in range(4):
+        desk = Desk("test", 0, 0, plan.releases, np.random.default_rng(seed))
+        draws.append(features.client(plan, work, {"parameters": model}, 0, STREAMS, desk)["gradient"].value - truth)
+    noise = np.concatenate(draws)
+    release = plan.releases[0]
+    assert isinstance(release.mechanism, GaussianNoise)
+    assert isinstance(release.event, Gaussian)
+    std = release.event.noise_multiplier * plan.made["clip"]
+    assert kstest(noise / std, "norm").pvalue > 1e-3
+    assert kstest(noise / (std * 2 / 3), "norm").pvalue < 1e-6
+    weaker = dataclasses.replace(release, mechanism=GaussianNoise(std * 2 / 3))
+    spent = dataclasses.replace(release, event=Gaussian(release.event.noise_multiplier * 2 / 3))
+    assert weaker.mechanism != release.mechanism
+    assert dataclasses.replace(plan, releases=(spent,)).provable().epsilon > 1.2 > 1.0 + 1e-6 > plan.provable().epsilon
+
+
+def test_a_plan_spends_its_budget_and_no_more(split: splits.Split) -> None:
+    for epsilon in (0.05, 1.0, 8.0):
+        spent = planned(split, epsilon).provable().epsilon
+        assert 0.98 * epsilon < spent <= epsilon * (1 + 1e-6)
+
+
+def test_replacing_a_node_costs_twice_the_noise(split: splits.Split) -> None:
+    one, two = (planned(split, relation=r).releases[0].mechanism for r in ("node-zero-out", "node-replace"))
+    assert isinstance(one, GaussianNoise)
+    assert isinstance(two, GaussianNoise)
+    assert two.std == pytest.approx(2 * one.std)
+
+
+def test_published_calibration(split: splits.Split) -> None:
+    plan = planned(split, 2.0, "published")
+    assert plan.epsilon_published == pytest.approx(2.0)
+    assert plan.provable().epsilon < 2.0, "the moments formula is an upper bound"
+
+
+def test_the_plan_is_a_function_of_public_facts(split: splits.Split) -> None:
+    """Same public test graph, same counts: frame and curvature do not move when every private row and label does."""
+    rng = np.random.default_rng(0)
+    shuffled = dataclasses.replace(split.train, labels=rng.permutation(split.train.labels))
+    other = dataclasses.replace(split, train=dataclasses.replace(shuffled, features=sp.csr_array(shuffled.features * 0)))
+    a, b = planned(split), planned(other)
+    assert np.array_equal(a.made["basis"], b.made["basis"])
+    assert np.array_equal(a.made["curvature"], b.made["curvature"])
+    assert a.releases == b.releases
+    public = dataclasses.replace(split.test, labels=np.full(split.test.num_nodes, -1))
+    blind = planned(dataclasses.replace(split, test=public))
+    assert np.array_equal(a.made["basis"], blind.made["basis"]), "labels of test nodes are not public"
+
+
+def test_more_budget_means_more_directions_and_less_damping(split: splits.Split) -> None:
+    wide = dataclasses.replace(facts(split), num_nodes=4000)
+    low, high = (features.plan(features.Params(), wide, Budget(e, 1e-3)).made for e in (0.5, 8.0))
+    assert high["basis"].shape[1] >= low["basis"].shape[1]
+    assert np.linalg.eigvalsh(high["curvature"]).max() > np.linalg.eigvalsh(low["curvature"]).max()
+
+
+def test_the_server_sees_the_sum_only(split: splits.Split) -> None:
+    """Two clients' gradients move the model exactly as their sum does."""
+    plan = planned(split)
+    state, rng = features.start(plan, np.random.default_rng(0)), np.random.default_rng(1)
+    total = rng.standard_normal(plan.made["layout"].num_parameters).astype(np.float32)
+    one = features.server(plan, state, Inbox(0, {"gradient": total}, {}, 1))
+    many = features.server(plan, state, Inbox(0, {"gradient": total}, {"gradient": [total * 0.3, total * 0.7]}, 2))
+    assert np.array_equal(one.model["parameters"], many.model["parameters"])
+
+
+@pytest.mark.parametrize("change", ["no words", "no edges"])
+def test_odd_public_graphs_still_plan_and_predict(split: splits.Split, change: str) -> None:
+    n = split.test.num_nodes
+    public = split.test
+    if change == "no words":
+        public = dataclasses.replace(public, features=sp.csr_array(public.features.shape, dtype=np.float32))
+    else:
+        public = dataclasses.replace(public, adjacency=sp.csr_array((n, n), dtype=np.float32))
+    plan = planned(dataclasses.replace(split, test=public))
+    found = features.predict(plan, features.start(plan, np.random.default_rng(0)), public)
+    assert found.shape == (n, public.num_classes)
+    assert np.isfinite(found).all()
+
+
+def test_a_tiny_budget_and_none_at_all_run(split: splits.Split) -> None:
+    assert math.isfinite(planned(split, 1e-3).releases[0].mechanism.std)  # type: ignore[attr-defined]
+    bare = planned(split, math.inf)
+    assert isinstance(bare.releases[0].mechanism, Disclose)
+    assert bare.made["basis"] is None
