@@ -1,0 +1,123 @@
+"""The graph isomorphism network: its gradient, pooling, and independence from how graphs are joined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning import gcn, gin, small_graphs
+from fedgraph.learning.pooling import MeanPool
+from fedgraph.learning.sparse import unit_rows
+from fedgraph.types import Graph, Provenance
+
+HERE = Provenance("own", "test")
+
+
+def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.random((n, n)) < 0.4, 1).astype(float)
+    features = sp.csr_array(rng.random((n, 4)).astype(np.float32))
+    found = rng.integers(3, size=n) if labels is None else labels
+    return Graph("g", sp.csr_array(upper + upper.T), features, found.astype(np.int64), 3, HERE)
+
+
+@pytest.mark.parametrize("sizes", [None, (3, 4, 2)])
+@pytest.mark.parametrize("model", ["gcn", "gin"])
+def test_gradient_is_that_of_the_loss(model: small_graphs.Model, sizes: tuple[int, ...] | None) -> None:
+    labels = None if sizes is None else np.repeat([0, 2, -1], sizes)
+    net = small_graphs.network(model, 4, 5, 2, 3)
+    given = small_graphs.inputs(net, graph(9, 1, labels), sizes)
+    vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
+    leaf = vector.clone().requires_grad_(True)
+    outputs = small_graphs.scores(net, leaf, given)
+    outputs = outputs if given.pool is None else given.pool.forward(outputs)
+    known = given.labels >= 0
+    loss = torch.nn.functional.cross_entropy(outputs[known], given.labels[known])
+    (expected,) = torch.autograd.grad(loss, leaf)
+    assert torch.allclose(small_graphs.gradient(net, vector, given), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["gcn", "gin"])
+def test_no_label_no_gradient(model: small_graphs.Model) -> None:
+    net = small_graphs.network(model, 4, 5, 2, 3)
+    given = small_graphs.inputs(net, graph(5, 1, np.full(5, -1)), (2, 3))
+    vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
+    assert not small_graphs.gradient(net, vector, given).any()
+
+
+@pytest.mark.parametrize("source", ["softmax", "hidden"])
+@pytest.mark.parametrize("model", ["gcn", "gin"])
+def test_a_graph_embeds_alike_alone_and_in_a_union(model: small_graphs.Model, source: small_graphs.Source) -> None:
+    one, two = graph(4, 1), graph(6, 2)
+    union = Graph(
+        "u",
+        sp.csr_array(sp.block_diag([one.adjacency, two.adjacency])),
+        sp.csr_array(sp.vstack([one.features, two.features])),
+        np.concatenate([one.labels, two.labels]),
+        3,
+        HERE,
+    )
+    net = small_graphs.network(model, 4, 5, 3, 3)
+    vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
+    together = small_graphs.embedding(net, vector, small_graphs.inputs(net, union, (4, 6)), source)
+    alone = [small_graphs.embedding(net, vector, small_graphs.inputs(net, g, None), source) for g in (one, two)]
+    assert np.allclose(together, np.concatenate(alone), atol=1e-6)
+    assert together.min() >= 0
+    assert together.max() <= 1
+    assert together.shape[1] == small_graphs.embedding_width(net, source)
+
+
+def test_gin_follows_its_equation() -> None:
+    """One layer against the equation in numpy, A + I dense."""
+    layout = gin.layout(4, 5, 1, 3)
+    g = graph(7, 3)
+    vector = torch.tensor(layout.start(np.random.default_rng(0))) + 0.05
+    net = small_graphs.Network("gin", layout, 1)
+    found = gin.hidden(layout, vector, small_graphs.inputs(net, g, None)).numpy()
+    (w, b), (w2, b2) = [(p.numpy(), q.numpy()) for p, q in layout.layers(vector)[:2]]
+    x = g.features.toarray() / np.linalg.norm(g.features.toarray(), axis=1, keepdims=True)
+    rows = np.maximum(np.maximum((g.adjacency.toarray() + np.eye(7)) @ x @ w + b, 0) @ w2 + b2, 0)
+    rows /= np.sqrt((rows**2).mean(axis=1, keepdims=True) + 1e-6)
+    assert np.allclose(found, rows, atol=1e-5)
+
+
+def test_select_is_the_full_network_on_the_columns_in_use() -> None:
+    net = small_graphs.network("gin", 10, 5, 2, 3)
+    g = graph(6, 4)
+    wide = sp.csr_array((g.features.data, g.features.indices * 2 + 1, g.features.indptr), shape=(6, 10))
+    g = Graph("w", g.adjacency, wide, g.labels, 3, HERE)
+    vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
+    given = small_graphs.inputs(net, g, None)
+    own, where = small_graphs.selected(net, given)
+    assert own.layout.widths[0] == 4
+    full = gin.GraphInputs(torch.tensor(unit_rows(g.features).toarray()), given.reach, given.labels, np.arange(10))  # type: ignore[union-attr]
+    assert torch.allclose(gin.scores(own.layout, vector[where], given), gin.scores(net.layout, vector, full), atol=1e-5)  # type: ignore[arg-type]
+
+
+def test_pooling_and_its_adjoint() -> None:
+    pool = MeanPool((1, 3, 2))
+    rows, error = torch.randn(6, 2), torch.randn(3, 2)
+    assert torch.allclose(pool.forward(rows)[1], rows[1:4].mean(dim=0))
+    assert torch.allclose((pool.forward(rows) * error).sum(), (rows * pool.backward(error)).sum(), atol=1e-5)
+
+
+def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
+    """A lost edge changes its ends' degrees, and so the rows of their neighbours: three hops for two layers."""
+    path = sp.csr_array(sp.diags_array([np.ones(5), np.ones(5)], offsets=[-1, 1], shape=(6, 6)))
+    cut = path.tolil()
+    cut[0, 1] = cut[1, 0] = 0
+    features = sp.csr_array(np.random.default_rng(0).random((6, 4)).astype(np.float32))
+    for model, changed in (("gcn", {0, 1, 2, 3}), ("gin", {0, 1, 2})):
+        net = small_graphs.network(model, 4, 5, 2, 3)  # type: ignore[arg-type]
+        vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
+        rows = []
+        for adjacency in (path, sp.csr_array(cut)):
+            adjacency.eliminate_zeros()
+            g = Graph("p", adjacency, features, np.zeros(6, np.int64), 3, HERE)
+            rows.append(small_graphs.embedding(net, vector, small_graphs.inputs(net, g, None), "softmax"))
+        different = set(np.flatnonzero(np.abs(rows[0] - rows[1]).max(axis=1) > 1e-7).tolist())
+        assert different == changed
+        assert max(different) <= net.affected_hops
+    assert gcn.compact(Graph("p", path, features, np.zeros(6, np.int64), 3, HERE)).pool is None
