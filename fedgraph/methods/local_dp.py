@@ -2,7 +2,8 @@
 
 Clients train a shared GCN or GIN: R rounds of FedAvg or FedProx with E full-batch steps each (Algorithm 3). A client is one
 small graph with node labels (an ego-network), or holds several graphs with a label each (then scores are mean-pooled). Every
-s rounds, or once at the end, each client trains once more and sends its embedding in [0, 1]^(n×h) through an encoder.
+s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) under the broadcast model through an encoder
+(Algorithm 3 trains once more first; then every row would depend on everything the client holds, see ``client``).
 
 Two paths, priced apart. **model**: the updates, unprotected in the paper, ε = ∞. **embedding**: given the model, what
 ``_local_dp_encoders`` states; retrievals add up. The unit is the graph where clients hold whole graphs (graph-replace of known
@@ -164,7 +165,11 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
 def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
-    """The change of the parameters this client touches, and in retrieval rounds its encoded embedding."""
+    """The change of the parameters this client touches, and in retrieval rounds its encoded embedding.
+
+    Algorithm 3 embeds with the locally trained parameters. Those depend on every node the client holds, so every
+    row would too; embedding with the broadcast model keeps each row a function of its own neighbourhood.
+    """
     table: attendance.Attendance = plan.made["attendance"]
     trains, sends = table.trains[desk.client], table.sends[desk.client]
     if round_ not in trains and round_ not in sends:
@@ -175,17 +180,17 @@ def client(
         found = small_graphs.gradient(work.network, vector, work.inputs)
         return found + plan.params.proximal * (vector - before) if plan.params.proximal else found
 
-    steps, rate = plan.params.local_epochs, plan.params.learning_rate
-    adaptive = plan.params.optimiser == "adam"
-    after = adam(before, gradient, steps, rate, 0.0) if adaptive else descent(before, gradient, steps, rate)
     sent = {}
     if round_ in trains:
+        steps, rate = plan.params.local_epochs, plan.params.learning_rate
+        adaptive = plan.params.optimiser == "adam"
+        after = adam(before, gradient, steps, rate, 0.0) if adaptive else descent(before, gradient, steps, rate)
         change = (after - before).cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change, Unbounded(), attendance.UPDATE)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where, Unbounded(), attendance.VOCABULARY)
     if round_ in sends:
-        rows = small_graphs.embedding(work.network, after, work.inputs, plan.params.embedding)
+        rows = small_graphs.embedding(work.network, before, work.inputs, plan.params.embedding)
         own: PlannedRelease = plan.made["embedding"][desk.client]
         sent["embedding"] = desk.release("embedding", rows, own.bound, own.mechanism)
     return sent
@@ -194,7 +199,8 @@ def client(
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
     """FedAvg on the touched parameters; the latest embedding of every client is kept as received (or rectified)."""
     table: attendance.Attendance = plan.made["attendance"]
-    memory = {"where": dict(state.memory.get("where", {})), "embeddings": list(state.memory.get("embeddings", ()))}
+    nothing = [None] * plan.facts.num_clients
+    memory = {"where": dict(state.memory.get("where", {})), "embeddings": list(state.memory.get("embeddings", nothing))}
     model = state.model
     if inbox.round < plan.params.rounds and "change" in inbox.each:
         training = table.training[inbox.round]
@@ -202,10 +208,8 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
         memory["where"].update(zip(new, inbox.each.get("where", []), strict=True))
         model = {"parameters": _merged(plan, state.model["parameters"], training, inbox.each["change"], memory["where"])}
     if "embedding" in inbox.each:
-        kept = memory["embeddings"] or [None] * plan.facts.num_clients
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            kept[client] = _rectified(plan, client, rows) if plan.params.rectify else rows
-        memory["embeddings"] = kept
+            memory["embeddings"][client] = _rectified(plan, client, rows) if plan.params.rectify else rows
     return State(model, memory)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.report import plots
-from fedgraph.report.results import Row, grouped, number, spread
+from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import Records, Section, Table
 
 METRICS = ("ari", "nmi", "purity", "silhouette")
@@ -25,7 +25,7 @@ def build(records: Records, notice: str | None) -> Section:
         f"edges on average; {seeds} seed{'s' if seeds > 1 else ''}. Scores compare clusters with the label of each centre "
         "node, which the simulator knows and the server does not.",
         "The number of nodes of every released graph is public, so a release has shown something only above the rows "
-        "“graph size” and “constant embedding” (the encoder applied to ½ everywhere). “size and degrees” is raw data: its ε is ∞.",
+        "“graph size” and “constant embedding” (the encoder on ½ everywhere). “size and degrees” is raw data: its ε is ∞.",
     )
     return Section(sentences, (_table(rows),), _figures(records, rows, notice))
 
@@ -34,12 +34,12 @@ def _table(rows: Sequence[Row]) -> Table:
     body = []
     for row in rows:
         paths = row["paths"]
-        embedding = number(row.path("embedding"), 2) if "embedding" in paths else "—"
-        model = number(row.path("model"), 2) if "model" in paths else "—"
+        embedding = bound(row.path("embedding"), 2) if "embedding" in paths else "—"
+        model = bound(row.path("model"), 2) if "model" in paths else "—"
         target = "none" if not paths else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
         scores = tuple(spread(row, m) for m in (*METRICS, "spectral_ari"))
         name = row["method"] if not paths else f"{row['method']} · {row['variant']}"
-        body.append((name, target, *scores, number(row.published, 2), embedding, model, number(row.provable, 2), "—"))
+        body.append((name, target, *scores, number(row.published, 2), embedding, model, bound(row.provable, 2), "—"))
     header = (
         "what is released", "ε per graph", "ARI", "NMI", "purity", "silhouette", "ARI, spectral", "ε published",
         "ε provable: embedding, worst node", "ε provable: model path", "ε provable: all", "ε measured",

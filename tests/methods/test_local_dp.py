@@ -1,0 +1,283 @@
+"""Local DP embeddings: what each encoder costs, who takes part, and what the server keeps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
+
+from fedgraph import seeds
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.federation import rounds
+from fedgraph.methods import local_dp
+from fedgraph.methods._local_dp_encoders import Encoding, promised_rows
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.partition import ego
+from fedgraph.privacy import bayes
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.blocks import PerBlock
+from fedgraph.privacy.events import Composed, Gaussian, MultiBit, PureDP
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.mechanisms import GaussianNoise, MultiBitEncoder
+from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
+from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph, Partition, Provenance, Subgraph
+
+SIZES = ((1, 4), (3,), (2, 5, 1))
+
+
+def collection() -> tuple[Partition, PublicFacts]:
+    """Three clients with whole graphs, one of them without any training label."""
+    rng, subgraphs, first = np.random.default_rng(0), [], 0
+    for client, sizes in enumerate(SIZES):
+        blocks = [np.triu(np.ones((n, n)), 1) + np.triu(np.ones((n, n)), 1).T for n in sizes]
+        n = sum(sizes)
+        labels = np.full(n, -1) if client == 1 else np.repeat(np.arange(len(sizes)) % 2, sizes)
+        features = sp.csr_array(rng.random((n, 3)).astype(np.float32))
+        graph = Graph("c", sp.csr_array(sp.block_diag(blocks)), features, labels, 2, Provenance("own", "test"))
+        subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
+        first += n
+    sizes_of = tuple(map(sum, SIZES))
+    return Partition(tuple(subgraphs), True, 0, "test"), PublicFacts(first, 3, 2, sizes_of, Viewer.SERVER, graph_sizes=SIZES)
+
+
+def run(epsilon: float = 2.0, **settings: Any) -> tuple[Plan, rounds.Outcome]:
+    partition, facts = collection()
+    plan = local_dp.plan(local_dp.Params(**{"rounds": 4, **settings}), facts, Budget(epsilon, 1e-5))
+    engine = SerialRuntime()
+    return plan, rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes())
+
+
+ENCODERS = ("multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none")
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("rule", ["epsilon", "1/n"])
+@pytest.mark.parametrize(
+    "attendance", [{}, {"retrieval_period": 2}, {"client_fraction": 0.5, "dropout": 0.4, "retrieval_period": 1}]
+)
+def test_declared_is_spent(encoder: str, rule: str, attendance: dict[str, Any]) -> None:
+    plan, out = run(encoder=encoder, epsilon_rule=rule, **attendance)
+    ledger = Ledger([Account("cell", plan.protection, plan.delta)], out.releases)
+    spent, declared = ledger.spent("cell"), plan.declared()
+    for client in range(3):
+        own = spent.get(client, Composed(()))
+        assert price(own, plan.delta).epsilon == pytest.approx(price(declared[client], plan.delta).epsilon)
+    planned = sum(r.count for r in plan.releases for _ in range(1 if r.client is not None else 3))
+    assert planned == len(out.releases)
+
+
+def test_retrievals_add_up() -> None:
+    plan, out = run(3.0, retrieval_period=2)
+    sent = [r for r in out.releases if r.path == "embedding"]
+    assert sorted({r.round for r in sent}) == [1, 3, 4]
+    assert {r.event for r in sent} == {PureDP(3.0), MultiBit(1.0, 3)}
+    assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(9.0)
+    assert plan.shared_rounds == 1
+
+
+def test_each_graph_gets_its_own_epsilon() -> None:
+    """1/|V|: the smallest graph, one node, pays 1; the client's price is its worst graph's."""
+    plan, _ = run(1.0, epsilon_rule="1/n")
+    assert plan.made["graph_epsilons"][2] == pytest.approx([1 / 2, 1 / 5, 1.0])
+    assert price(plan.declared("embedding")[1], 0.0).epsilon == pytest.approx(1 / 3)
+    assert plan.provable("embedding").epsilon == pytest.approx(1.0, rel=1e-3)
+    assert plan.epsilon_published == 1.0
+    assert plan.provable("model").epsilon == math.inf
+    assert plan.protection.relation is Relation.GRAPH_REPLACE
+
+
+@pytest.mark.parametrize("n", [1, 5, 18])
+def test_what_each_encoder_costs(n: int) -> None:
+    def pure(encoder: str, **more: Any) -> float:
+        return price(Encoding(encoder, 2.0, "epsilon", 4, True, **more).of_graph(n)[1], 0.0).epsilon  # type: ignore[arg-type]
+
+    assert pure("multi-bit", bits=3) == pytest.approx(2.0)
+    assert pure("multi-bit-total", bits=3) == pytest.approx(2.0 / n)
+    assert pure("multi-bit-node", bits=2) == pytest.approx(2.0 * n)
+    assert pure("multi-bit-node", bits=2, promised_degree=2, reach=2) == pytest.approx(2.0)
+    assert pure("none") == math.inf
+    assert pure("gaussian-as-coded") == math.inf
+
+
+def test_released_code_is_a_gaussian_mechanism() -> None:
+    """MUTAG's mean size at ε = 1/n: std 1/18, Δ₂ = 6, μ = 108, far beyond any use."""
+    mechanism, event = Encoding("gaussian-as-coded", 1.0, "1/n", 2, True).of_graph(18)
+    assert mechanism == GaussianNoise(1 / 18)
+    assert isinstance(event, Gaussian)
+    assert event == Gaussian((1 / 18) / sensitivity_l2(SimplexRows(18), Relation.GRAPH_REPLACE))
+    assert event.noise_multiplier == pytest.approx(1 / 108)
+    assert price(event, 1e-5).epsilon > 108**2 / 2
+    assert price(event, 0.0).epsilon == math.inf
+    box = Encoding("gaussian-as-coded", 1.0, "1/n", 64, False).of_graph(18)[1]
+    assert isinstance(box, Gaussian)
+    assert box.noise_multiplier == pytest.approx((1 / 18) / math.sqrt(18 * 64))
+    plan, _ = run(1.0, encoder="gaussian-as-coded", epsilon_rule="1/n")
+    (sent,) = [r for r in plan.releases if r.path == "embedding" and r.client == 2]
+    assert sent.event == Gaussian((1 / 5) / math.sqrt(10)), "the largest graph of the client is the worst"
+
+
+def test_promised_rows_cover_both_graphs() -> None:
+    assert promised_rows(2, 1) == 5
+    assert promised_rows(3, 2) == 2 * (1 + 3 * (1 + 2)) - 1
+    with pytest.raises(PrivacyError):
+        promised_rows(0, 2)
+
+
+def test_simplex_rows_bound_and_sensitivity() -> None:
+    bound = SimplexRows(2)
+    assert np.allclose(bound.enforce(np.array([[2.0, 2.0], [-1.0, 0.0]])), 0.5)
+    apart = bound.enforce(np.eye(2)) - bound.enforce(np.eye(2)[::-1])
+    assert np.linalg.norm(apart) == pytest.approx(sensitivity_l2(bound, Relation.GRAPH_REPLACE))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        one, two = (bound.enforce(rng.normal(size=(2, 3))) for _ in range(2))
+        assert np.linalg.norm(one - two) <= 2.0 + 1e-12
+    with pytest.raises(UnboundedValueError, match="NaN"):
+        bound.enforce(np.array([[np.nan, 1.0], [0.0, 1.0]]))
+    with pytest.raises(UnboundedValueError, match="2 non-empty rows"):
+        bound.enforce(np.ones((3, 2)))
+    with pytest.raises(PrivacyError):
+        SimplexRows(0)
+
+
+def test_blocks_are_noised_apart() -> None:
+    """Changing one graph leaves every other graph's part as it was, under the same coins."""
+    mechanism = PerBlock((MultiBitEncoder(0.5, 1), MultiBitEncoder(0.1, 1), GaussianNoise(1.0)), (2, 3, 1))
+    value = np.full((6, 4), 0.5)
+    other = value.copy()
+    other[2:5] = 1.0
+    one, two = (mechanism.apply(v, np.random.default_rng(3)) for v in (value, other))
+    assert np.array_equal(one[:2], two[:2])
+    assert np.array_equal(one[5:], two[5:])
+    with pytest.raises(PrivacyError, match="covers 6 rows"):
+        mechanism.apply(np.ones((5, 4)), np.random.default_rng(0))
+    with pytest.raises(PrivacyError, match="one mechanism per block"):
+        PerBlock((), ())
+    with pytest.raises(PrivacyError, match="one mechanism per block"):
+        PerBlock((GaussianNoise(1.0),), (0,))
+
+
+def test_who_leaves_keeps_the_last_embedding() -> None:
+    plan, out = run(np.inf, dropout=0.6, retrieval_period=1, attendance_seed=3, rounds=6)
+    table = plan.made["attendance"]
+    gone = [c for c in range(3) if c not in table.present[-1]]
+    assert gone, "the seed should make somebody leave"
+    assert len(table.present[0]) == 3
+    for client in range(3):
+        assert table.sends[client] == tuple(r for r in range(7) if client in table.present[r])
+        received = [r for r in out.releases if r.path == "embedding" and r.client == client]
+        assert len(received) == len(table.sends[client])
+        assert out.state.memory["embeddings"][client].shape == (sum(SIZES[client]), 2)
+    _, early = run(np.inf, dropout=0.6, retrieval_period=1, attendance_seed=3, rounds=6)
+    assert all(
+        np.array_equal(a, b) for a, b in zip(out.state.memory["embeddings"], early.state.memory["embeddings"], strict=True)
+    )
+
+
+def test_nothing_retrieved_is_nothing_kept() -> None:
+    plan, out = run(np.inf, dropout=0.6, attendance_seed=3, rounds=6)
+    gone = [c for c in range(3) if c not in plan.made["attendance"].present[-1]]
+    assert len(out.state.memory["embeddings"]) == 3
+    assert all(out.state.memory["embeddings"][c] is None for c in gone)
+
+
+def test_partial_rounds_average_over_those_who_train() -> None:
+    """With one client per round the model follows that client's step in full, not its share of all."""
+    plan, out = run(np.inf, client_fraction=0.34, rounds=1, learning_rate=1.0, local_epochs=1)
+    (who,) = plan.made["attendance"].training[0]
+    partition, _ = collection()
+    work = local_dp.prepare(plan, partition.subgraphs[who])
+    from fedgraph.learning import small_graphs
+    from fedgraph.learning.models import on_device
+
+    begin = local_dp.start(plan, seeds.generator(0, "common", "start")).model["parameters"]
+    vector = on_device(begin[work.where])
+    step = (vector - small_graphs.gradient(work.network, vector, work.inputs)).numpy()
+    assert np.allclose(out.state.model["parameters"][work.where], step, atol=1e-6)
+
+
+def test_fedprox_stays_nearer_to_the_broadcast_model() -> None:
+    moved = []
+    for weight in (0.0, 5.0):
+        plan, out = run(np.inf, proximal=weight, rounds=1, local_epochs=5, learning_rate=0.1)
+        begin = local_dp.start(plan, seeds.generator(0, "common", "start")).model["parameters"]
+        moved.append(np.linalg.norm(out.state.model["parameters"] - begin))
+    assert 0 < moved[1] < moved[0]
+
+
+def test_rectified_embeddings_are_unbiased() -> None:
+    encoder = MultiBitEncoder(1.0, 2)
+    value = np.tile([0.1, 0.9, 0.5], (20_000, 1))
+    assert np.allclose(encoder.rectify(encoder.apply(value, np.random.default_rng(0))).mean(axis=0), value[0], atol=0.05)
+    _, out = run(4.0, rectify=True)
+    assert not np.isin(out.state.memory["embeddings"][0], (-1.0, 0.0, 1.0)).all()
+
+
+@pytest.mark.parametrize("model", ["gcn", "gin"])
+@pytest.mark.parametrize("embedding", ["softmax", "hidden"])
+@pytest.mark.parametrize("optimiser", ["descent", "adam"])
+def test_every_model_runs_on_one_node_graphs_and_unlabelled_clients(model: str, embedding: str, optimiser: str) -> None:
+    _, out = run(np.inf, model=model, embedding=embedding, optimiser=optimiser, hidden=4, layers=2, learning_rate=0.1)
+    for rows, sizes in zip(out.state.memory["embeddings"], SIZES, strict=True):
+        assert rows.shape[0] == sum(sizes)
+        assert np.isfinite(rows).all()
+        assert rows.min() >= 0
+        assert rows.max() <= 1
+
+
+def test_node_unit_states_its_promise(library: Graph) -> None:
+    partition = ego.split(library, ego.Params(clients=4), seeds.generator(0, "ego"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = PublicFacts(300, library.num_features, 4, sizes, Viewer.SERVER, partition.holdings(300))
+    plan = local_dp.plan(local_dp.Params(encoder="multi-bit-node", promised_degree=3), facts, Budget(2.0, 1e-5))
+    assert plan.protection.promised_degree == 3
+    assert plan.protection.relation is Relation.NODE_REPLACE
+    assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"encoder": "laplace"}, {"bits_per_row": 0}, {"dropout": 1.0}, {"client_fraction": 0.0}, {"learning_rate": np.nan},
+            {"retrieval_period": 0}, {"proximal": -1.0}, {"promised_degree": 0}],
+)  # fmt: skip
+def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        local_dp.Params(**bad)
+
+
+def test_zero_epsilon_says_that_nothing_may_be_released() -> None:
+    with pytest.raises(PrivacyError, match="nothing may be released"):
+        Budget(0.0, 1e-5)
+
+
+def test_bayes_bound() -> None:
+    assert bayes.best_accuracy(1 / 18) == pytest.approx(0.5139, abs=1e-4)
+    assert bayes.best_accuracy(0.0, 4) == 0.25
+    assert bayes.best_accuracy(math.inf) == 1.0
+    assert bayes.best_accuracy(bayes.needed_epsilon(0.9, 3), 3) == pytest.approx(0.9)
+    assert bayes.needed_epsilon(0.4) == 0.0
+    sizes, labels = np.array([1, 1, 1, 2]), np.array([0, 0, 1, 1])
+    assert bayes.best_given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
+    assert bayes.best_given_public(sizes, labels, np.full(4, math.inf)) == 1.0
+    with pytest.raises(PrivacyError):
+        bayes.best_accuracy(math.nan)
+    with pytest.raises(PrivacyError, match="two classes"):
+        bayes.best_given_public(np.arange(3), np.arange(3), np.zeros(3))
+
+
+def test_no_classifier_of_the_encoder_beats_the_bound() -> None:
+    """Two worlds, every entry 0 or every entry 1: the likelihood-ratio test on the encoder's own output stays below it."""
+    epsilon, n = 1.0, 6
+    encoder = Encoding("multi-bit", epsilon, "epsilon", 1, True).of_graph(n)[0]
+    rng, trials = np.random.default_rng(0), 4000
+    right = 0
+    for _ in range(trials):
+        truth = int(rng.integers(2))
+        total = encoder.apply(np.full((n, 1), float(truth)), rng).sum()
+        right += int((total > 0) == truth) if total else int(rng.integers(2) == truth)
+    assert 0.5 < right / trials < bayes.best_accuracy(epsilon)
