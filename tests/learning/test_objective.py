@@ -127,17 +127,17 @@ def test_brute_force_over_all_small_graphs_never_beats_psi(cap: float, steps: li
         assert worst == pytest.approx(bound), "one step reaches the bound: it cannot be lowered"
 
 
-@pytest.mark.parametrize("leaves", [1, 5, 60])
 @pytest.mark.parametrize("restart", [0.05, 0.4])
 @pytest.mark.parametrize("steps", [1.0, 2.0, 10.0, math.inf])
-def test_stars_joined_at_their_hubs_stay_within_psi(leaves: int, restart: float, steps: float) -> None:
-    """Column sums of Ã grow with the degree here: a bound that forgets them would fail."""
-    edges = [(0, 2 + i) for i in range(leaves)] + [(1, 2 + leaves + i) for i in range(leaves)]
-    x = np.array([[1.0], [-1.0], *[[1.0]] * leaves, *[[-1.0]] * leaves])
-    found = change(2 + 2 * leaves, edges, (0, 1), x, [steps], restart, 0.5)
-    assert found <= gcon.psi([steps], restart, 0.5) * (1 + 1e-9)
-    if steps == 2.0 and leaves == 60:
-        assert found > 0.35 * gcon.psi([steps], restart, 0.5)
+def test_stars_joined_at_their_hubs_come_close_to_psi(restart: float, steps: float) -> None:
+    """Column sums of Ã grow with the degree here: a bound that forgets them would fail, and Ψ cannot be much lower."""
+    worst = 0.0
+    for leaves, cap in itertools.product((1, 10, 60), (0.5, 0.1)):
+        edges = [(0, 2 + i) for i in range(leaves)] + [(1, 2 + leaves + i) for i in range(leaves)]
+        x = np.array([[1.0], [-1.0], *[[1.0]] * leaves, *[[-1.0]] * leaves])
+        found = change(2 + 2 * leaves, edges, (0, 1), x, [steps], restart, cap)
+        worst = max(worst, found / gcon.psi([steps], restart, cap))
+    assert 0.75 < worst <= 1 + 1e-9
 
 
 def test_rows_never_leave_the_unit_ball_and_infinity_means_converged() -> None:
