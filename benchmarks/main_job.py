@@ -67,7 +67,7 @@ def main() -> int:
         wall = time.monotonic() - began
     print(f"{args.scenario} --runtime {args.runtime}{' --quick' if args.quick else ''} ({os.cpu_count()} cores)")
     print(
-        f"first progress line {first:.1f} s, whole run {wall:.0f} s, peak memory {peak / 1e9:.2f} GB (PSS), exit {process.returncode}"
+        f"first progress line {first:.1f} s, whole run {wall:.0f} s, peak memory {peak / 1e9:.2f} GB (PSS)"
     )
     return process.returncode
 

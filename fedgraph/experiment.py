@@ -15,7 +15,7 @@ import yaml
 from fedgraph import data, environment, plugins, report, runtime, store
 from fedgraph.console import Console
 from fedgraph.methods.base import Plan
-from fedgraph.report.results import number
+from fedgraph.report.results import bound, number
 from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
 from fedgraph.scenario import DatasetSettings, Ready, TaskSettings
@@ -36,10 +36,10 @@ def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: 
     """Everything a scenario asks for; returns the folder with the results."""
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
-    store.claim(out, text, comparable, resume)
+    graphs = [load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
+    store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
     kept = store.CellStore(out)
     console.say(f"{ready.scenario.name}: {ready.scenario.title or 'no title'} → {out}")
-    graphs = [load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
     for graph in graphs:
         console.say(report.describe(graph))
     settings = ready.scenario.runtime
@@ -78,7 +78,7 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
 def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
-    given += [(d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
+    given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:
         for task in ready.tasks:
             if getattr(plugins.load("tasks", task.kind), "NEEDS_DATA", True) != (graph is not None):
@@ -129,9 +129,9 @@ PLAN_HEADER = ("cell", "releases of one client", "clients", "rounds", "viewer", 
 def plan_row(cell: Cell, made: Plan) -> tuple[str, ...]:
     """One line of the dry run."""
     own = [r for r in made.releases if r.client in (None, 0)]
-    price = {path: number(made.provable(path).epsilon) for path in made.paths}
+    price = {path: bound(made.provable(path).epsilon) for path in made.paths}
     releases = "\n".join(f"{r.path}: {r.count} × {r.mechanism.words}; provable ε = {price[r.path]}" for r in own)
     where = f"{cell.method} · {cell.variant} · {cell.setting} · ε = {number(cell.epsilon)}"
-    prices = (number(made.epsilon_published), number(made.provable().epsilon))
+    prices = (number(made.epsilon_published), bound(made.provable().epsilon))
     clients, viewer = str(made.facts.num_clients), made.protection.viewer.value
     return (where, releases, clients, str(made.rounds), viewer, f"{made.delta:.3g}", *prices)

@@ -37,6 +37,7 @@ class DatasetSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     name: str = Field(description="family/dataset, e.g. planetoid/citeseer")
+    label: str = Field("", description="its name in tables; default the name. Needed where two share a name")
     root: Path | None = Field(None, description="folder in PyG's raw layout; never written to")
     path: Path | None = Field(None, description="one's own file or folder")
     when_unavailable: Literal["error", "synthetic"] = Field("error", description="no files and no network: stop, or a stand-in")
@@ -138,6 +139,10 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
             raise ScenarioError(f"--set {change}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         _assign(data, key, yaml.safe_load(value), lambda m, c=change: ScenarioError(f"--set {c}: {m}"))
     scenario = validate(Scenario, data, source, ())
+    shown = [d.label or d.name for d in scenario.datasets]
+    for index, name in enumerate(shown):
+        if name in shown[:index]:
+            raise source.error(("datasets", index), f"two data sets are called {name!r}; give each its own 'label'")
     tasks = tuple(_task(source, index, task) for index, task in enumerate(scenario.tasks))
     labels = [t.label for t in tasks]
     for index, label in enumerate(labels):

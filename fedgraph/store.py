@@ -123,7 +123,7 @@ def _restore(value: Any) -> Any:
 def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make ``folder`` this scenario's, or check that it is; ``ScenarioError`` otherwise.
 
-    comparable: the part of the scenario that decides the numbers (everything but the runtime).
+    comparable: what decides the numbers: the scenario but for the runtime, and the data's source and checksums.
     """
     mark = folder / "cells" / "scenario.sha256"
     digest = hashlib.sha256(comparable.encode()).hexdigest()
@@ -132,8 +132,8 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
             raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/scenario.sha256)")
         if mark.read_text(encoding="utf-8").strip() != digest:
             raise ScenarioError(
-                f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}); "
-                "give the same file and --set options, or start a new --out"
+                f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}) or on "
+                "other data; give the same file, --set options and data, or start a new --out"
             )
     elif mark.exists():
         raise ScenarioError(

@@ -126,13 +126,15 @@ class Partition:
     """All clients' subgraphs, and what was lost in dealing them out.
 
     disjoint: no node is held twice (parallel composition applies). num_cut_edges: edges of the whole
-    graph that no client holds. description: one phrase for tables.
+    graph that no client holds. description: one phrase for tables. from_edges: who holds which node was
+    computed from the edges, so it says something about them.
     """
 
     subgraphs: tuple[Subgraph, ...]
     disjoint: bool
     num_cut_edges: int
     description: str
+    from_edges: bool = False
 
     @property
     def num_clients(self) -> int:

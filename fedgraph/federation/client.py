@@ -31,7 +31,7 @@ def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np
     method = plugins.load("methods", job.plan.method)
     try:
         work = _workspace(job, partition, client, method)
-        streams = Streams(job.root, (*job.stream, "client", client, "round", round_))
+        streams = Streams(job.root, (*job.stream, "client", client, "round", round_), job.fingerprint)
         cell = "/".join(str(part) for part in job.stream)
         desk = Desk(cell, client, round_, job.plan.releases, streams.generator("noise"))
         released = method.client(job.plan, work, model, round_, streams, desk)

@@ -13,12 +13,16 @@ from fedgraph.privacy.ledger import Release
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One training run as workers see it. key: names the workspace a worker keeps. stream: path of its random streams."""
+    """One training run as workers see it.
+
+    key: names the workspace a worker keeps. stream, fingerprint: name its random streams.
+    """
 
     key: str
     root: int
     stream: tuple[str | int | float, ...]
     plan: Plan
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,8 @@ def _advance(
     runtime: Runtime, partition: Any, job: Job, state: Any, model: Any, rounds: range, on_round: Callable[[int, int], None]
 ) -> tuple[Any, Any, tuple[Receipt, ...]]:
     """(state, model, receipts) after ``rounds``; state None begins. Submits ahead: nobody waits for the driver."""
-    handle = runtime.share(f"job:{next(_runs)}:{job.key}", dataclasses.replace(job, key=f"{next(_runs)}:{job.key}"))
+    name = f"{next(_runs)}:{job.key}"
+    handle = runtime.share(f"job:{name}", dataclasses.replace(job, key=name, fingerprint=job.plan.fingerprint))
     if state is None:
         state, model = runtime.on_server(server.begin, handle, returns=2)
     waiting: list[Any] = []

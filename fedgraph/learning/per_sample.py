@@ -6,7 +6,9 @@ layers this gives each row's exact norm; scaling
 the rows of δ by min(1, C/norm) and multiplying once gives the clipped sum.
 
 **Formal guarantee.** With clip C, the returned sum changes by at most C in L2 norm when one row is
-removed and at most 2C when it is replaced, for every input: rows whose norm is not finite count as zero.
+removed and at most 2C when it is replaced: rows whose norm is not finite count as zero. Sums are in single
+precision, and removing a row also changes how the others round; rows are therefore clipped to (1 − 2⁻⁹)·C.
+The rounding measured on up to 28,000 rows was 7·10⁻⁴·C, within that margin; it is measured, not proven.
 
 | row gradient norm | its share of the sum |
 |---|---|
@@ -23,6 +25,8 @@ import torch
 
 from fedgraph.learning.models import Layout, forward, on_device
 from fedgraph.learning.sparse import FeatureMatrix
+
+MARGIN = 2.0**-9  # of the clip, kept for rounding in single precision
 
 
 def clipped_gradient_sum(
@@ -50,7 +54,7 @@ def clipped_gradient_sum(
         for a, e in zip(inputs, errors, strict=True):
             squared += (a + layout.bias_scale**2) * e.square().sum(dim=1)
         norms = torch.sqrt(squared)
-        scale = torch.clamp(clip / norms.clamp(min=1e-30), max=1.0)
+        scale = torch.clamp(clip * (1 - MARGIN) / norms.clamp(min=1e-30), max=1.0)
         scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
         errors = [torch.nan_to_num(e * scale[:, None], nan=0.0, posinf=0.0, neginf=0.0) for e in errors]
 

@@ -17,6 +17,7 @@ the whole graph, so *central or federated* is a word in a scenario, not a second
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class PublicFacts:
     node, CSR [clients, num_nodes]; None where clients are disjoint. public_graph: the test graph, where
     the setting makes it public. public_attributes: where only edges are private, every node's features and
     its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
+    membership_from_edges: whether who holds which node was computed from edges.
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -60,6 +62,7 @@ class PublicFacts:
     public_attributes: Graph | None = None
     members: tuple[np.ndarray, ...] = ()
     graph_sizes: tuple[tuple[int, ...], ...] = ()
+    membership_from_edges: bool = False
 
     @property
     def num_clients(self) -> int:
@@ -135,6 +138,13 @@ class Plan:
             )
 
     @property
+    def fingerprint(self) -> str:
+        """A digest of everything that shapes the releases."""
+        facts = (self.facts.num_nodes, self.facts.client_sizes)
+        text = repr((self.method, self.params, self.delta, self.protection, self.rounds, facts))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
     def paths(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(r.path for r in self.releases))
 
@@ -182,13 +192,18 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Streams:
-    """A client's random streams for one round; noise and training never share one."""
+    """A client's random streams for one round; noise and training never share one.
+
+    fingerprint: of the plan; it enters the name of the noise stream, so that runs with other settings never
+    add the same noise twice (their difference would show the data).
+    """
 
     root: int
     path: tuple[str | int | float, ...]
+    fingerprint: str = ""
 
     def generator(self, name: str) -> np.random.Generator:
-        return seeds.generator(self.root, *self.path, name)
+        return seeds.generator(self.root, *self.path, name, *((self.fingerprint,) if name == "noise" else ()))
 
 
 def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts, colluders: int = 1) -> tuple[float, int]:
@@ -211,7 +226,8 @@ def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting itself assumes: where the data lives and who sees what."""
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return ()
-    assumed: tuple[Assumption, ...] = (Assumption.MEMBERSHIP_GIVEN,)
+    known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership_from_edges else Assumption.MEMBERSHIP_GIVEN
+    assumed: tuple[Assumption, ...] = (known,)
     assumed += (Assumption.SIZES_PUBLIC,) if facts.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         assumed += (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)

@@ -18,6 +18,7 @@ the relation that such a sample amplifies (Balle et al. 2018, Theorem 9), with e
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -220,7 +221,7 @@ def _rows(plan: Plan, work: Work, round_: int, streams: Streams, desk: Desk) -> 
     """
     if round_ > 0 and "rows" in work.memo:
         return work.memo["rows"]
-    first = Streams(streams.root, (*streams.path[:-1], 0))
+    first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
     door = desk if round_ == 0 else Desk("repeated", desk.client, 0, plan.releases, first.generator("noise"))
     work.memo["rows"] = rows_of.choose(plan, work.graph, first, door)
     return work.memo["rows"]

@@ -31,24 +31,27 @@ def require_clients(clients: int, available: int, what: str = "nodes") -> None:
         )
 
 
-def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str) -> Partition:
+def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, from_edges: bool = False) -> Partition:
     """A partition whose clients share no node. groups: node ids per client, together every node once."""
     subgraphs = tuple(
         Subgraph(client, graph.induced(np.sort(nodes)), np.sort(nodes).astype(np.int64)) for client, nodes in enumerate(groups)
     )
     held = sum(s.graph.num_edges for s in subgraphs)
-    return Partition(subgraphs, True, graph.num_edges - held, description)
+    return Partition(subgraphs, True, graph.num_edges - held, description, from_edges)
 
 
 def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
-    """A partition whose clients may share nodes. groups: sorted node ids per client. centers: global id of each centre."""
+    """A partition whose clients, found by following edges, may share nodes.
+
+    groups: sorted node ids per client. centers: global id of each centre.
+    """
     subgraphs = tuple(
         Subgraph(client, graph.induced(nodes), nodes.astype(np.int64), center=int(np.searchsorted(nodes, center)))
         for client, (nodes, center) in enumerate(zip(groups, centers, strict=True))
     )
     keys = [_edge_keys(s, graph.num_nodes) for s in subgraphs]
     held = np.unique(np.concatenate(keys)).size if keys else 0
-    return Partition(subgraphs, False, graph.num_edges - held, description)
+    return Partition(subgraphs, False, graph.num_edges - held, description, from_edges=True)
 
 
 def shares(collection: GraphCollection, owner: np.ndarray, clients: int, description: str) -> Shares:

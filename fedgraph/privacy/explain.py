@@ -146,7 +146,7 @@ class _Spent:
             if path is None or name == path:
                 for client, events in per_client.items():
                     clients.setdefault(client, []).extend(events)
-        holders = self._account.holders
+        holders = dict(self._account.path_holders).get(path or "", self._account.holders)
         if holders is None:
             return disjoint({c: self._sampled(Composed(tuple(events))) for c, events in clients.items()}, self._account.delta)
         held = [event for client in holders for event in clients.get(client, ())]

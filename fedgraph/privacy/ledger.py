@@ -26,12 +26,17 @@ from fedgraph.privacy.units import Protection
 
 @dataclass(frozen=True)
 class Account:
-    """The guarantee that the releases of one cell are counted for."""
+    """The guarantee that the releases of one cell are counted for.
+
+    holders: where clients overlap, those that hold the worst node of everything together; path_holders: those
+    that hold the worst node of one path, where it is another one. sampled_once: rate of a secret one-time sample.
+    """
 
     cell: str
     protection: Protection
     delta: float
     holders: tuple[int, ...] | None = None
+    path_holders: tuple[tuple[str, tuple[int, ...]], ...] = ()
     sampled_once: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -41,6 +46,7 @@ class Account:
             "protection": self.protection.to_dict(),
             "delta": self.delta,
             "holders": None if self.holders is None else list(self.holders),
+            "path_holders": {path: list(held) for path, held in self.path_holders},
             "sampled_once": self.sampled_once,
         }
 
@@ -152,7 +158,8 @@ class Ledger:
             holders = data["holders"]
             protection = Protection.from_dict(data["protection"])
             held = None if holders is None else tuple(holders)
-            self.open(Account(data["cell"], protection, float(data["delta"]), held, data["sampled_once"]))
+            by_path = tuple((path, tuple(clients)) for path, clients in data["path_holders"].items())
+            self.open(Account(data["cell"], protection, float(data["delta"]), held, by_path, data["sampled_once"]))
         elif data["kind"] == "release":
             event = from_dict(data["event"])
             self.extend([Release(data["cell"], data["path"], data["client"], data["round"], data["mechanism"], event)])

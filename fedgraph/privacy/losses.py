@@ -13,8 +13,9 @@ lies above it: the grid is never more private than the mechanism. Convolution ke
 
 **Guarantee.** ``compose`` returns an ε with true δ(ε) ≤ the given δ. Three errors are all pushed to the
 private side: the grid (above), the tails cut off before the Fourier transform (their mass moves to
-L = ∞), and rounding in the transform (the answer is read at 0.999·δ; rounding is below 1e-12, and δ
-below ``SMALLEST_DELTA`` is refused).
+L = ∞), and rounding in the transform, which grows with the number of events: 1e-16 per event is charged
+to L = ∞ (six to seventy times what was measured against exact binomial sums, for 3·10⁵ to 10⁸ events), the
+answer is read at 0.999·δ, and δ below ``SMALLEST_DELTA`` is refused.
 
 **Edge cases.**
 
@@ -43,6 +44,7 @@ from fedgraph.privacy.shapes import Array
 SMALLEST_DELTA = 1e-9
 _SHARE_OF_DELTA_CUT = 1e-4
 _DELTA_KEPT = 0.999
+_ROUNDING = 1e-16
 _MAX_DOTS = 40_000
 _MAX_WINDOW = 1_000_000
 _TILTS = np.geomspace(0.05, 30.0, 12)
@@ -140,8 +142,9 @@ def _one_order(parts: Sequence[tuple[Curve, float]], gap: float, delta: float) -
         offset += losses.lowest * round(count)
     masses = np.maximum(np.roll(irfft(spectrum, length), offset - low)[:size], 0.0)
     log_finite = math.fsum(count * math.log1p(-min(losses.infinity, 1 - 1e-16)) for losses, count in steps)
-    # Charged to ∞: the window's two tails (one cut), and the two ends of every curve (``tail``; two cuts).
-    return _epsilon(masses, low, gap, 3 * cut - math.expm1(log_finite), _DELTA_KEPT * delta)
+    # Charged to ∞: the window's two tails (one cut), the two ends of every curve (``tail``; two cuts), rounding.
+    rounding = _ROUNDING * math.fsum(count for _, count in steps)
+    return _epsilon(masses, low, gap, 3 * cut + rounding - math.expm1(log_finite), _DELTA_KEPT * delta)
 
 
 def _on_grid(curve: Curve, gap: float) -> Losses:

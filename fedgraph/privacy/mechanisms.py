@@ -23,10 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.normal import single_normals
 from fedgraph.privacy.sensitivity import require_finite, require_positive
-
-BULK = 4096  # single-precision values from which drawing in bulk pays
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class GaussianNoise(Mechanism):
-    """value + N(0, std²) per entry, in the value's own precision (float32 in bulk: ``normal``). std in data units, > 0."""
+    """value + N(0, std²) per entry, drawn in the value's own precision. std in data units, > 0."""
 
     std: float
 
@@ -54,10 +51,7 @@ class GaussianNoise(Mechanism):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
         dtype = np.float32 if value.dtype == np.float32 else np.float64
-        if dtype is np.float32 and value.size >= BULK:
-            noise: np.ndarray = single_normals(rng, value.size).reshape(value.shape)
-        else:
-            noise = rng.standard_normal(value.shape, dtype=dtype)
+        noise: np.ndarray = rng.standard_normal(value.shape, dtype=dtype)
         noise *= dtype(self.std)
         noise += value
         return noise

@@ -82,6 +82,7 @@ class Assumption(str, Enum):
     SPLIT_PUBLIC = "split-public"
     TEST_GRAPH_PUBLIC = "test-graph-public"
     MEMBERSHIP_GIVEN = "membership-given"
+    MEMBERSHIP_FROM_EDGES = "membership-from-edges"
     CLIENTS_DISJOINT = "clients-disjoint"
     SIZES_PUBLIC = "sizes-public"
     MODEL_GIVEN = "model-given"
@@ -106,6 +107,8 @@ _ASSUMPTION_WORDS = {
     Assumption.SPLIT_PUBLIC: "which node ids are used for training is public",
     Assumption.TEST_GRAPH_PUBLIC: "test nodes and the edges among them are public and get no guarantee",
     Assumption.MEMBERSHIP_GIVEN: "which client holds which node id is a public fact, not computed from private edges",
+    Assumption.MEMBERSHIP_FROM_EDGES: "which client holds which node id is taken as public, though this simulation computed "
+    "it from the private edges (communities, or the neighbours of a centre): edges that it reveals get no protection",
     Assumption.CLIENTS_DISJOINT: "nothing of a node is held by a second client (edges across clients are dropped)",
     Assumption.SIZES_PUBLIC: "the number of nodes of every client's graph is public",
     Assumption.MODEL_GIVEN: "the shared model is taken as given; what it reveals is priced as a path of its own",

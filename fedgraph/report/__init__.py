@@ -58,7 +58,7 @@ def write(
 ) -> None:
     """Write every output into ``out`` and print the summary."""
     notice = notice_of(graphs)
-    source = {name: g.provenance.source for name, g in zip([d.name for d in scenario.datasets], graphs, strict=True)}
+    source = {name: g.provenance.source for name, g in zip([d.label or d.name for d in scenario.datasets], graphs, strict=True)}
     rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
     opening = {"notice": notice} if notice else {}
     (out / "results.csv").write_text(results.as_csv(rows, notice), encoding="utf-8")
@@ -121,7 +121,7 @@ def _page(
         scenario=resolved,
         environment=json.dumps(environment, indent=2),
         references=references.of(methods, geometry=any(r.kind.startswith("graph") for r in records)),
-        floating_point=statement.FLOATING_POINT,
+        caveats=statement.CAVEATS,
         notice=notice,
     )
     path.write_text(text, encoding="utf-8")

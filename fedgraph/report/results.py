@@ -116,6 +116,14 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if value and abs(value) < 0.01 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
+def bound(value: float | None, digits: int = 2) -> str:
+    """As ``number``, rounded up: a printed upper bound is never below the computed one."""
+    if value is None or not math.isfinite(value) or value == 0:
+        return number(value, digits)
+    scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
+    return number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
+
+
 def spread(row: Row, metric: str) -> str:
     """``mean ± standard deviation`` over seeds."""
     if not row.values(metric):

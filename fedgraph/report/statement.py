@@ -6,10 +6,14 @@ import math
 from dataclasses import dataclass
 
 from fedgraph.privacy.units import Protection
-from fedgraph.report.results import Row, number
+from fedgraph.report.results import Row, bound, number
 
-FLOATING_POINT = (
-    "Noise is drawn in floating point; attacks on floating-point noise (Mironov 2012) are outside every statement here."
+CAVEATS = (
+    "Noise is drawn in floating point; attacks on floating-point noise (Mironov 2012) are outside every statement here.",
+    "Noise follows from the root seed, so that a run can be repeated: whoever knows the seed can subtract it. fedgraph "
+    "simulates; to publish anything about real people, use a seed that stays secret and never one seed twice.",
+    "Each ε is about one row. This page shows many rows, scores against true labels and counts of the same data: the page "
+    "itself is for the experimenter and is not a private output.",
 )
 
 
@@ -43,14 +47,14 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     else:
         found.append(
             f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
-            f"ε = {number(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
+            f"ε = {bound(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
         )
     if len(row["paths"]) > 1:
         for path in row["paths"]:
             price = row.path(path)
             if math.isfinite(price):
                 found.append(
-                    f"The path “{path}” alone, taking the rest as given: ε = {number(price, 4)} for the worst {unit} "
+                    f"The path “{path}” alone, taking the rest as given: ε = {bound(price, 4)} for the worst {unit} "
                     f"({relation}){_worst(row)}."
                 )
             else:

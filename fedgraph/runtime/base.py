@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
+from fedgraph.errors import RuntimeFailure
+
 
 class Runtime(ABC):
     """Abstract; ``serial`` is the truth, ``ray`` the engine."""
@@ -29,7 +31,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def share(self, key: str, value: Any) -> Any:
-        """A handle to ``value``; within a run the same key always means the same value."""
+        """A handle to ``value``; a key that already means another object is a ``RuntimeFailure``."""
 
     @abstractmethod
     def forget(self, handle: Any) -> None:
@@ -64,6 +66,12 @@ class Runtime(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def require_same(key: str, known: Any, value: Any) -> None:
+    """``RuntimeFailure`` where ``key`` was shared for another object: workers would compute on the wrong one."""
+    if known is not value:
+        raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")
 
 
 def blocks(num_items: int, num_workers: int) -> list[range]:

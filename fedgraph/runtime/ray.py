@@ -18,7 +18,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayTaskError
 
-from fedgraph.runtime.base import Runtime, blocks
+from fedgraph.runtime.base import Runtime, blocks, require_same
 from fedgraph.runtime.threads import use_one_thread
 
 _LOCAL_STORE_BYTES = 768 * 1024**2
@@ -72,14 +72,17 @@ class RayRuntime(Runtime):
         self._pool = [actor.options(num_cpus=1, **options).remote() for _ in range(self.num_workers)]
         self._server = actor.options(num_cpus=0, **options).remote()
         self._shared: dict[str, _Shared] = {}
+        self._originals: dict[str, Any] = {}
 
     def share(self, key: str, value: Any) -> _Shared:
         if key not in self._shared:
-            self._shared[key] = _Shared(key, (ray.put(value),))
+            self._shared[key], self._originals[key] = _Shared(key, (ray.put(value),)), value
+        require_same(key, self._originals[key], value)
         return self._shared[key]
 
     def forget(self, handle: _Shared) -> None:
         if self._shared.pop(handle.key, None) is not None:
+            del self._originals[handle.key]
             for worker in [*self._pool, self._server]:
                 worker.forget.remote(handle.key)
 

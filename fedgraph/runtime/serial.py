@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.base import Runtime, require_same
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,17 @@ class SerialRuntime(Runtime):
 
     def __init__(self) -> None:
         self._shared: dict[str, _Held] = {}
+        self._originals: dict[str, Any] = {}
 
     def share(self, key: str, value: Any) -> _Held:
         if key not in self._shared:
-            self._shared[key] = _Held(frozen_copy(value))
+            self._shared[key], self._originals[key] = _Held(frozen_copy(value)), value
+        require_same(key, self._originals[key], value)
         return self._shared[key]
 
     def forget(self, handle: _Held) -> None:
-        self._shared = {k: v for k, v in self._shared.items() if v is not handle}
+        for key in [k for k, v in self._shared.items() if v is handle]:
+            del self._shared[key], self._originals[key]
 
     def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[_Held]:
         return [_Held(frozen_copy(function(range(num_items), *_values(args))))]

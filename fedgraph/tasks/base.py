@@ -15,7 +15,7 @@ a killed run resumes at the first cell that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +49,7 @@ class Cell:
             self.method,
             self.variant,
             self.setting,
-            f"eps={self.epsilon:g}",
+            f"eps={self.epsilon!r}",
             self.calibrated_by,
             self.seed,
         )
@@ -57,6 +57,13 @@ class Cell:
     @property
     def key(self) -> str:
         return "/".join(str(p) for p in self.path)
+
+
+def require_distinct(what: str, names: Sequence[object]) -> None:
+    """``ValueError`` where two are equal: their cells would share one name, one noise stream and one file."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise ValueError(f"{what} {name!r} appears twice; give one of them another value, or its own 'label'")
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks._graph_rows import degree_distances
 from fedgraph.tasks._pairwise import all_pairs
-from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition
 
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
@@ -65,6 +65,7 @@ class Params(BaseModel):
         for value in values:
             if not isinstance(value, str) and not value > 0:
                 raise ValueError(f"every ε must be > 0 (inf for no encoding), found {value}: at ε = 0 nothing may be released")
+        require_distinct("ε", values)
         return values
 
 
@@ -111,6 +112,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
         client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
         viewer=Viewer.SERVER,
         holdings=partition.holdings(graph.num_nodes),
+        membership_from_edges=partition.from_edges,
     )
     spec = dict(params.method)
     module = plugins.load("methods", spec.pop("method"))
@@ -134,7 +136,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.method == CONSTANT:
         return _constant(params, cell, context, partition, made, truth, k)
     assert made.facts.holdings is not None
-    shared = context.runtime.share(f"partition:ego:{cell.dataset}:{sorted(params.partition.items())}:{cell.seed}", partition)
+    shared = context.runtime.share(f"partition:{context.label}:{cell.dataset}:{cell.seed}", partition)
     common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
 
@@ -149,13 +151,13 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     ledger = Ledger([ledger_account], trained.releases)
     total = composition.overlapping(ledger.spent(cell.key), made.facts.holdings, made.delta)
     paths: dict[str, float] = {}
-    holders: tuple[int, ...] = total.worst_holders
+    by_path: dict[str, tuple[int, ...]] = {}
     quantiles: tuple[float, ...] = ()
     for path in made.paths:
         losses = composition.overlapping(ledger.spent(cell.key, path), made.facts.holdings, made.delta)
-        paths[path] = losses.worst.epsilon
+        paths[path], by_path[path] = losses.worst.epsilon, losses.worst_holders
         if path == "embedding":
-            holders, quantiles = losses.worst_holders, losses.quantiles
+            quantiles = losses.quantiles
     artefacts = {} if cell.seed else _artefacts(distances, truth, found.labels)
     by_spectrum = cluster.spectral(distances, k, seeds.generator(context.root, *cell.path, "spectral"))
     upper = distances[np.triu_indices(len(spaces), 1)]
@@ -163,8 +165,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         metrics=cluster.scores(truth, found.labels, distances)
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
         | {"gw_mean": float(upper.mean()) if upper.size else 0.0},
-        facts=_facts(partition) | {"rounds": made.rounds, "node_losses": quantiles, "worst_node_clients": len(holders)},
-        account=Account(cell.key, made.protection, made.delta, holders),
+        facts=_facts(partition)
+        | {"rounds": made.rounds, "node_losses": quantiles, "worst_node_clients": len(by_path["embedding"])},
+        account=Account(cell.key, made.protection, made.delta, total.worst_holders, tuple(by_path.items())),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
         epsilon_provable=total.worst.epsilon,
@@ -218,7 +221,7 @@ def _unreleased(
 ) -> Outcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != SIZE_AND_DEGREES
-    given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN)
+    given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(
         metrics=cluster.scores(truth, labels, distances),

@@ -24,7 +24,7 @@ from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import _protocols
-from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
 VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
@@ -43,7 +43,9 @@ class Params(BaseModel):
     delta: float | Literal["1/n_train"] | dict[str, float] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
-    calibrated_by: list[Literal["published", "provable"]] = Field(["provable"], description="reading under which noise is chosen")
+    calibrated_by: list[Literal["published", "provable"]] = Field(
+        ["provable"], description="reading under which noise is chosen"
+    )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
 
@@ -53,6 +55,13 @@ class Params(BaseModel):
         for value in values:
             if not value > 0:
                 raise ValueError(f"every ε must be > 0 (inf for no privacy), found {value}: at ε = 0 nothing may be released")
+        require_distinct("ε", values)
+        return values
+
+    @field_validator("methods")
+    @classmethod
+    def _distinct(cls, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        require_distinct("the row", [f"{spec.get('method')} · {_variant(spec)}" for spec in values])
         return values
 
     @field_validator("delta")
@@ -83,7 +92,9 @@ def cells(params: Params, context: Context) -> list[Cell]:
                 for epsilon in [np.inf] if _unprotected(spec) else params.epsilons:
                     readings = params.calibrated_by if np.isfinite(epsilon) else ["none"]
                     for reading in readings:
-                        found.append(Cell(context.label, context.dataset, name, variant, setting, float(epsilon), reading, seed))
+                        found.append(
+                            Cell(context.label, context.dataset, name, variant, setting, float(epsilon), reading, seed)
+                        )
     return found
 
 
@@ -100,6 +111,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
         public_graph=setting.public_graph,
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
+        membership_from_edges=partition.from_edges,
     )
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / setting.num_train if isinstance(given, str) else given
@@ -192,7 +204,9 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
         rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
         found: Partition = module.split(held, module.Params(**settings), rng)
         if not found.disjoint:
-            raise ScenarioError(f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps")
+            raise ScenarioError(
+                f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps"
+            )
         return found
 
     return context.cached(("partition", _partition_key(params, cell)), make)  # type: ignore[no-any-return]

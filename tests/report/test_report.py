@@ -14,7 +14,8 @@ def entry(**changes: object) -> dict[str, object]:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     base: dict[str, object] = {
         "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0,
-        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": {}, "protection": protection.to_dict(), "delta": 1e-5,
+        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": {}, "delta": 1e-5,
+        "protection": protection.to_dict(),
         "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem", "paths": {"model": 1.0}, "seconds": 0.1,
     }  # fmt: skip
     return {**base, **changes}

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fedgraph.report import plots
-from fedgraph.report.results import number
+from fedgraph.report.results import bound, number
 from fedgraph.report.sections.base import Records, Section, Table
 
 
@@ -33,7 +33,7 @@ def _table(paper: str, entries: list[dict[str, Any]]) -> Table:
     body = []
     for e in entries:
         own = _listed({k: v for k, v in e["facts"]["inputs"].items() if k not in shared})
-        prices = (number(e["epsilon_published"], 2), number(e["epsilon_provable"], 2), number(_bound(e), 2))
+        prices = (number(e["epsilon_published"], 2), bound(e["epsilon_provable"], 2), number(_bound(e), 2))
         body.append((_name(e), number(e["epsilon"]), f"{e['facts']['delta']:.3g}", *prices, e["theorem"], own))
     header = ("mechanism", "ε claimed", "δ", "ε published", "ε provable", "ε at least", "why", "noise and inputs")
     note = f"For all rows: {_listed(shared)}. " if shared else ""

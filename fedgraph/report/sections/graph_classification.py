@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.privacy import bayes
 from fedgraph.report import plots, published
-from fedgraph.report.results import Row, grouped, number, spread
+from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import Records, Section, Table
 
 SIZE = "graph size"
@@ -112,8 +112,8 @@ def _accuracies(rows: Sequence[Row]) -> Table:
             "—" if not row["facts"].get("encoder") else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
         )
         scores = tuple(spread(row, m) for m in ("accuracy", *neighbours, "model"))
-        path = tuple(number(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
-        body.append((_name(row), epsilon, *scores, number(row.published), *path, number(row.provable, 2), "—"))
+        path = tuple(bound(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
+        body.append((_name(row), epsilon, *scores, number(row.published), *path, bound(row.provable, 2), "—"))
     header = (
         "what is compared", "largest ε", "SVM", *(f"k-NN, k = {m[3:]}" for m in neighbours), "the model itself", "ε published",
         "ε provable: embedding", "ε provable: model path", "ε provable: all", "ε measured",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from fedgraph.report import plots, published
-from fedgraph.report.results import Row, grouped, number, spread
+from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import Records, Section, Table
 
 SETTINGS = {
@@ -68,7 +68,7 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
         mean, values = row.mean("accuracy"), row.values("accuracy")
         errors = published.in_standard_errors(mean, row.deviation("accuracy"), len(values), printed.value)
         away = "—" if errors is None else f"{errors:+.1f}"
-        prices = (number(row.published, 2), number(row.provable, 2))
+        prices = (number(row.published, 2), bound(row.provable, 2))
         ours = (spread(row, "accuracy"), f"{printed.value:.4f}", f"{mean - printed.value:+.3f}", away)
         body.append(
             (_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), row["calibrated_by"], *ours, *prices, printed.source)
@@ -84,7 +84,7 @@ def _privacy(rows: Sequence[Row]) -> Table:
     body = []
     for row in rows:
         protection = row["protection"]
-        prices = (number(row.published, 2), number(row.provable, 2), "—")
+        prices = (number(row.published, 2), bound(row.provable, 2), "—")
         body.append(
             (_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), *prices, protection["unit"], protection["relation"])
         )
