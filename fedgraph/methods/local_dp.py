@@ -2,8 +2,8 @@
 
 Clients train a shared GCN or GIN: R rounds of FedAvg or FedProx with E full-batch steps each (Algorithm 3). A client is one
 small graph with node labels (an ego-network), or holds several graphs with a label each (then scores are mean-pooled). Every
-s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) under the broadcast model through an encoder
-(Algorithm 3 trains once more first; then every row would depend on everything the client holds, see ``client``).
+s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) through an encoder. Algorithm 3 trains once more
+first; then every row depends on all that the client holds, so that is done only where all of it is priced as one (``client``).
 
 Two paths, priced apart. **model**: the updates, unprotected in the paper, ε = ∞. **embedding**: given the model, what
 ``_local_dp_encoders`` states; retrievals add up. The unit is the graph where clients hold whole graphs (graph-replace of known
@@ -75,6 +75,7 @@ class Params(BaseModel):
     embedding: small_graphs.Source = Field(
         "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
     )
+    personal: bool = Field(True, description="one graph per client: embed after one more local training (Algorithm 3)")
     encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
     epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
     bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
@@ -130,6 +131,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
             "embedding": tuple(sent),
             "sizes": sizes,
             "encoding": encoding,
+            "personal": params.personal and not facts.graph_sizes and promised is None,
             "graph_epsilons": encoding.pure_losses(sizes, [r.count for r in sent]),
         },
     )
@@ -167,8 +169,9 @@ def client(
 ) -> dict[str, Released]:
     """The change of the parameters this client touches, and in retrieval rounds its encoded embedding.
 
-    Algorithm 3 embeds with the locally trained parameters. Those depend on every node the client holds, so every
-    row would too; embedding with the broadcast model keeps each row a function of its own neighbourhood.
+    Algorithm 3 embeds with the locally trained parameters, which depend on every node the client holds. Where the price
+    is that of one graph among several, or of one node, the broadcast model embeds: a row then depends on its own
+    neighbourhood only.
     """
     table: attendance.Attendance = plan.made["attendance"]
     trains, sends = table.trains[desk.client], table.sends[desk.client]
@@ -180,17 +183,21 @@ def client(
         found = small_graphs.gradient(work.network, vector, work.inputs)
         return found + plan.params.proximal * (vector - before) if plan.params.proximal else found
 
-    sent = {}
-    if round_ in trains:
+    after = before
+    if round_ in trains or plan.made["personal"]:
         steps, rate = plan.params.local_epochs, plan.params.learning_rate
         adaptive = plan.params.optimiser == "adam"
         after = adam(before, gradient, steps, rate, 0.0) if adaptive else descent(before, gradient, steps, rate)
+    sent = {}
+    if round_ in trains:
         change = (after - before).cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change, Unbounded(), attendance.UPDATE)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where, Unbounded(), attendance.VOCABULARY)
     if round_ in sends:
-        rows = small_graphs.embedding(work.network, before, work.inputs, plan.params.embedding)
+        rows = small_graphs.embedding(
+            work.network, after if plan.made["personal"] else before, work.inputs, plan.params.embedding
+        )
         own: PlannedRelease = plan.made["embedding"][desk.client]
         sent["embedding"] = desk.release("embedding", rows, own.bound, own.mechanism)
     return sent

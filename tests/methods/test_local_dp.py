@@ -15,11 +15,12 @@ from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.methods import local_dp
 from fedgraph.methods._local_dp_encoders import Encoding, promised_rows
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
 from fedgraph.partition import ego
 from fedgraph.privacy import bayes
 from fedgraph.privacy.accountant import price
 from fedgraph.privacy.blocks import PerBlock
+from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Gaussian, MultiBit, PureDP
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.mechanisms import GaussianNoise, MultiBitEncoder
@@ -281,3 +282,23 @@ def test_no_classifier_of_the_encoder_beats_the_bound() -> None:
         total = encoder.apply(np.full((n, 1), float(truth)), rng).sum()
         right += int((total > 0) == truth) if total else int(rng.integers(2) == truth)
     assert 0.5 < right / trials < bayes.best_accuracy(epsilon)
+
+
+def test_a_graph_is_embedded_from_itself_and_the_broadcast_model_alone() -> None:
+    """What PerBlock rests on: replacing one graph of a client leaves its other graphs' rows exactly as they were."""
+    plan, out = run(np.inf)
+    partition, _ = collection()
+    mine = partition.subgraphs[0]
+    changed = mine.graph.features.toarray()
+    changed[1:] = changed[1:][::-1] + 1.0  # the second graph of client 0: rows 1 … 4
+    graph = Graph("c", mine.graph.adjacency, sp.csr_array(changed), mine.graph.labels, 2, mine.graph.provenance)
+    other = Partition((Subgraph(0, graph, mine.nodes), *partition.subgraphs[1:]), True, 0, "test")
+    model = {"parameters": out.state.model["parameters"]}
+    rows = []
+    for dealt in (partition, other):
+        desk = Desk("cell", 0, plan.params.rounds, plan.releases, np.random.default_rng(0))
+        work = local_dp.prepare(plan, dealt.subgraphs[0])
+        streams = Streams(0, ("cell",))
+        rows.append(local_dp.client(plan, work, model, plan.params.rounds, streams, desk)["embedding"].value)
+    assert np.array_equal(rows[0][:1], rows[1][:1])
+    assert not np.allclose(rows[0][1:], rows[1][1:])
