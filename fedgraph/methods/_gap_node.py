@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,7 @@ def _joined(plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int
     first = plan.made["first"]
     if key not in work.hops or round_ == first:
         release = next((r for r in plan.releases if r.path == "aggregate"), None)
-        noise = Streams(streams.root, (*streams.path[:-1], first)).generator("noise")
+        noise = replace(streams, path=(*streams.path[:-1], first)).generator("noise")
         rows = [unit_length(_sent(plan, model["encoder"], work.x))]
         for _ in range(plan.params.hops if release is not None else 0):
             sums = hop(work.adjacency, rows[-1])

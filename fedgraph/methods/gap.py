@@ -122,6 +122,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         facts=facts,
         epsilon_published=published,
         min_clients=min_clients,
+        made={"attributes": facts.public_attributes},
     )
 
 
@@ -131,7 +132,7 @@ def start(plan: Plan, rng: np.random.Generator) -> State:
         return node.start(plan, rng)
     p = plan.params
     encoder = public.Encoder(p.encoder, p.hidden, p.folds, public.Fitting(p.epochs, 0.01, 5e-4))
-    encoded = public.encode(plan.facts.public_attributes, encoder)
+    encoded = public.encode(plan.made["attributes"], encoder)
     return _after_hop(plan, {"seed": int(rng.integers(2**63)), "inputs": [encoded.own]}, encoded.message)
 
 
@@ -176,6 +177,6 @@ def _after_hop(plan: Plan, memory: dict[str, Any], rows: np.ndarray) -> State:
     if len(inputs) <= p.hops:
         return State({"rows": rows}, memory)
     widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
-    labels, how = plan.facts.public_attributes.labels, public.Fitting(2 * p.epochs, 0.02, 1e-3)
+    labels, how = plan.made["attributes"].labels, public.Fitting(2 * p.epochs, 0.02, 1e-3)
     chosen = public.classifier(inputs, labels, widths, how, p.depth == "chosen", np.random.default_rng(memory["seed"]))
     return State({}, {**memory, "scores": chosen.scores(inputs), "depth": chosen.depth})

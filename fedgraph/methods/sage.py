@@ -118,6 +118,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         delta=budget.delta,
         facts=facts,
         epsilon_published=budget.epsilon if budget.private else None,
+        made={"attributes": facts.public_attributes},
     )
 
 
@@ -163,7 +164,7 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
     how = Fitting(p.epochs, p.training_rate, p.weight_decay)
     rng = np.random.default_rng(state.memory["seed"])
-    return State({}, {"scores": graphsage.trained_scores(plan.facts.public_attributes, adjacency, p.hidden, how, rng)})
+    return State({}, {"scores": graphsage.trained_scores(plan.made["attributes"], adjacency, p.hidden, how, rng)})
 
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
