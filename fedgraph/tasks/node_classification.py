@@ -125,7 +125,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train, count, test."""
     made = plan(params, cell, context)
     partition = _partition(params, cell, context)
-    shared = context.runtime.share(f"partition:{_partition_key(params, cell)}", partition)
+    shared = context.runtime.share(f"partition:{context.label}:{_partition_key(params, cell)}", partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     account = Account(cell.key, made.protection, made.delta, sampled_once=made.sampled_once)
@@ -194,9 +194,11 @@ def _partition_key(params: Params, cell: Cell) -> str:
 
 def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     held = _setting(params, cell.seed, context).held
-    if cell.setting == "central":
+    key = ("partition", _partition_key(params, cell))
+    if cell.setting == "central":  # one object per key: a runtime refuses another one under a key it has shared
         whole = Subgraph(0, held, np.arange(held.num_nodes))
-        return Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
+        one = Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
+        return context.cached(key, lambda: one)  # type: ignore[no-any-return]
     settings = dict(params.partition)
     module = plugins.load("partition", settings.pop("partition"))
 
@@ -209,4 +211,4 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
             )
         return found
 
-    return context.cached(("partition", _partition_key(params, cell)), make)  # type: ignore[no-any-return]
+    return context.cached(key, make)  # type: ignore[no-any-return]
