@@ -56,10 +56,15 @@ def clipped_gradient_sum(
         norms = torch.sqrt(squared)
         scale = torch.clamp(clip * (1 - MARGIN) / norms.clamp(min=1e-30), max=1.0)
         scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
-        errors = [torch.nan_to_num(e * scale[:, None], nan=0.0, posinf=0.0, neginf=0.0) for e in errors]
+        errors = [_finite(e * scale[:, None]) for e in errors]
 
     parts: list[torch.Tensor] = []
     for level, e in enumerate(errors):
-        weight = x.gradient(e) if level == 0 else torch.relu(pre[level - 1]).T @ e
+        weight = x.gradient(e) if level == 0 else _finite(torch.relu(pre[level - 1])).T @ e
         parts += [weight.reshape(-1), layout.bias_scale * e.sum(dim=0)]
     return torch.cat(parts).cpu().numpy()
+
+
+def _finite(values: torch.Tensor) -> torch.Tensor:
+    """NaN and ±∞ as zero: a hopeless row must not reach the sum through 0 · ∞."""
+    return torch.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)

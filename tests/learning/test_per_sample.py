@@ -81,6 +81,13 @@ def test_hopeless_rows_count_as_zero() -> None:
     assert np.linalg.norm(found) <= 2.0
 
 
+def test_infinite_hidden_units_count_as_zero() -> None:
+    layout = Layout((12, 3, 4))
+    vector = np.full(layout.num_parameters, 1e30, dtype=np.float32)
+    x = sp.csr_array(np.full((2, 12), 1e20, dtype=np.float32))
+    assert np.isfinite(clipped_gradient_sum(layout, vector, FeatureMatrix(x), torch.tensor([0, 1]), 1.0)).all()
+
+
 def test_unlabelled_rows_contribute_nothing() -> None:
     layout = Layout((12, 4))
     found = clipped_gradient_sum(layout, np.zeros(52, np.float32), FeatureMatrix(rows(3, 0)), torch.tensor([-1, -1, -1]), 1.0)
