@@ -20,6 +20,7 @@ SETTINGS = {
 ASKED = {
     "inductive": "on the public test graph",
     "transductive": "on the unlabelled nodes of the graph whose edges are private (features and labels are public)",
+    "inductive-edges": "on the public test graph (of the training graph, only the edges are private)",
 }
 
 
