@@ -112,10 +112,12 @@ def _accuracies(rows: Sequence[Row]) -> Table:
             "—" if not row["facts"].get("encoder") else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
         )
         scores = tuple(spread(row, m) for m in ("accuracy", *neighbours, "model"))
+        mean = number(row.mean("gw_mean")) if row.values("gw_mean") else "—"
         path = tuple(bound(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
         body.append((_name(row), epsilon, *scores, mean, number(row.published), *path, bound(row.provable, 2), "—"))
     header = (
-        "what is compared", "largest ε", "SVM", *(f"k-NN, k = {m[3:]}" for m in neighbours), "the model itself", "mean GW", "ε published",
+        "what is compared", "largest ε", "SVM", *(f"k-NN, k = {m[3:]}" for m in neighbours), "the model itself", "mean GW",
+        "ε published",
         "ε provable: embedding", "ε provable: model path", "ε provable: all", "ε measured",
     )  # fmt: skip
     note = (
