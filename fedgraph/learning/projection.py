@@ -31,6 +31,11 @@ class ProjectedRows(FeatureMatrix):
         self.squared_norms = self.forward.square().sum(dim=1)
 
 
+def counts_words(public: Graph) -> bool:
+    """Whether the public features are whole numbers (presence or counts of words), not yet weighted (tf-idf, embeddings)."""
+    return bool((public.features.data == np.round(public.features.data)).all())
+
+
 def rarity_weights(public: Graph, power: float) -> np.ndarray:
     """log((m + 2) / (df + 1))^power of each feature, float32 [d]; df counts the m public rows that have it. Never zero."""
     rows = public.features

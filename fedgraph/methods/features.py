@@ -21,13 +21,13 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
 from fedgraph.learning.mean_field import look_alikes, mean_field
 from fedgraph.learning.models import Layout, logits
 from fedgraph.learning.per_sample import clipped_gradient_sum
-from fedgraph.learning.projection import ProjectedRows, coordinates, public_basis, public_curvature
+from fedgraph.learning.projection import ProjectedRows, coordinates, counts_words, public_basis, public_curvature
 from fedgraph.learning.propagate import personalised_pagerank
 from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
@@ -52,11 +52,11 @@ ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.HYPERPARAMETERS_PUBLIC, Assumpti
 class Params(BaseModel):
     """Settings; ``auto`` follows s = n·μ.
 
-    Directions s/12 within [64, 500], 60 steps, curvature damping 60/√(n·s), clip 0.5. Without curvature (the mlp,
-    or no projection): 20 + s/60 steps (at most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8
-    (logistic; 16 without noise) or 4 (mlp; 2 from s = 1500), averaged second half. Curvature, rarity and inference were
-    tuned on training nodes of Cora-ML, CS and Physics split again, never on their test nodes; the rest on Cora, CiteSeer
-    and PubMed with test nodes in sight (optimistic in the last digit).
+    Directions s/12 within [64, 500], 60 steps, curvature damping 60/√(n·s), clip 0.5, rarity 0.75 (0 where public
+    features are weighted already). Without curvature (the mlp, or no projection): 20 + s/60 steps (at most 100), clip 0.5
+    (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from s = 1500), averaged
+    second half. Curvature, rarity and inference were tuned on training nodes of Cora-ML, CS, Physics and PubMed split
+    again; the rest on Cora, CiteSeer and PubMed with test nodes in sight (optimistic in the last digit).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,7 +69,7 @@ class Params(BaseModel):
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum at the server (without curvature)")
     averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged (without curvature)")
     projection: PositiveInt | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
-    rarity: float = Field(0.75, ge=0, description="power of the public inverse document frequency; 0: words count alike")
+    rarity: NonNegativeFloat | Literal["auto"] = Field("auto", description="power of the public inverse document frequency")
     curvature: bool = Field(True, description="precondition by the public curvature (logistic with projection)")
     spread: Literal["mean-field", "pagerank"] = Field("mean-field", description="how predictions spread over the test graph")
     propagation_steps: int = Field(2, ge=0, description="iterations of it")
@@ -182,7 +182,8 @@ def _learner(params: Params, facts: PublicFacts, strength: float, private: bool)
     basis = None
     if facts.public_graph is not None and params.projection != "none" and (private or params.projection != "auto"):
         wanted = params.projection if params.projection != "auto" else int(np.clip(round(strength / 12), 64, 500))
-        basis = public_basis(facts.public_graph, wanted, steps=4, rarity=params.rarity)
+        rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(facts.public_graph) else 0.0
+        basis = public_basis(facts.public_graph, wanted, steps=4, rarity=rarity)
     newton = params.curvature and params.model == "logistic" and basis is not None
     inputs = facts.num_features if basis is None else basis.shape[1]
     hidden = (params.hidden,) if params.model == "mlp" else ()

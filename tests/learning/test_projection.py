@@ -10,7 +10,15 @@ import scipy.sparse as sp
 import torch
 from scipy.linalg import subspace_angles
 
-from fedgraph.learning.projection import ProjectedRows, coordinates, project, public_basis, public_curvature, rarity_weights
+from fedgraph.learning.projection import (
+    ProjectedRows,
+    coordinates,
+    counts_words,
+    project,
+    public_basis,
+    public_curvature,
+    rarity_weights,
+)
 from fedgraph.learning.propagate import personalised_pagerank
 from fedgraph.learning.sparse import FeatureMatrix, unit_rows
 from fedgraph.types import Graph
@@ -33,6 +41,13 @@ def test_rare_words_count_more_and_no_word_counts_nothing(public: Graph) -> None
     assert (weights > 0).all()
     assert weights[1] == pytest.approx(np.log(82 / 41) ** 0.75)
     assert np.array_equal(rarity_weights(public, 0.0), np.ones(public.num_features, dtype=np.float32))
+
+
+def test_whole_numbers_are_words_and_fractions_are_weights(public: Graph) -> None:
+    counts = np.random.default_rng(0).integers(0, 5, (80, 6))
+    assert counts_words(with_features(public, counts))
+    assert not counts_words(with_features(public, counts * 0.3))
+    assert counts_words(with_features(public, counts * 0))
 
 
 def test_stored_zeros_are_no_words(public: Graph) -> None:
