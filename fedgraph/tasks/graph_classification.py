@@ -80,9 +80,9 @@ def cells(params: Params, context: Context) -> list[Cell]:
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
         first = params.epsilons[0]
-        if not _clear(first):
-            found += [_cell(context, graph_rows.CONSTANT, e, "", first, smallest, seed) for e in params.encoders]
         for label in labels(params):
+            if not _clear(first):
+                found += [_cell(context, graph_rows.CONSTANT, e, label, first, smallest, seed) for e in params.encoders]
             for epsilon in params.epsilons:
                 used = ["none"] if _clear(epsilon) else list(params.encoders)
                 found += [_cell(context, "local_dp", encoder, label, epsilon, smallest, seed) for encoder in used]
@@ -123,7 +123,7 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collec
         graph_sizes=dealt.sizes,
     )
     label, encoder, rule = cell.variant.split("/", 2)
-    spec = dict(params.methods[labels(params).index(label) if label else 0])
+    spec = dict(params.methods[labels(params).index(label)])
     module = plugins.load("methods", spec.pop("method"))
     spec.pop("label", None)
     spec |= {"encoder": encoder, "epsilon_rule": rule, "attendance_seed": seeds.integer(context.root, "attendance", cell.seed)}
@@ -144,9 +144,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.method == graph_rows.CONSTANT:
         rng = seeds.generator(context.root, *cell.path, "constant")
         sizes = [g.num_nodes for g in collection.graphs]
-        spaces = graph_rows.constant_spaces(sizes, collection.num_classes, lambda n: made.made["encoding"].of_graph(n)[0], rng)
+        encoding = made.made["encoding"]
+        spaces = graph_rows.constant_spaces(sizes, encoding.width, lambda n: encoding.of_graph(n)[0], rng)
         distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
-        facts = {"encoder": cell.variant.split("/")[1], "rule": cell.variant.split("/", 2)[2]}
+        facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
     return _released(params, cell, context, made, dealt, split)
 

@@ -99,7 +99,7 @@ def _name(row: Row) -> str:
     if not facts.get("encoder"):
         return str(row["method"])
     rule = ", ε = 1/n" if facts["rule"] == "1/n" else ""
-    what = row["method"] if row["method"] in LEAKS else f"GW of {facts['label']} embedding"
+    what = f"{row['method']} of {facts['label']}'s width" if row["method"] in LEAKS else f"GW of {facts['label']} embedding"
     return f"{what}, {ENCODERS[facts['encoder']]}{rule}"
 
 
@@ -122,7 +122,7 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     )  # fmt: skip
     note = (
         f"Unit: one graph of known size; δ = {rows[0]['delta']:.3g}. Rows of raw data are ∞: nothing hides them. "
-        "“ε = 1/n”: each graph its own, the largest is shown. The first three rows see the public sizes only (the second the "
+        "“ε = 1/n”: each graph its own, the largest is shown. The first rows see the public sizes only (the second the "
         "degrees, too, which are not public)."
     )
     return Table("Accuracy and privacy", header, tuple(body), note)
@@ -178,12 +178,13 @@ def _bounds(rows: Sequence[Row]) -> list[Table]:
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
     """Accuracy against ε, one panel per model; dashed: what sizes give, and the values without encoding."""
+    fixed = [(str(r["method"]), r.mean("accuracy")) for r in rows if r["method"] in LEAKS[:2]]
+    rows = [r for r in rows if r["method"] not in LEAKS]
     models = list(dict.fromkeys(r["facts"]["label"] for r in rows if r["facts"].get("label")))
     encoded = {m: [r for r in rows if r["facts"].get("label") == m and math.isfinite(r["epsilon"])] for m in models}
     models = [m for m in models if encoded[m]]
     if not models:
         return ()
-    fixed = [(str(r["method"]), r.mean("accuracy")) for r in rows if r["method"] in LEAKS[:2]]
 
     def paint(axes: list[Axes]) -> None:
         for ax, model in zip(axes, models, strict=True):
