@@ -175,10 +175,7 @@ def _signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
 
 
 def _learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> dict[str, Any]:
-    """Layout, basis, curvature, clip, steps and step size: all from public data, the settings and s.
-
-    Without noise ``auto`` projects on nothing: there is no noise to keep out of directions.
-    """
+    """What the learner needs, from public data, the settings and s. Without noise ``auto`` projects on nothing."""
     basis = None
     if facts.public_graph is not None and params.projection != "none" and (private or params.projection != "auto"):
         wanted = params.projection if params.projection != "auto" else int(np.clip(round(strength / 12), 64, 500))
