@@ -1,6 +1,6 @@
 """Time and memory of the main job, as a user meets it.
 
-    python benchmarks/main_job.py [--quick] [--runtime ray|serial] [scenarios/citeseer.yaml]
+    python benchmarks/main_job.py [--quick] [--runtime ray|serial] [--out DIR] [scenarios/citeseer.yaml]
 
 Prints: seconds to the first progress line, wall seconds, and the peak of the proportional set size (PSS: shared pages counted
 once) summed over the driver and everything it started.
@@ -40,9 +40,19 @@ def main() -> int:
     parser.add_argument("scenario", nargs="?", default="scenarios/citeseer.yaml")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--runtime", choices=("ray", "serial"), default="ray")
+    parser.add_argument("--out", help="keep the run in this folder")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "fedgraph.run", args.scenario, "--runtime", args.runtime, "--out", f"{folder}/run"]
+        command = [
+            sys.executable,
+            "-m",
+            "fedgraph.run",
+            args.scenario,
+            "--runtime",
+            args.runtime,
+            "--out",
+            args.out or f"{folder}/run",
+        ]
         command += ["--quick"] if args.quick else []
         began, first, peak = time.monotonic(), 0.0, 0
         with subprocess.Popen(
@@ -66,9 +76,7 @@ def main() -> int:
             watcher.join()
         wall = time.monotonic() - began
     print(f"{args.scenario} --runtime {args.runtime}{' --quick' if args.quick else ''} ({os.cpu_count()} cores)")
-    print(
-        f"first progress line {first:.1f} s, whole run {wall:.0f} s, peak memory {peak / 1e9:.2f} GB (PSS)"
-    )
+    print(f"first progress line {first:.1f} s, whole run {wall:.0f} s, peak memory {peak / 1e9:.2f} GB (PSS)")
     return process.returncode
 
 

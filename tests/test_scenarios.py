@@ -42,7 +42,10 @@ def test_every_key_is_commented(path: Path) -> None:
     assert not bare
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+LONG = {"dpar_figures"}  # hundreds of plans
+
+
+@pytest.mark.parametrize("path", [pytest.param(f, marks=[pytest.mark.slow] * (f.stem in LONG), id=f.stem) for f in FILES])
 def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     if any(d["name"].startswith("tu/") for d in data["datasets"]):

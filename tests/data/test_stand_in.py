@@ -50,6 +50,7 @@ def test_stand_in_has_the_published_statistics(name: str, expected: tuple[int, i
     assert "SYNTHETIC" in graph.provenance.detail
 
 
+@pytest.mark.slow
 def test_citeseer_stand_in_is_neither_trivial_nor_hopeless() -> None:
     """Logistic regression reaches 0.73 on the real words and 0.76 on words averaged with the neighbours'."""
     linear = pytest.importorskip("sklearn.linear_model")
