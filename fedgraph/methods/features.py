@@ -46,7 +46,7 @@ REFERENCE = """@inproceedings{abadi2016deep,
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
 
 NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampling, not noise, limits what can be learned
-ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.HYPERPARAMETERS_PUBLIC, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
+ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
 
 
 class Params(BaseModel):
