@@ -174,7 +174,7 @@ def test_dry_run_reads_no_data(scenario_file: Path, tmp_path: Path, capsys: pyte
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
-def test_interrupted_under_ray_resumes_and_ctrl_c_leaves_no_actors(
+def test_interrupted_under_ray(
     scenario_file: Path, tmp_path: Path, how: signal.Signals
 ) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
