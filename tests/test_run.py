@@ -174,9 +174,7 @@ def test_dry_run_reads_no_data(scenario_file: Path, tmp_path: Path, capsys: pyte
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
-def test_interrupted_under_ray(
-    scenario_file: Path, tmp_path: Path, how: signal.Signals
-) -> None:
+def test_interrupted_under_ray(scenario_file: Path, tmp_path: Path, how: signal.Signals) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert run.main([str(scenario_file), "--out", str(whole), "--set", "seeds=6"]) == 0
     command = [sys.executable, "-m", "fedgraph.run", str(scenario_file), "--runtime", "ray", "--set", "seeds=6"]
