@@ -42,6 +42,9 @@ def merge(
 
 def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool) -> Inbox:
     names = sorted({name for m in messages for name in m.released})
+    for m in messages:
+        if sums_only and sorted(m.released) != names:  # its share of the noise would be missing from the sum
+            raise RuntimeFailure(f"round {round_}: client {m.client} sent {sorted(m.released)}, others {names}; round aborted")
     each = {name: [m.released[name].value for m in messages if name in m.released] for name in names}
     sums: dict[str, np.ndarray] = {}
     for name, values in each.items():

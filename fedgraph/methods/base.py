@@ -115,6 +115,8 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.sampled_once is not None and self.facts.holdings is not None:
+            raise PrivacyError("a one-time sample amplifies each unit once; clients that overlap would count it several times")
         for release in self.releases:
             self._require_noise(release)
 

@@ -38,7 +38,10 @@ def log_delta(epsilon: float, mu: float) -> float:
 
 
 def epsilon(mu: float, delta: float) -> float:
-    """Smallest ε ≥ 0 with δ(ε) ≤ delta, rounded up by at most one part in 10⁹."""
+    """Smallest ε ≥ 0 with δ(ε) ≤ delta, to one part in 10⁹, rounded up where double precision resolves δ(ε).
+
+    For μ below about 1e-9 together with δ below about 1e-12 it does not, and δ(ε) may be missed by rounding.
+    """
     if math.isnan(mu) or mu < 0 or math.isnan(delta) or not 0 <= delta <= 1:
         raise PrivacyError(f"need mu ≥ 0 and 0 ≤ delta ≤ 1, found mu={mu}, delta={delta}")
     if mu == 0:
