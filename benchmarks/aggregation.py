@@ -22,7 +22,8 @@ import torch
 
 from fedgraph.learning.aggregation import hop, unit_length
 from fedgraph.learning.sparse import to_torch
-from fedgraph.privacy.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle, distinct_below, edges_of, num_cells
+from fedgraph.privacy.edge_cells import edges_of, num_cells
+from fedgraph.privacy.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle, distinct_below
 from fedgraph.privacy.mechanisms import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 

@@ -9,15 +9,13 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp, kstest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.edge_cells import cell_of, edges_of, num_cells
 from fedgraph.privacy.edge_mechanisms import (
     EdgeRand,
     LapGraph,
     UpperTriangle,
     bernoulli_positions,
-    cell_of,
     distinct_below,
-    edges_of,
-    num_cells,
     tail,
 )
 
