@@ -63,6 +63,19 @@ def unit_length(rows: np.ndarray) -> np.ndarray:
     return rows * scale.astype(np.float32)[:, None]
 
 
+def require_simple(adjacency: sp.csr_array) -> None:
+    """``DataError`` unless ``adjacency`` is symmetric with entries 1 and an empty diagonal: what one edge changes is proven for
+    simple undirected graphs only."""
+    if adjacency.diagonal().any():
+        raise DataError("a node is its own neighbour; the sensitivity is for graphs without self-loops: remove them")
+    ordered = adjacency if adjacency.has_canonical_format else sp.csr_array(adjacency, copy=True)
+    ordered.sum_duplicates()
+    if ordered.nnz and not (ordered.data == 1).all():
+        raise DataError("an edge has a weight or appears twice; the sensitivity is for simple graphs: keep each edge once")
+    if (ordered != ordered.T).nnz:
+        raise DataError("the graph is directed; the sensitivity is for undirected edges: symmetrise it")
+
+
 def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
     """A client's rows over all nodes: CSR [n_i, num_nodes], entries 1, columns global ids.
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import public_training as public
-from fedgraph.learning.aggregation import hop, placed, unit_length, with_cut
+from fedgraph.learning.aggregation import hop, placed, require_simple, unit_length, with_cut
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
 from fedgraph.privacy import aggregation_noise, neighbour_sums
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -99,6 +99,8 @@ def start(plan: Plan, rng: np.random.Generator) -> State:
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
+    if plan.params.protects is Relation.EDGE_UNDIRECTED:
+        require_simple(adjacency)
     if plan.facts.cut_edges_shared and subgraph.cut is not None:
         adjacency = with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
     return Work(adjacency, subgraph.nodes)

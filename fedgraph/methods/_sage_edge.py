@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.learning import gcn, graphsage
+from fedgraph.learning.aggregation import require_simple
 from fedgraph.learning.public_training import Fitting
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -83,10 +84,7 @@ def start(plan: Plan, rng: np.random.Generator) -> State:
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
-    if (subgraph.graph.adjacency != subgraph.graph.adjacency.T).nnz:
-        raise DataError("the graph is directed; a cell of the upper triangle stands for an undirected edge: symmetrise it")
-    if subgraph.graph.adjacency.diagonal().any():
-        raise DataError("a node is its own neighbour; a perturbed graph has no cell for that: remove self-loops")
+    require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
     if plan.facts.cut_edges_shared and subgraph.cut is not None:

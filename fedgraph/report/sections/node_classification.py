@@ -35,9 +35,11 @@ def build(records: Records, notice: str | None) -> Section:
         f"{seeds} seed{'s' if seeds > 1 else ''}.",
     ]
     if facts["clients"] > 1:
+        shared = facts.get("cut_edges_shared", False)
+        known = "are known to both, and protected at both ends" if shared else "are held by nobody"
         sentences.append(
             f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
-            "between clients and are held by nobody."
+            f"between clients and {known}."
         )
     tables = [_accuracies(rows), *_against_papers(rows), _privacy(rows)]
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
@@ -63,7 +65,8 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
     """Our means beside printed ones, and the difference in standard errors; nothing where no paper printed any."""
     body = []
     for row in rows:
-        printed = published.find(row["dataset"], row["method"], row["variant"], row["epsilon"], "accuracy")
+        unit = row["protection"]["unit"]
+        printed = published.find(row["dataset"], row["method"], row["variant"], row["epsilon"], "accuracy", unit)
         if printed is None:
             continue
         mean, values = row.mean("accuracy"), row.values("accuracy")
