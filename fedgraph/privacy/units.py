@@ -161,8 +161,8 @@ class Protection:
             self.unit is not Unit.EDGE or self.viewer is Viewer.CURATOR_TRUSTED or Assumption.CLIENTS_DISJOINT in have
         ):
             raise PrivacyError(
-                "cut-edges-shared gives an edge to two clients: it is for edge-level privacy of a federation, "
-                "and excludes clients-disjoint"
+                f"cut-edges-shared gives an edge to two clients, which edge-level privacy of a federation allows; here one "
+                f"{self.unit.value} is protected from {self.viewer.value}: write cut_edges: dropped"
             )
         if len(have) != len(self.assumptions):
             raise PrivacyError(f"an assumption is stated twice: {', '.join(a.value for a in self.assumptions)}")

@@ -23,7 +23,7 @@ from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.units import Assumption, Unit, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import _protocols
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
@@ -123,12 +123,6 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
     made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
-    public = Assumption.EDGES_PUBLIC in made.protection.assumptions
-    if facts.cut_edges_shared and made.protection.unit is not Unit.EDGE and not public:
-        raise ScenarioError(
-            f"{cell.method} · {cell.variant} protects {made.protection.unit.value}s, of which nothing may be held twice; "
-            "cut_edges: protected is for edge-level methods, write cut_edges: dropped"
-        )
     return made
 
 

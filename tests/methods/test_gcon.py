@@ -16,6 +16,7 @@ from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.learning.capped_walk import capped_walk, walked
 from fedgraph.learning.objective import LinearObjective, Loss
+from fedgraph.methods import _gcon_rows as encoding
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
@@ -237,6 +238,36 @@ def test_no_edge_read_costs_nothing(library: Graph) -> None:
         assert plan.epsilon_published == 0
         first, second = (trained(plan, partition, SerialRuntime(), name).state.model["theta"] for name in "ab")
         assert np.array_equal(first, second)
+
+
+def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: Graph) -> None:
+    plan, partition, setting = planned(library, 1.0, release="nothing", steps=(0, 2))
+    out = trained(plan, partition, SerialRuntime())
+    assert out.releases == ()
+    assert plan.provable().epsilon == 0
+    assert plan.epsilon_published == 0
+    assert Assumption.OWN_EDGES_KNOWN in plan.protection.assumptions
+    scores = gcon.predict(plan, out.state, setting.asked)
+    rows = out.state.memory["rows"]
+    one = walked(capped_walk(setting.asked.adjacency), rows, (0, 1), 0.4)
+    assert np.allclose(scores, 3 * (one[:, :4] + one[:, 4:]))
+    assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.6
+    with pytest.raises(ValueError, match="prior alone"):
+        gcon.Params(release="nothing", prior=0)
+
+
+def test_centred_hidden_units_point_everywhere_and_need_public_nodes_only(library: Graph) -> None:
+    """Hidden units are positive; taken off their mean, unit rows are far apart, also those of new nodes."""
+    found = {}
+    for centred in (False, True):
+        plan, _, setting = planned(library, 4.0, protocol="inductive-edges", encoder="hidden", hidden=8, centred=centred)
+        state = gcon.start(plan, np.random.default_rng(0))
+        new = encoding.of_new(state.memory, plan.params, setting.asked)
+        for rows in (state.model["rows"], new):
+            assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
+        found[centred] = (np.linalg.norm(state.model["rows"].mean(axis=0)), np.linalg.norm(new.mean(axis=0)))
+    assert min(found[False]) > 0.5
+    assert max(found[True]) < 0.3
 
 
 @pytest.mark.parametrize("loss", ["soft-margin", "pseudo-huber"])
