@@ -11,7 +11,7 @@ Ablations, in which no feature leaves and ε_y = ε: ``features: random`` invent
 bits that the encoder would have sent, by fair coins. What LPGNN's features are worth is what it has above these rows.
 
 What the server trains on has unit mean square (±√(d/m) where a bit was sent): the unbiased rectifier differs from it by a
-factor and a shift that are the same for every node, and rows of one ±1 in d columns are too small to be learnt from in the
+factor and a shift that are the same for every node with neighbours, and rows of one ±1 in d columns are too small to be learnt from in the
 given number of steps.
 """
 
