@@ -11,8 +11,8 @@ Ablations, in which no feature leaves and ε_y = ε: ``features: random`` invent
 bits that the encoder would have sent, by fair coins. What LPGNN's features are worth is what it has above these rows.
 
 What the server trains on has unit mean square (±√(d/m) where a bit was sent): the unbiased rectifier differs from it by a
-factor and a shift that are the same for every node with neighbours, and rows of one ±1 in d columns are too small to be learnt from in the
-given number of steps.
+factor and a shift that are the same for every node with neighbours, and rows of one ±1 in d columns are too small to be
+learnt from in the given number of steps.
 """
 
 from __future__ import annotations
