@@ -172,7 +172,7 @@ class Plan:
 
     def total(self, spent: Mapping[int, Event]) -> tuple[Price, tuple[int, ...] | None]:
         """(price of what disjoint clients spent, ``spent`` being amplified already; ``Account.holders`` of that price)."""
-        if self.per_end:
+        if self.per_end and spent:
             return composition.ends(spent, self.delta)
         return composition.disjoint(spent, self.delta), None
 
