@@ -79,7 +79,7 @@ class Work:
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     """One release of features and one of labels; a node's price is their sum."""
-    if facts.public_attributes is None:
+    if facts.public_attributes is None or facts.public_graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
     bound, categories = Box(params.low, params.high), Box(0, facts.num_classes - 1)
     in_clear = Unprotected("no noise")

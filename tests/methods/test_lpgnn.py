@@ -215,8 +215,9 @@ def test_gradient_is_that_of_the_stated_loss(correction: str, library: Graph) ->
 
 
 def test_what_is_refused(library: Graph) -> None:
-    with pytest.raises(ScenarioError, match="transductive"):
-        planned(library, 1.0, protocol="inductive")
+    for protocol in ("inductive", "inductive-edges"):
+        with pytest.raises(ScenarioError, match="transductive"):
+            planned(library, 1.0, protocol=protocol)
     with pytest.raises(PrivacyError, match="low < high"):
         SampledBits(1.0, 1, 1.0, 0.0)
     with pytest.raises(PrivacyError):

@@ -188,6 +188,9 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
     _, _, secure = situation(library, "transductive", Viewer.SERVER_SECURE_AGGREGATION)
     with pytest.raises(ScenarioError, match="protocol: transductive"):
         sage.plan(sage.Params(level="edge"), inductive, Budget(1, 1e-5))
+    _, _, edges_only = situation(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
+    with pytest.raises(ScenarioError, match="protocol: transductive"):
+        sage.plan(sage.Params(level="edge"), edges_only, Budget(1, 1e-5))
     with pytest.raises(ScenarioError, match="protocol: inductive"):
         sage.plan(sage.Params(), transductive, Budget(1, 1e-5))
     with pytest.raises(ScenarioError, match="secure aggregation cannot add up"):
