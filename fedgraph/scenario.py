@@ -42,6 +42,7 @@ class DatasetSettings(BaseModel):
     path: Path | None = Field(None, description="one's own file or folder")
     when_unavailable: Literal["error", "synthetic"] = Field("error", description="no files and no network: stop, or a stand-in")
     parameters: dict[str, Any] = Field(default_factory=dict, description="of generated and own data")
+    enabled: bool = Field(True, description="false: listed, and left out until --set datasets.N.enabled=true")
 
 
 class Scenario(BaseModel):
@@ -139,11 +140,12 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
             raise ScenarioError(f"--set {change}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         _assign(data, key, yaml.safe_load(value), lambda m, c=change: ScenarioError(f"--set {c}: {m}"))
     scenario = validate(Scenario, data, source, ())
+    scenario = scenario.model_copy(update={"datasets": [d for d in scenario.datasets if d.enabled]})
     shown = [d.label or d.name for d in scenario.datasets]
     for index, name in enumerate(shown):
         if name in shown[:index]:
             raise source.error(("datasets", index), f"two data sets are called {name!r}; give each its own 'label'")
-    tasks = tuple(_task(source, index, task) for index, task in enumerate(scenario.tasks))
+    tasks = tuple(_task(source, index, task, bool(scenario.datasets)) for index, task in enumerate(scenario.tasks))
     labels = [t.label for t in tasks]
     for index, label in enumerate(labels):
         if label in labels[:index]:
@@ -154,7 +156,7 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
     return Ready(scenario, tasks, resolved)
 
 
-def _task(source: _Source, index: int, task: dict[str, Any]) -> TaskSettings:
+def _task(source: _Source, index: int, task: dict[str, Any], has_data: bool) -> TaskSettings:
     at: Location = ("tasks", index)
     settings = dict(task)
     kind = settings.pop("task", None)
@@ -163,8 +165,8 @@ def _task(source: _Source, index: int, task: dict[str, Any]) -> TaskSettings:
     label = settings.pop("label", kind)
     module = _plugin(source, (*at, "task"), "tasks", kind)
     params = validate(module.Params, settings, source, at)
-    if getattr(module, "NEEDS_DATA", True) and not source.data.get("datasets"):
-        raise source.error((*at, "task"), f"task {kind!r} needs data: add a data set under the key 'datasets'")
+    if getattr(module, "NEEDS_DATA", True) and not has_data:
+        raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
     for where, package, spec in module.plugins_of(params):
         spec = dict(spec)
         key = package.removesuffix("s")

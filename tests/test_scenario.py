@@ -112,3 +112,15 @@ def test_resolved_is_itself_a_scenario(tmp_path: Path) -> None:
     again = tmp_path / "again.yaml"
     again.write_text(yaml.safe_dump(ready.resolved), encoding="utf-8")
     assert scenario.load(again).resolved == ready.resolved
+
+
+def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
+    two = GOOD.replace(
+        "  - name: embedded/library\n", "  - name: embedded/library\n  - name: synthetic/reddit_sized\n    enabled: false\n"
+    )
+    path = write(tmp_path, two)
+    assert [d.name for d in scenario.load(path).scenario.datasets] == ["embedded/library"]
+    enabled = scenario.load(path, changes=["datasets.1.enabled=true"]).scenario.datasets
+    assert [d.name for d in enabled] == ["embedded/library", "synthetic/reddit_sized"]
+    with pytest.raises(ScenarioError, match="enable"):
+        scenario.load(path, changes=["datasets.0.enabled=false"])

@@ -107,8 +107,10 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     cap = marked if fixed else noise_of.source_cap(marked, sampled, missed)
     rows = [min(sources, n) for n in taking_part] if params.tail == "none" else taking_part
     mean_rows = sum(rows) / len(rows)
-    groups = max(1, math.ceil(mean_rows / params.batch_size))
-    rate = 1 / groups if params.batches == "fixed" else min(1.0, params.batch_size / mean_rows)
+    one_step = not central and params.local_steps in ("auto", 1)  # a round is one step over all clients' rows
+    in_step = sum(rows) if one_step else mean_rows
+    groups = max(1, math.ceil(in_step / params.batch_size))
+    rate = 1 / groups if params.batches == "fixed" else min(1.0, params.batch_size / in_step)
     steps = params.epochs * groups
     local = (steps if central else 1) if params.local_steps == "auto" else min(int(params.local_steps), steps)
     provable = budget.private and budget.calibrated_by != "published" and params.variant != "none"

@@ -85,7 +85,7 @@ class Params(BaseModel):
     features: Literal["unit", "raw"] = Field("unit", description="feature rows scaled to norm 1, or as they are")
     clip: float = Field(1.0, gt=0, description="C, norm of a row's gradient")
     epochs: int = Field(200, ge=1, description="passes over the rows; steps = epochs · rows/batch")
-    batch_size: int = Field(60, ge=1, description="B, rows per step (expected)")
+    batch_size: int = Field(60, ge=1, description="B, rows per step (expected; of all clients where a round is one step)")
     batches: Literal["poisson", "fixed"] = Field("poisson", description="fresh coins each step, or fixed groups (as coded)")
     learning_rate: float = Field(0.005, gt=0, description="step size")
     optimiser: Literal["adam", "sgd"] = Field("adam", description="rule that follows the noisy gradients")
