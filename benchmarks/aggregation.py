@@ -1,7 +1,7 @@
 """What a noisy hop costs beside a plain sparse-dense product, and what a perturbed graph takes.
 
     python benchmarks/aggregation.py                  a scaled graph (default 60,000 nodes, 2.7 M edges, 100 features)
-    python benchmarks/aggregation.py --amazon         1,790,731 nodes, 80,966,832 edges, 100 features (about 8 GB)
+    python benchmarks/aggregation.py --amazon         1,790,731 nodes, 80,966,832 edges, 100 features (about 4 GB)
     python benchmarks/aggregation.py --edgerand 3.5   EdgeRand on a graph of Physics' size instead
 
 A hop is all that GAP's client and server do for it: scale rows to unit norm, sum over neighbours, check the bound, add
@@ -22,7 +22,8 @@ import torch
 
 from fedgraph.learning.aggregation import hop, unit_length
 from fedgraph.learning.sparse import to_torch
-from fedgraph.privacy.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle, distinct_below, edges_of, num_cells
+from fedgraph.privacy.edge_cells import edges_of, num_cells
+from fedgraph.privacy.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle, distinct_below
 from fedgraph.privacy.mechanisms import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 

@@ -112,13 +112,15 @@ class Subgraph:
     """What one client holds.
 
     client: its number. graph: its nodes and the edges among them. nodes: int64 [n_i], the global id of
-    each row. center: the row of the ego-network's centre, where the partition has one.
+    each row. center: the row of the ego-network's centre, where the partition has one. cut: int64 [m, 2], the edges
+    to nodes of other clients as (own row, global id of the other node), each once; None where they are dropped.
     """
 
     client: int
     graph: Graph
     nodes: np.ndarray
     center: int | None = None
+    cut: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +128,7 @@ class Partition:
     """All clients' subgraphs, and what was lost in dealing them out.
 
     disjoint: no node is held twice (parallel composition applies). num_cut_edges: edges of the whole
-    graph that no client holds. description: one phrase for tables. from_edges: who holds which node was
+    graph that no client holds inside its subgraph. description: one phrase for tables. from_edges: who holds which node was
     computed from the edges, so it says something about them.
     """
 

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from fedgraph.errors import DataError
 from fedgraph.learning.sparse import device, to_torch
 
 SLACK = 1e-6  # rows are scaled to 1 − SLACK, so that rounding in float32 cannot push a norm above 1
@@ -60,6 +61,36 @@ def unit_length(rows: np.ndarray) -> np.ndarray:
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     scale = np.divide(1.0 - SLACK, norms, out=np.zeros_like(norms), where=norms > 0)
     return rows * scale.astype(np.float32)[:, None]
+
+
+def require_simple(adjacency: sp.csr_array) -> None:
+    """``DataError`` unless ``adjacency`` is symmetric with entries 1 and an empty diagonal: what one edge changes is proven for
+    simple undirected graphs only."""
+    if adjacency.diagonal().any():
+        raise DataError("a node is its own neighbour; the sensitivity is for graphs without self-loops: remove them")
+    ordered = adjacency if adjacency.has_canonical_format else sp.csr_array(adjacency, copy=True)
+    ordered.sum_duplicates()
+    if ordered.nnz and not (ordered.data == 1).all():
+        raise DataError("an edge has a weight or appears twice; the sensitivity is for simple graphs: keep each edge once")
+    if (ordered != ordered.T).nnz:
+        raise DataError("the graph is directed; the sensitivity is for undirected edges: symmetrise it")
+
+
+def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
+    """A client's rows over all nodes: CSR [n_i, num_nodes], entries 1, columns global ids.
+
+    adjacency: its inner edges [n_i, n_i]. nodes: global id of each of its rows. cut: int64 [m, 2], (own row, global id of a
+    node held elsewhere). ``DataError`` for an edge given twice, or for a cut edge to a node of its own.
+    """
+    inner = adjacency.tocoo()
+    own = np.concatenate([inner.coords[0], cut[:, 0]])
+    other = np.concatenate([nodes[inner.coords[1]], cut[:, 1]])
+    found = sp.csr_array((np.ones(own.size, dtype=np.int8), (own, other)), shape=(len(nodes), num_nodes))
+    if found.nnz and found.data.max() > 1:
+        raise DataError("an edge between clients is given twice; its sensitivity is for simple graphs: give each edge once")
+    if np.isin(cut[:, 1], nodes).any():
+        raise DataError("an edge between clients leads to a node of the same client: it belongs into the client's own graph")
+    return found
 
 
 def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:

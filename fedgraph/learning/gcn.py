@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.models import Layout
+from fedgraph.learning.aggregation import neighbour_sums
+from fedgraph.learning.models import Layout, on_device
 from fedgraph.learning.pooling import MeanPool
 from fedgraph.learning.propagate import symmetric_with_loops
+from fedgraph.learning.public_training import Fitting
 from fedgraph.learning.sparse import FeatureMatrix, device, to_torch, unit_rows
+from fedgraph.learning.training import adam
 from fedgraph.types import Graph
 
 
@@ -34,6 +38,20 @@ class DenseRows:
         return self.rows.T @ error
 
 
+class Hat:
+    """Â of a symmetric 0/1 adjacency with empty diagonal (CSR), as a product: only its indices are kept, no edge weights."""
+
+    def __init__(self, adjacency: sp.csr_array) -> None:
+        self.adjacency = adjacency
+        scale = 1.0 / np.sqrt(np.diff(adjacency.indptr) + 1.0)
+        self.scale = torch.tensor(scale.astype(np.float32)[:, None], device=device())
+
+    def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
+        scaled = self.scale * rows
+        sums = neighbour_sums(self.adjacency, scaled.cpu().numpy())
+        return self.scale * (torch.tensor(sums, device=device()) + scaled)
+
+
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
     """One graph, ready: features, Â and labels; columns: which features ``x`` holds (None: all).
@@ -42,7 +60,7 @@ class GraphInputs:
     """
 
     x: FeatureMatrix | DenseRows
-    hat: torch.Tensor
+    hat: torch.Tensor | Hat
     labels: torch.Tensor
     columns: np.ndarray | None = None
     pool: MeanPool | None = None
@@ -94,6 +112,18 @@ def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: An
         back = back * keep
     first = inputs.x.gradient(inputs.hat @ back)
     return torch.cat([first.reshape(-1), back.sum(dim=0), (hidden.T @ spread).reshape(-1), error.sum(dim=0)])
+
+
+def trained_scores(
+    attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
+) -> np.ndarray:
+    """[n, c]: trained on the labelled nodes of ``attributes`` over ``adjacency`` (symmetric), asked for every node."""
+    labels = torch.tensor(attributes.labels, device=device())
+    inputs = GraphInputs(FeatureMatrix(unit_rows(attributes.features)), Hat(adjacency), labels)
+    layout = Layout((attributes.num_features, hidden, attributes.num_classes))
+    start = on_device(layout.start(rng))
+    vector = adam(start, lambda v: gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
+    return scores(layout, vector, inputs).cpu().numpy()
 
 
 def select(layout: Layout, columns: np.ndarray) -> tuple[Layout, np.ndarray]:

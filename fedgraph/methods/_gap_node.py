@@ -8,13 +8,10 @@ again from the same random stream, so they are made once in law.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import ScenarioError
@@ -24,9 +21,9 @@ from fedgraph.learning.dp_training import Descent, masked, poisson_mask
 from fedgraph.learning.models import Layout, logits
 from fedgraph.learning.neighbour_sampling import bounded
 from fedgraph.learning.per_sample import clipped_gradient_sum
-from fedgraph.learning.projection import project, public_basis
-from fedgraph.learning.public_training import centred_probabilities, hidden_units
-from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.projection import public_basis
+from fedgraph.learning.sparse import device
+from fedgraph.methods._gap_rows import Work, joined, rows_of, sent
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
 from fedgraph.privacy import aggregation_noise, neighbour_sums
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -43,16 +40,6 @@ REFILL = (
     "refilled rows (the mean measured on a Facebook100 graph at D = 100) it is 21.0 instead of 10; the promise excludes that."
 )
 COIN = 0  # names the public coins that choose neighbours
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """A client's rows, its bounded graph, and the noisy hops it made (a cache: rebuilt whenever it is missing)."""
-
-    x: FeatureMatrix
-    labels: torch.Tensor
-    adjacency: sp.csr_array
-    hops: dict[str, DenseMatrix] = field(default_factory=dict)
 
 
 def plan(params: Any, facts: PublicFacts, budget: Budget) -> Plan:
@@ -125,7 +112,7 @@ def start(plan: Plan, rng: np.random.Generator) -> State:
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     adjacency = bounded(graph.adjacency, plan.params.degree, subgraph.nodes, COIN)
-    return Work(_rows(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
+    return Work(rows_of(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
 
 
 def client(
@@ -133,7 +120,7 @@ def client(
 ) -> dict[str, Released]:
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
     stage = "encoder" if round_ < plan.made["first"] else "classifier"
-    x = work.x if stage == "encoder" else _joined(plan, work, model, round_, streams, desk)
+    x = work.x if stage == "encoder" else joined(plan, work, model, round_, streams, desk)
     release = next(r for r in plan.releases if r.path == stage)
 
     def gradient() -> np.ndarray:
@@ -156,46 +143,10 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
     adjacency = bounded(graph.adjacency, plan.params.degree, np.arange(graph.num_nodes), COIN)
-    rows = [unit_length(_sent(plan, state.model["encoder"], _rows(plan, graph)))]
+    rows = [unit_length(sent(plan, state.model["encoder"], rows_of(plan, graph)))]
     for _ in range(plan.params.hops):
         rows.append(unit_length(hop(adjacency, rows[-1])))
     return logits(plan.made["classifier"], state.model["classifier"], DenseMatrix(np.concatenate(rows, axis=1)))
-
-
-def _joined(plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk) -> DenseMatrix:
-    """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there."""
-    key = hashlib.sha256(
-        np.ascontiguousarray(model["encoder"]).tobytes() + str((streams.root, streams.path[:-1])).encode()
-    ).hexdigest()
-    first = plan.made["first"]
-    if key not in work.hops or round_ == first:
-        release = next((r for r in plan.releases if r.path == "aggregate"), None)
-        noise = replace(streams, path=(*streams.path[:-1], first)).generator("noise")
-        rows = [unit_length(_sent(plan, model["encoder"], work.x))]
-        for _ in range(plan.params.hops if release is not None else 0):
-            sums = hop(work.adjacency, rows[-1])
-            if round_ == first:
-                noised = desk.release("aggregate", sums, release.bound, release.mechanism).value
-            else:  # the value of round T again: same input, same stream, nothing new is learnt
-                noised = release.mechanism.apply(release.bound.enforce(sums), noise)
-            rows.append(unit_length(noised))
-        work.hops.clear()
-        work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
-    return work.hops[key]
-
-
-def _sent(plan: Plan, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
-    """What a node's neighbours will sum, before scaling: [n, h]."""
-    if plan.params.encoder == "none":
-        return x.forward.to_dense().cpu().numpy()
-    if plan.params.encoder == "hidden":
-        return hidden_units(plan.made["encoder"], encoder, x)
-    return centred_probabilities(logits(plan.made["encoder"], encoder, x))
-
-
-def _rows(plan: Plan, graph: Graph) -> FeatureMatrix:
-    basis = plan.made["basis"]
-    return FeatureMatrix(unit_rows(graph.features) if basis is None else project(graph.features, basis))
 
 
 def _descent(plan: Plan) -> Descent:

@@ -49,6 +49,7 @@ class PublicFacts:
     the setting makes it public. public_attributes: where only edges are private, every node's features and
     its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
     membership_from_edges: whether who holds which node was computed from edges.
+    cut_edges_shared: edges between clients are known, and used, at both of them (otherwise they are dropped).
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -63,6 +64,7 @@ class PublicFacts:
     members: tuple[np.ndarray, ...] = ()
     graph_sizes: tuple[tuple[int, ...], ...] = ()
     membership_from_edges: bool = False
+    cut_edges_shared: bool = False
 
     @property
     def num_clients(self) -> int:
@@ -94,7 +96,8 @@ class Plan:
 
     params, layout: the method's own. releases: what each client will release. protection, delta: the
     guarantee they are counted for. epsilon_published: what the paper's formula says of this noise (None:
-    no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline.
+    no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline. per_end: events
+    price one end of an edge, and an edge costs two of them (``composition.ends``).
     min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds
     do not depend on the budget, so cells of one ``shared_key`` may share them. notes: sentences for the report.
     """
@@ -108,6 +111,7 @@ class Plan:
     facts: PublicFacts
     epsilon_published: float | None = None
     sampled_once: float | None = None
+    per_end: bool = False
     min_clients: int = 1
     shared_rounds: int = 0
     shared_key: str = ""
@@ -163,8 +167,14 @@ class Plan:
     def provable(self, path: str | None = None) -> Price:
         """The worst unit's provable price, of everything or of one path."""
         if self.facts.holdings is None:
-            return composition.disjoint(self.declared(path), self.delta)
+            return self.total(self.declared(path))[0]
         return composition.overlapping(self.declared(path), self.facts.holdings, self.delta).worst
+
+    def total(self, spent: Mapping[int, Event]) -> tuple[Price, tuple[int, ...] | None]:
+        """(price of what disjoint clients spent, ``spent`` being amplified already; ``Account.holders`` of that price)."""
+        if self.per_end and spent:
+            return composition.ends(spent, self.delta)
+        return composition.disjoint(spent, self.delta), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +240,10 @@ def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
         return ()
     known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership_from_edges else Assumption.MEMBERSHIP_GIVEN
     assumed: tuple[Assumption, ...] = (known,)
-    assumed += (Assumption.SIZES_PUBLIC,) if facts.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
+    if facts.cut_edges_shared:
+        assumed += (Assumption.CUT_EDGES_SHARED,)
+    else:
+        assumed += (Assumption.SIZES_PUBLIC,) if facts.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         assumed += (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
     return assumed

@@ -4,35 +4,29 @@
 
 The classifier reads [H⁰ … Hᴷ]. Noise enters each hop once; training and inference reuse the noisy hops.
 
-* ``edge``: features and labels are public, edges private (transductive protocol). Hops are released and kept by the
-  server; encoder and classifier are post-processing. Published: Δ = 1 per hop; provable: √2, because an undirected
-  edge changes two rows. With hops: 0 this is an MLP, at ε = 0.
-* ``node``: encoder and classifier descend on clipped, noisy gradients; hops over a graph of promised degree D carry
-  noise for √D and stay with the client that made them. Inference is on the public test graph, without noise.
+* ``edge`` (``_gap_edge``): features and labels are public, edges private. Hops are released and kept by the server; encoder
+  and classifier are post-processing. Published: Δ = 1 per hop; provable: √2, because an undirected edge changes two rows.
+  With hops: 0 this is an MLP, at ε = 0.
+* ``node`` (``_gap_node``): encoder and classifier descend on clipped, noisy gradients; hops over a graph of promised degree D
+  carry noise for √D and stay with the client that made them. Inference is on the public test graph, without noise.
 
-Federated: a client aggregates over its own edges with its own noise; cut edges are held by nobody, so never read.
+Federated: a client aggregates with its own noise over its own edges, and at edge level, where the scenario says so, over the
+edges between clients: each end by the client that holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fedgraph.errors import ScenarioError
-from fedgraph.learning import public_training as public
-from fedgraph.learning.aggregation import hop, placed, unit_length
-from fedgraph.methods import _gap_node as node
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
-from fedgraph.privacy import aggregation_noise, neighbour_sums
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.methods import _gap_edge, _gap_node
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
@@ -80,103 +74,36 @@ class Params(BaseModel):
         return Relation.EDGE_UNDIRECTED if self.level == "edge" else Relation.NODE_ZERO_OUT
 
 
-@dataclass(frozen=True, eq=False)
-class Work:
-    """A client's graph and the global ids of its rows (edge level)."""
-
-    graph: Graph
-    nodes: np.ndarray
+def _of(level: str) -> ModuleType:
+    return _gap_edge if level == "edge" else _gap_node
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     """Every hop, priced; at node level also both training stages."""
-    if params.level == "node":
-        return node.plan(params, facts, budget)
-    if facts.public_attributes is None:
-        raise ScenarioError("gap at level 'edge' needs public features and labels: set the task's protocol: transductive")
-    assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
-        Assumption.SPLIT_PUBLIC,
-        *setting_assumptions(facts),
-    )
-    mechanism: Mechanism = Disclose("no noise was asked for")
-    event: Event = Unprotected("no noise")
-    published, min_clients = None, 1
-    if budget.private and params.hops:
-        delta2 = neighbour_sums.sensitivity(params.protects)
-        noise = aggregation_noise.edge_level(
-            params.hops, delta2, budget.epsilon, budget.delta, budget.calibrated_by, params.formula
-        )
-        std, min_clients = gradient_std(1.0, noise.std, facts)
-        mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / delta2), noise.published
-    release = PlannedRelease("aggregate", NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
-    return Plan(
-        method="gap",
-        params=params,
-        rounds=params.hops,
-        releases=(release,) if params.hops else (),
-        protection=Protection(params.protects, facts.viewer, assumed),
-        delta=budget.delta,
-        facts=facts,
-        epsilon_published=published,
-        min_clients=min_clients,
-        made={"attributes": facts.public_attributes},
-    )
+    return _of(params.level).plan(params, facts, budget)  # type: ignore[no-any-return]
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State:
     """Edge level: the encoder, from public features and labels. Node level: initial parameters."""
-    if plan.params.level == "node":
-        return node.start(plan, rng)
-    p = plan.params
-    encoder = public.Encoder(p.encoder, p.hidden, p.folds, public.Fitting(p.epochs, 0.01, 5e-4))
-    encoded = public.encode(plan.made["attributes"], encoder)
-    return _after_hop(plan, {"seed": int(rng.integers(2**63)), "inputs": [encoded.own]}, encoded.message)
+    return _of(plan.params.level).start(plan, rng)  # type: ignore[no-any-return]
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Any:
-    return node.prepare(plan, subgraph) if plan.params.level == "node" else Work(subgraph.graph, subgraph.nodes)
+    return _of(plan.params.level).prepare(plan, subgraph)
 
 
 def client(
     plan: Plan, work: Any, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
-    """Edge level: one noisy hop over this client's own edges (behind secure aggregation: on the rows of all nodes)."""
-    if plan.params.level == "node":
-        return node.client(plan, work, model, round_, streams, desk)
-    release = plan.releases[0]
-
-    def aggregate() -> np.ndarray:
-        sums = hop(work.graph.adjacency, model["rows"][work.nodes])
-        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        return placed([sums], [work.nodes], plan.facts.num_nodes) if secure else sums
-
-    return {"aggregate": desk.release("aggregate", aggregate, release.bound, release.mechanism)}
+    """Edge level: one noisy hop. Node level: this round's noisy gradient sum."""
+    return _of(plan.params.level).client(plan, work, model, round_, streams, desk)  # type: ignore[no-any-return]
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
-    """Edge level: keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
-    if plan.params.level == "node":
-        return node.server(plan, state, inbox)
-    parts = inbox.each.get("aggregate")
-    sums = placed(parts, plan.facts.members, plan.facts.num_nodes) if parts else inbox.sums["aggregate"]
-    rows = unit_length(sums)
-    return _after_hop(plan, {**state.memory, "inputs": [*state.memory["inputs"], rows]}, rows)
+    """Edge level: the next broadcast, at the end the classifier. Node level: one descent step."""
+    return _of(plan.params.level).server(plan, state, inbox)  # type: ignore[no-any-return]
 
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
-    """[n, c] scores. Edge level: from the cached hops, ``graph`` is not read. Node level: on the public ``graph``."""
-    return node.predict(plan, state, graph) if plan.params.level == "node" else state.memory["scores"]
-
-
-def _after_hop(plan: Plan, memory: dict[str, Any], rows: np.ndarray) -> State:
-    """The next broadcast, or the trained classifier's scores when every hop is there."""
-    p, inputs = plan.params, memory["inputs"]
-    if len(inputs) <= p.hops:
-        return State({"rows": rows}, memory)
-    widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
-    labels, how = plan.made["attributes"].labels, public.Fitting(2 * p.epochs, 0.02, 1e-3)
-    chosen = public.classifier(inputs, labels, widths, how, p.depth == "chosen", np.random.default_rng(memory["seed"]))
-    return State({}, {**memory, "scores": chosen.scores(inputs), "depth": chosen.depth})
+    """[n, c] scores; what of ``graph`` is read, the level's own file says."""
+    return _of(plan.params.level).predict(plan, state, graph)  # type: ignore[no-any-return]

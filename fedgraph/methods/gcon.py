@@ -10,9 +10,12 @@ encoder's class scores as they are, which is public, so a small ε costs little 
 
 * Inference on the private graph: a node reads its own edges, one step Z′ = (1−α)ÃX + αX for every m > 0.
 * Inference on a public test graph (protocol ``inductive-edges``): the whole walk.
+* ``release: nothing``: Θ = Θ₀, ε = 0: own-edge inference alone, which shows what a release is worth.
 
-Federated: each client perturbs its own objective on its own edges (parallel composition: an edge is held once; cut edges
-by nobody); the server averages by labelled nodes. A client with few of them needs more noise and a larger Λ.
+Federated, who sees what: the server sees each client's Θ (or their weighted sum), clients see X and nothing else. Each client
+perturbs its own objective on its own edges (parallel composition: an inner edge is held once); the server averages by labelled
+nodes. A client with few of them needs more noise and a larger Λ. Edges between clients are dropped, or
+(``cut_edges: protected``) in both clients' walks, where each changes one row: an end costs at most (ε/2, δ/2) at its client.
 """
 
 from __future__ import annotations
@@ -27,14 +30,14 @@ import scipy.sparse as sp
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.learning import public_training as public
-from fedgraph.learning.capped_walk import capped_walk, walked
-from fedgraph.learning.objective import LinearObjective, Loss, LossName
+from fedgraph.learning.aggregation import with_cut
+from fedgraph.learning.capped_walk import capped_walk, open_walk, walked
+from fedgraph.learning.objective import LossName
+from fedgraph.methods import _gcon_release as release
+from fedgraph.methods import _gcon_rows as encoding
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
-from fedgraph.privacy import objective_perturbation as perturbing
 from fedgraph.privacy.claims import gcon as claim
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Unprotected
+from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.types import Graph, Subgraph
 
@@ -42,9 +45,6 @@ REFERENCE = """@inproceedings{wei2024gcon,
   title = {{GCON}: Differentially Private Graph Convolutional Network via Objective Perturbation},
   author = {Wei, Jianxin and Zhu, Yizheng and Xiao, Xiaokui and Bao, Ergute and Yang, Yin and Cai, Kuntai and Ooi, Beng Chin},
   journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
-
-GRADIENT_NORM = 1e-9  # of an accepted minimiser
-LEAST_REGULARISER = 0.02  # of "auto"
 
 
 class Params(BaseModel):
@@ -63,7 +63,9 @@ class Params(BaseModel):
         "auto", description="scale of Θ₀, to which Θ is pulled; 0: as published; auto: 3 with encoder classes, else 0"
     )
     share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
+    release: Literal["trained", "nothing"] = Field("trained", description="Θ: the noisy minimiser, or the prior as it is")
     encoder: Literal["classes", "hidden", "none"] = Field("classes", description="rows X: class scores, hidden units, features")
+    centred: bool = Field(True, description="hidden units minus their mean over the public nodes (hidden)")
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
     epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
     folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none")
@@ -74,6 +76,8 @@ class Params(BaseModel):
     def _prior_reads_classes(self) -> Params:
         if self.encoder != "classes" and self.scale:
             raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
+        if self.release == "nothing" and not self.scale:
+            raise ValueError("release: nothing predicts with the prior alone: it needs encoder: classes and a prior > 0")
         return self
 
     @property
@@ -91,9 +95,10 @@ class Params(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's Ã, the global ids of its rows, and which of them are labelled."""
+    """A client's Ã, to whom it leads outside (None: cut edges are dropped), its rows' global ids, which are labelled."""
 
     walk: sp.csr_array
+    away: sp.csr_array | None
     nodes: np.ndarray
     labelled: np.ndarray
 
@@ -110,11 +115,14 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     labels = [facts.public_attributes.labels[nodes] for nodes in facts.members]
     labels = [known[known >= 0] for known in labels]
     total = sum(known.size for known in labels)
-    releases = tuple(
-        _release(params, facts, budget, client, known, known.size / total) for client, known in enumerate(labels) if known.size
-    )
-    if not releases:
+    if not total:
         raise DataError("gcon trains on labelled nodes, and no node has a label")
+    trained = params.release == "trained"
+    releases = tuple(
+        release.minimiser(params, facts, budget, client, known, known.size / total)
+        for client, known in enumerate(labels)
+        if known.size and trained
+    )
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
@@ -123,67 +131,36 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
         *setting_assumptions(facts),
     )
-    reads_edges = claim.psi(params.steps, params.restart, params.cap) > 0
+    reads_edges = trained and claim.psi(params.steps, params.restart, params.cap) > 0
     return Plan(
         method="gcon",
         params=params,
-        rounds=1,
+        rounds=int(trained),
         releases=releases,
         protection=Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
         delta=budget.delta,
         facts=facts,
         epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private else None,
+        per_end=facts.cut_edges_shared,
         made={"own_edges": own_edges, "same_nodes": facts.public_graph is None},
     )
 
 
-def _release(
-    params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
-) -> PlannedRelease:
-    """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
-    c, s = facts.num_classes, len(params.steps)
-    d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
-    rate, std, event = math.inf, 0.0, Unprotected("the minimiser without noise")
-    regulariser = LEAST_REGULARISER if params.regulariser == "auto" else params.regulariser
-    if budget.private:
-        same = {
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "share": params.share,
-            "bounds": claim.soft_margin(c) if params.loss == "soft-margin" else claim.pseudo_huber(c, params.width),
-            "sensitivity": claim.psi(params.steps, params.restart, params.cap),
-            "num_classes": c,
-            "dimension": d,
-            "num_labelled": labels.size,
-        }
-        if params.regulariser == "auto":
-            regulariser = max(regulariser, 10 * perturbing.least_regulariser(**same))
-        norm = params.scale * math.sqrt(s)
-        found = perturbing.calibrated(regulariser=regulariser, gradient_norm=GRADIENT_NORM, prior_norm=norm, **same)
-        rate, std, event, regulariser = found.rate, found.output_std, found.event, found.regulariser
-    problem = LinearObjective(Loss(params.loss, c, params.width), labels, regulariser, GRADIENT_NORM, params.scale)
-    mechanism = perturbing.ObjectivePerturbation(c, rate, GRADIENT_NORM, std, problem, weight)
-    return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, event, range(1), client=client)
-
-
-def _encoder(params: Params) -> public.Encoder:
-    return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
-
-
 def start(plan: Plan, rng: np.random.Generator) -> State:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
-    encoded = public.encode(plan.facts.public_attributes, _encoder(plan.params))
-    return State({"rows": _clipped(encoded.own)}, {"encoder": encoded.parameters})
-
-
-def _clipped(rows: np.ndarray) -> np.ndarray:
-    rows = np.asarray(rows, dtype=np.float64)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    rows, memory = encoding.of_public(plan.facts.public_attributes, plan.params)
+    if plan.params.release == "nothing":
+        return State({"theta": release.prior(plan.params, plan.facts.num_classes)}, memory | {"rows": rows})
+    return State({"rows": rows}, memory)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
     labels = plan.facts.public_attributes.labels[subgraph.nodes]
-    return Work(capped_walk(subgraph.graph.adjacency, plan.params.cap), subgraph.nodes, np.flatnonzero(labels >= 0))
+    own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
+    if not plan.facts.cut_edges_shared or subgraph.cut is None:
+        return Work(capped_walk(own, plan.params.cap), None, nodes, labelled)
+    outside = with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.num_nodes)
+    return Work(*open_walk(own, outside, plan.params.cap), nodes, labelled)
 
 
 def client(
@@ -195,7 +172,9 @@ def client(
         return {}
 
     def rows() -> np.ndarray:
-        return walked(work.walk, model["rows"][work.nodes], plan.params.steps, plan.params.restart)[work.labelled]
+        inflow = 0.0 if work.away is None else work.away @ model["rows"]
+        own = model["rows"][work.nodes]
+        return walked(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
 
     return {"theta": desk.release("theta", rows, own[0].bound, own[0].mechanism)}
 
@@ -210,7 +189,7 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
     rows = state.memory["rows"]
     if not plan.made["same_nodes"]:
-        rows = _clipped(public.rows_of(state.memory["encoder"], _encoder(params), graph))
+        rows = encoding.of_new(state.memory, params, graph)
     if plan.made["own_edges"]:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)

@@ -7,8 +7,12 @@ Nobody is trusted (viewer: world), a node's features and label are protected and
 are pure, each node's rows depend on that node alone: ε = ε_x + ε_y per node, published and provable. Everything after them
 is post-processing, also the training, which happens when predictions are asked for (only then are the edges needed).
 
-``features: random`` is the ablation: no feature leaves, ε_y = ε, the server invents features. What LPGNN is worth is what
-it has above that row.
+Ablations, in which no feature leaves and ε_y = ε: ``features: random`` invents dense Gaussian features, ``random-bits`` the
+bits that the encoder would have sent, by fair coins. What LPGNN's features are worth is what it has above these rows.
+
+What the server trains on has unit mean square (±√(d/m) where a bit was sent): the unbiased rectifier differs from it by a
+factor and a shift that are the same for every node with neighbours, and rows of one ±1 in d columns are too small to be
+learnt from in the given number of steps.
 """
 
 from __future__ import annotations
@@ -48,14 +52,16 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     feature_share: float = Field(0.5, gt=0, lt=1, description="share of ε for the features, ε_x/ε; the rest is the label's")
-    features: Literal["encoded", "random"] = Field("encoded", description="random: the ablation without any feature")
+    features: Literal["encoded", "random", "random-bits"] = Field(
+        "encoded", description="random, random-bits: ablations without any feature"
+    )
     bits: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="entries a node sends, m; auto: max(1, min(d, floor(ε_x/2.18)))"
     )
     low: float = Field(0.0, description="least feature value (public); smaller ones are clamped")
     high: float = Field(1.0, description="largest feature value (public); larger ones are clamped")
-    feature_hops: int = Field(4, ge=0, description="K of the features' averaging")
-    label_hops: int = Field(2, ge=0, description="K of the labels' averaging (drop)")
+    feature_hops: int = Field(8, ge=0, description="K of the features' averaging")
+    label_hops: int = Field(4, ge=0, description="K of the labels' averaging (drop)")
     correction: Correction = Field("drop", description="drop | forward | none")
     hidden: int = Field(32, ge=1, description="hidden units")
     epochs: int = Field(100, ge=1, description="Adam steps")
@@ -149,18 +155,27 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 
 
 def _signed(plan: Plan, received: np.ndarray) -> sp.csr_array:
-    """The received features as sparse rows, around the middle of their range; scaling is left to the first layer."""
+    """The received features as sparse rows, around the middle of their range; bits have unit mean square."""
     if isinstance(plan.releases[0].mechanism, SampledBits):
-        return signs(received, plan.facts.num_features)
+        return _unit_square(signs(received, plan.facts.num_features))
     return sp.csr_array(received.astype(np.float32))
+
+
+def _unit_square(bits: sp.csr_array) -> sp.csr_array:
+    """±1 entries times √(entries / entries that are not zero)."""
+    rows, width = bits.shape
+    return sp.csr_array(bits * np.float32(math.sqrt(rows * width / bits.nnz)))
 
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
     params, rng = plan.params, np.random.default_rng(state.memory["seed"])
     features = state.memory.get("features")
-    if features is None:
+    if params.features == "random":
         features = sp.csr_array(rng.standard_normal((graph.num_nodes, RANDOM_WIDTH)).astype(np.float32))
+    elif params.features == "random-bits":
+        sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
+        features = _unit_square(signs(sent, graph.num_features))
     channel = Channel(plan.facts.num_classes, plan.made["keep"], params.correction, params.label_hops)
     how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
     hops = params.feature_hops

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,6 +38,22 @@ def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, from_
     )
     held = sum(s.graph.num_edges for s in subgraphs)
     return Partition(subgraphs, True, graph.num_edges - held, description, from_edges)
+
+
+def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
+    """The same disjoint clients, each told the edges between its nodes and those of others (``Subgraph.cut``)."""
+    if not partition.disjoint:
+        raise DataError("edges between clients are defined for clients that share no node; this partition overlaps")
+    owner = np.full(graph.num_nodes, -1, dtype=np.int64)
+    for subgraph in partition.subgraphs:
+        owner[subgraph.nodes] = subgraph.client
+    told = []
+    for subgraph in partition.subgraphs:
+        rows = sp.csr_array(graph.adjacency[subgraph.nodes]).tocoo()
+        away = owner[rows.coords[1]] != subgraph.client
+        cut = np.column_stack([rows.coords[0][away], rows.coords[1][away]]).astype(np.int64)
+        told.append(replace(subgraph, cut=cut))
+    return replace(partition, subgraphs=tuple(told))
 
 
 def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:

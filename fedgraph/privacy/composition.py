@@ -8,6 +8,8 @@
   Gaussian noise μ_j² = Σ_i μ_ij²: squares.
 * **Overlapping clients, one secure sum**: the viewer sees Σ_i message_i + N(0, σ²I) only, so a node's
   sensitivities add up *before* the noise: μ_j = √rounds · (Σ_i Δ_ij)/σ: linear (five clients: 5C/σ, not √5·C/σ).
+* **Ends of edges**: where nodes are held once and events price one *end* of an edge, an edge costs its two ends,
+  composed: both at one client (an inner edge) or one each at two (an edge between clients).
 
 **Guarantee.** For the events' own unit and relation, per node; the worst node is the guarantee. That a
 node is held by these clients is a public fact of the world (assumption ``membership-given``).
@@ -21,6 +23,7 @@ distinct multiset of client events.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,6 +57,23 @@ def disjoint(spent: Mapping[int, Event], delta: float) -> Price:
     """The largest price over clients; equal events are priced once."""
     prices = [price(event, delta) for event in set(spent.values())]
     return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
+
+
+def ends(spent: Mapping[int, Event], delta: float) -> tuple[Price, tuple[int, ...]]:
+    """(price of the dearest edge, the clients of its two ends), where ``spent`` is what one end costs at each client.
+
+    An inner edge has both ends at one client, so a client may stand twice. No clients → ε = 0 and nobody.
+
+    >>> ends({0: Gaussian(1.0), 1: Gaussian(2.0)}, 1e-5)[1]
+    (0, 0)
+    """
+    first = {event: client for client, event in reversed(list(spent.items()))}
+    worst, held = price(Composed(()), delta), tuple(list(spent)[:1]) * 2
+    for one, two in itertools.combinations_with_replacement(first, 2):
+        paid = price(Composed((one, two)), delta)
+        if paid.epsilon > worst.epsilon:
+            worst, held = paid, (first[one], first[two])
+    return worst, held
 
 
 def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> UnitLosses:

@@ -1,6 +1,7 @@
 """Adjacency perturbation: one ε-DP graph, after which everything is post-processing.
 
-A value is the upper triangle of a client's graph as integers [m, 2], u < v, one row per edge. With n nodes there
+A value is the cells that a client answers for (``edge_cells``: its upper triangle, or the pairs whose smaller id it holds), as
+integers [m, 2], u < v, one row per edge. With n nodes there
 are n(n−1)/2 cells, far too many to touch: both mechanisms draw only what leaves the triangle, exactly in law.
 
 * **EdgeRand** (Wu et al. 2022, LinkTeller, §VI-A): every cell is flipped with probability p = 1/(e^ε + 1).
@@ -22,23 +23,22 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.edge_cells import Cells, Integers
 from fedgraph.privacy.mechanisms import Mechanism
 from fedgraph.privacy.sensitivity import Bound, require_positive
 from fedgraph.privacy.shapes import Array
-
-Integers = npt.NDArray[np.int64]
 
 BYTES_PER_CELL = 100  # peak memory per drawn cell: ids, sorting, the symmetric graph (benchmarks/aggregation.py measures it)
 
 
 @dataclass(frozen=True)
 class UpperTriangle(Bound):
-    """Distinct pairs u < v of 0 … num_nodes − 1: an undirected edge is one cell, so Δ₁ = 1."""
+    """Distinct pairs u < v of 0 … num_nodes − 1, with u among ``smaller`` if given: an edge is one cell, so Δ₁ = 1."""
 
     num_nodes: int
+    smaller: tuple[int, ...] | None = None
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         """``UnboundedValueError`` for anything else: a pair twice would count an edge twice."""
@@ -46,32 +46,11 @@ class UpperTriangle(Bound):
             raise UnboundedValueError(f"edges must be integers [m, 2], found {value.dtype} {value.shape}")
         if value.size and not (value.min() >= 0 and value.max() < self.num_nodes and (value[:, 0] < value[:, 1]).all()):
             raise UnboundedValueError(f"edges must satisfy 0 ≤ u < v < {self.num_nodes}: no self-loops, each edge once")
-        if np.unique(cell_of(value)).size != len(value):
+        if self.smaller is not None and not np.isin(value[:, 0], self.smaller).all():
+            raise UnboundedValueError("a pair whose smaller id another client holds: its holder reports it, and only once")
+        if np.unique(Cells(self.num_nodes, self.smaller).of(value)).size != len(value):
             raise UnboundedValueError("an edge appears twice: one person's edge would be two cells")
         return value
-
-
-def num_cells(num_nodes: int) -> int:
-    """n(n−1)/2."""
-    return num_nodes * (num_nodes - 1) // 2
-
-
-def cell_of(edges: np.ndarray) -> Integers:
-    """v(v−1)/2 + u, int64 [m]: a number below ``num_cells`` for each pair u < v."""
-    u, v = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
-    cells: Integers = v * (v - 1) // 2 + u
-    return cells
-
-
-def edges_of(cells: np.ndarray) -> npt.NDArray[np.int32]:
-    """Inverse of ``cell_of``: int32 [m, 2]."""
-    v = ((1 + np.sqrt(1 + 8 * cells.astype(np.float64))) / 2).astype(np.int64)
-    v -= v * (v - 1) // 2 > cells  # the square root is off by at most one
-    v += (v + 1) * v // 2 <= cells
-    out = np.empty((cells.size, 2), dtype=np.int32)
-    out[:, 1] = v
-    out[:, 0] = cells - v * (v - 1) // 2
-    return out
 
 
 def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> Integers:
@@ -110,22 +89,18 @@ def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def expected_flips(num_nodes: int, epsilon: float) -> float:
-    """Cells that EdgeRand flips on average."""
-    return num_cells(num_nodes) / (math.exp(min(epsilon, 700.0)) + 1)
-
-
 @dataclass(frozen=True)
 class EdgeRand(Mechanism):
-    """Flip every cell of the upper triangle with probability 1/(e^ε + 1)."""
+    """Flip every cell with probability 1/(e^ε + 1). smaller: whose cells, see ``Cells``."""
 
     epsilon: float
     num_nodes: int
     most_cells: int
+    smaller: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         require_positive("EdgeRand.epsilon", self.epsilon)
-        flips = expected_flips(self.num_nodes, self.epsilon)
+        flips = self.cells.count * self._probability
         if flips > self.most_cells:
             raise PrivacyError(
                 f"EdgeRand at ε = {self.epsilon:g} on {self.num_nodes} nodes flips about {flips:.3g} cells and needs about "
@@ -133,15 +108,23 @@ class EdgeRand(Mechanism):
                 "adjacency: lapgraph, which keeps the number of edges, or method: gap; or raise ε, or the limit memory_gb"
             )
 
+    @property
+    def cells(self) -> Cells:
+        return Cells(self.num_nodes, self.smaller)
+
+    @property
+    def _probability(self) -> float:
+        return 1 / (math.exp(min(self.epsilon, 700.0)) + 1)
+
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        edges = np.sort(cell_of(value))
-        flipped = bernoulli_positions(num_cells(self.num_nodes), 1 / (math.exp(min(self.epsilon, 700.0)) + 1), rng)
+        edges = np.sort(self.cells.of(value))
+        flipped = bernoulli_positions(self.cells.count, self._probability, rng)
         at = np.searchsorted(flipped, edges)
         gone = np.zeros(edges.size, dtype=bool)
         inside = at < flipped.size
         gone[inside] = flipped[at[inside]] == edges[inside]
         # Sorted, because the order of rows must not tell true edges from flipped ones.
-        return edges_of(np.sort(np.concatenate([np.delete(flipped, at[gone]), edges[~gone]]), kind="stable"))
+        return self.cells.edges(np.sort(np.concatenate([np.delete(flipped, at[gone]), edges[~gone]]), kind="stable"))
 
     @property
     def words(self) -> str:
@@ -150,12 +133,13 @@ class EdgeRand(Mechanism):
 
 @dataclass(frozen=True)
 class LapGraph(Mechanism):
-    """Laplace on the number of edges (``share`` of ε) and on every cell of the upper triangle; the largest cells stay."""
+    """Laplace on the number of edges (``share`` of ε) and on every cell; the largest stay. smaller: as in ``EdgeRand``."""
 
     epsilon: float
     num_nodes: int
     most_cells: int
     share: float = 0.01
+    smaller: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         require_positive("LapGraph.epsilon", self.epsilon)
@@ -163,7 +147,8 @@ class LapGraph(Mechanism):
             raise PrivacyError(f"LapGraph.share must satisfy 0 < share < 1, found {self.share}")
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        cells = num_cells(self.num_nodes)
+        space = Cells(self.num_nodes, self.smaller)
+        cells = space.count
         wanted = len(value) + rng.laplace(scale=1 / (self.share * self.epsilon))
         count = int(min(max(round(wanted), 0), cells))
         if count > self.most_cells:
@@ -174,13 +159,13 @@ class LapGraph(Mechanism):
         if count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         scale = 1 / ((1 - self.share) * self.epsilon)
-        edges = np.sort(cell_of(value))
+        edges = np.sort(space.of(value))
         high = 1 + rng.laplace(scale=scale, size=edges.size)
         low = tail(cells - edges.size, count, scale, rng)
         values = np.concatenate([high, low])
         kept = np.argpartition(-values, count - 1)[:count] if count < values.size else np.arange(values.size)
         zeros = distinct_below(cells, int((kept >= edges.size).sum()), rng, without=edges)
-        return edges_of(np.sort(np.concatenate([edges[kept[kept < edges.size]], zeros])))
+        return space.edges(np.sort(np.concatenate([edges[kept[kept < edges.size]], zeros])))
 
     @property
     def words(self) -> str:

@@ -25,6 +25,7 @@ from fedgraph.privacy.accountant import Price, price
 from fedgraph.privacy.composition import disjoint
 from fedgraph.privacy.events import Composed, Event, Repeated, SampledOnce
 from fedgraph.privacy.ledger import Account, Ledger, Release
+from fedgraph.privacy.units import Unit
 
 
 @dataclass
@@ -98,7 +99,11 @@ def _cell(account: Account, releases: list[Release]) -> Iterator[str]:
         degree = f" (D = {protection.promised_degree})" if assumption.value == "promised-degree" else ""
         yield f"    - {assumption.value}: {assumption.words}{degree}"
     if account.holders is not None:
-        yield f"  The worst node is held by clients {spans(account.holders)}; their releases compose."
+        if protection.unit is Unit.EDGE:
+            where = " and ".join(str(client) for client in account.holders)
+            yield f"  Events price one end of an edge; the worst edge has its ends at clients {where}, and they compose."
+        else:
+            yield f"  The worst node is held by clients {spans(account.holders)}; their releases compose."
     if account.sampled_once is not None:
         yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
     spent = _Spent(account)

@@ -28,7 +28,8 @@ from fedgraph.privacy.units import Protection
 class Account:
     """The guarantee that the releases of one cell are counted for.
 
-    holders: where clients overlap, those that hold the worst node of everything together; path_holders: those
+    holders: where clients overlap, those that hold the worst node of everything together; where events price one end of
+    an edge, the clients of the worst edge's two ends (twice the same for an inner edge); path_holders: those
     that hold the worst node of one path, where it is another one. sampled_once: rate of a secret one-time sample.
     """
 

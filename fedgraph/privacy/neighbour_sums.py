@@ -11,6 +11,9 @@ read, or already released: adaptive composition allows both). Largest ‖M − M
     node-replace      kept                     2√D         the same D rows exchange one vector for another
     node-replace      released                 2√(D + D²)  … and v's own row becomes another sum of ≤ D vectors
 
+An undirected edge has two ends, at its two rows; each end alone changes one row by at most 1 (``END``), so where the rows are
+released apart, with independent noise, an edge costs two Gaussians of Δ₂ = 1: together what √2 costs at once.
+
 Node level holds under ``promised-degree`` D only. A sampler that cuts larger neighbourhoods to D lets others
 refill the freed slots, which changes further rows (``learning.neighbour_sampling.refill_sensitivity`` measures
 it); the published analyses of GAP-NDP do not count that, and neither does the promise.
@@ -31,6 +34,8 @@ import numpy as np
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.units import Relation, Unit
+
+END = 1.0  # Δ₂ of one end of an undirected edge
 
 
 @dataclass(frozen=True)

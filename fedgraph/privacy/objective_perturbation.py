@@ -9,6 +9,9 @@ the only part of F that depends on private edges. The mechanism draws B *inside*
 ``Problem`` that the method gave it (so no learning is imported here), checks the certificate ‖∇F‖ ≤ g itself, adds the
 output noise and lets nothing out but the noised minimiser.
 
+Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``learning.capped_walk``, open walk). ``per_end``
+prices one end; an inner edge, which changes Z by Ψ at one client, costs no more than two of them.
+
 **Guarantee.** (ε, δ), edge-undirected, features and labels public: (ε₁, δ₁) for the exact minimiser
 (``claims.gcon.perturbation``) and (ε₂, δ₂) for the distance to it, ε₁ + ε₂ = ε, δ₁ + δ₂ = δ. F is Λ-strongly convex, so a
 solution with ‖∇F‖ ≤ g is within g/Λ of the minimiser, and two such distances differ by at most 2g/Λ. Given the exact
@@ -30,7 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -154,12 +157,21 @@ def calibrated(
     num_labelled: int,
     gradient_norm: float,
     prior_norm: float = 0.0,
+    per_end: bool = False,
 ) -> Calibrated:
     """All constants of one release that costs at most (epsilon, delta). Arguments as in ``claims.gcon.perturbation``.
+
+    per_end: two clients may each make such a release because of one edge; the event then prices one end of it, at most
+    (epsilon/2, delta/2), so that two ends, at one client or at two, cost at most (epsilon, delta).
 
     Ψ = 0 (no edge is used): no noise, and the event costs nothing. Raises ``PrivacyError`` where Λ is below its bound (the
     text names the smallest allowed value).
     """
+    if per_end:
+        return _calibrated_ends(
+            epsilon, delta, gradient_norm, share=share, regulariser=regulariser, bounds=bounds, sensitivity=sensitivity,
+            num_classes=num_classes, num_features=dimension, num_labelled=num_labelled, prior_norm=prior_norm,
+        )  # fmt: skip
     made = gcon.perturbation(
         epsilon=epsilon * (1 - OUTPUT_SHARE),
         delta=delta * (1 - OUTPUT_SHARE),
@@ -180,6 +192,36 @@ def calibrated(
     return Calibrated(made.beta, total, std, ApproxDP(epsilon, delta), made)
 
 
+def _calibrated_ends(epsilon: float, delta: float, gradient_norm: float, **given: Any) -> Calibrated:
+    """The largest ε′ ≤ ε whose ``end_epsilon`` is at most ε/2, by bisection from below.
+
+    ε′ = ε/(2 − ω) will do: the half of ε′ − ε_Λ, and at most ε_Λ ≤ (1 − ω)ε′ for the determinant.
+    """
+    of_objective = epsilon * (1 - OUTPUT_SHARE)
+    of_bound = {k: given[k] for k in ("bounds", "num_classes", "num_features", "num_labelled")}
+
+    def tried(target: float) -> tuple[gcon.Perturbation, float]:
+        made = gcon.perturbation(epsilon=target, delta=delta / 2 * (1 - OUTPUT_SHARE), **given)
+        if math.isinf(made.beta):
+            return made, 0.0
+        return made, gcon.end_epsilon(made, regulariser=given["regulariser"] + made.extra_regulariser, **of_bound)
+
+    low, high = 1 / (2 - given["share"]), 1.0
+    tried(of_objective * low)  # refuses a Λ that is too small there, and names the smallest
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tried(of_objective * middle)[1] <= of_objective / 2 else (low, middle)
+    made, cost = tried(of_objective * low)
+    if cost > of_objective / 2:
+        raise PrivacyError(f"no noise makes one end of an edge cost {of_objective / 2:.6g} here; raise Λ or ε")
+    total = given["regulariser"] + made.extra_regulariser
+    if math.isinf(made.beta):
+        return Calibrated(math.inf, total, 0.0, PureDP(0.0), made)
+    distance = gcon.output_sensitivity(gradient_norm, total)
+    std = distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE / 2, delta * OUTPUT_SHARE / 2)
+    return Calibrated(made.beta, total, std, ApproxDP(epsilon / 2, delta / 2), made)
+
+
 def least_regulariser(
     *,
     epsilon: float,
@@ -190,11 +232,12 @@ def least_regulariser(
     num_classes: int,
     dimension: int,
     num_labelled: int,
+    per_end: bool = False,
 ) -> float:
     """The value that Λ must exceed, for the part of (epsilon, delta) that ``calibrated`` gives to the objective."""
     return gcon.least_regulariser(
-        epsilon=epsilon * (1 - OUTPUT_SHARE),
-        delta=delta * (1 - OUTPUT_SHARE),
+        epsilon=epsilon * (1 - OUTPUT_SHARE) / (2 - share if per_end else 1),
+        delta=delta * (1 - OUTPUT_SHARE) / (2 if per_end else 1),
         share=share,
         bounds=bounds,
         sensitivity=sensitivity,

@@ -84,6 +84,7 @@ class Assumption(str, Enum):
     MEMBERSHIP_GIVEN = "membership-given"
     MEMBERSHIP_FROM_EDGES = "membership-from-edges"
     CLIENTS_DISJOINT = "clients-disjoint"
+    CUT_EDGES_SHARED = "cut-edges-shared"
     SIZES_PUBLIC = "sizes-public"
     MODEL_GIVEN = "model-given"
     IDEAL_SECURE_AGGREGATION = "ideal-secure-aggregation"
@@ -110,6 +111,8 @@ _ASSUMPTION_WORDS = {
     Assumption.MEMBERSHIP_FROM_EDGES: "which client holds which node id is taken as public, though this simulation computed "
     "it from the private edges (communities, or the neighbours of a centre): edges that it reveals get no protection",
     Assumption.CLIENTS_DISJOINT: "nothing of a node is held by a second client (edges across clients are dropped)",
+    Assumption.CUT_EDGES_SHARED: "an edge between nodes of two clients is known to these two clients and protected from "
+    "everybody else, what both release because of it being counted together; nodes are held once",
     Assumption.SIZES_PUBLIC: "the number of nodes of every client's graph is public",
     Assumption.MODEL_GIVEN: "the shared model is taken as given; what it reveals is priced as a path of its own",
     Assumption.IDEAL_SECURE_AGGREGATION: "secure aggregation reveals sums only; simulated in floating point, where a real "
@@ -154,6 +157,13 @@ class Protection:
             raise PrivacyError(f"secure aggregation is assumed, but the viewer is {self.viewer.value}, who sees more than sums")
         if self.viewer is Viewer.CURATOR_TRUSTED and Assumption.CLIENTS_DISJOINT in have:
             raise PrivacyError("a trusted curator holds the whole graph: there are no clients to be disjoint")
+        if Assumption.CUT_EDGES_SHARED in have and (
+            self.unit is not Unit.EDGE or self.viewer is Viewer.CURATOR_TRUSTED or Assumption.CLIENTS_DISJOINT in have
+        ):
+            raise PrivacyError(
+                f"cut-edges-shared gives an edge to two clients, which edge-level privacy of a federation allows; here one "
+                f"{self.unit.value} is protected from {self.viewer.value}: write cut_edges: dropped"
+            )
         if len(have) != len(self.assumptions):
             raise PrivacyError(f"an assumption is stated twice: {', '.join(a.value for a in self.assumptions)}")
         if self.unit is Unit.GRAPH and Assumption.PROMISED_DEGREE in have:

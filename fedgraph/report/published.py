@@ -1,7 +1,12 @@
 """Published numbers, to stand beside ours. Data only: value, paper, table, version.
 
 DPAR: Zhang et al., WWW 2024, Table 1 (mean test accuracy of 10 trials; no spread is printed). "MS Academic" and "CS"
-are the same graph in the released code; the column "CS" is used. GAP and SAGE stand in the same table.
+are the same graph in the released code; the column "CS" is used. GAP and SAGE stand in the same table. All of it is at node
+level: it is never set beside an edge-level row.
+
+Edge level: nothing is printed for a graph that is here. GAP (slides, 2022) shows GAP-EDP as curves over ε, without numbers, and
+prints non-private accuracies only, on Facebook (80.0), Reddit (99.4) and Amazon (91.2); GCON (arXiv 2407.05034) shows
+micro-F1 on four graphs as curves without numbers. Both are reimplemented here, with the noise that they publish: rows to beat.
 
 LDP-GW: Jin & Chen, IJCAI 2022 (arXiv 2202.00808), Table 1 (accuracy ± as printed; the number of repetitions is not stated).
 Its LDP rows are at ε = 1/|V|, another ε for every graph: they stand at ``PER_GRAPH``.
@@ -25,6 +30,7 @@ class Published:
     value: float
     source: str
     spread: float | None = None
+    unit: str | None = None
 
 
 _DPAR = "DPAR, WWW 2024, Table 1"
@@ -50,12 +56,12 @@ def _dpar() -> tuple[Published, ...]:
     found = []
     for (dataset, epsilon), values in _TABLE_1.items():
         for (method, variant), value in zip(_COLUMNS, values, strict=True):
-            found.append(Published(dataset, method, variant, epsilon, "accuracy", value, _DPAR))
+            found.append(Published(dataset, method, variant, epsilon, "accuracy", value, _DPAR, unit="node"))
     for dataset, values in _WITHOUT.items():
         for (method, variant), value in zip(
             (("dpar", "no DP"), ("gap", "*"), ("dpar", "Features (paper)")), values, strict=True
         ):
-            found.append(Published(dataset, method, variant, math.inf, "accuracy", value, _DPAR))
+            found.append(Published(dataset, method, variant, math.inf, "accuracy", value, _DPAR, unit="node"))
     return tuple(found)
 
 
@@ -87,9 +93,11 @@ def _ldp_gw() -> tuple[Published, ...]:
 ALL = (*_dpar(), *_ldp_gw())
 
 
-def find(dataset: str, method: str, variant: str, epsilon: float, metric: str) -> Published | None:
-    """The printed number for one row, if there is one; a published variant ``*`` fits every variant."""
+def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, unit: str | None = None) -> Published | None:
+    """The printed number for one row, if there is one; a published variant ``*`` fits every variant, unit None every unit."""
     for p in ALL:
+        if None not in (unit, p.unit) and unit != p.unit:
+            continue
         if (p.dataset, p.method, p.epsilon, p.metric) == (dataset, method, epsilon, metric) and p.variant in ("*", variant):
             return p
     return None

@@ -11,6 +11,7 @@ holds the nodes and who is trusted:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from fedgraph import plugins, seeds
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
-from fedgraph.privacy import composition
+from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import _node_map, _protocols
@@ -45,6 +46,9 @@ class Params(BaseModel):
     )
     calibrated_by: list[Literal["published", "provable"]] = Field(
         ["provable"], description="reading under which noise is chosen"
+    )
+    cut_edges: Literal["dropped", "protected"] = Field(
+        "dropped", description="edges between clients: dropped, or used and protected at both ends (edge-level methods)"
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
@@ -125,6 +129,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
         membership_from_edges=partition.from_edges,
+        cut_edges_shared=_shares_cut_edges(params, cell),
     )
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / setting.num_train if isinstance(given, str) else given
@@ -143,7 +148,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     account = Account(cell.key, made.protection, made.delta, sampled_once=made.sampled_once)
     ledger = Ledger([account], trained.releases)
-    spent = composition.disjoint(made.amplified(ledger.spent(cell.key)), made.delta)
+    spent, holders = made.total(made.amplified(ledger.spent(cell.key)))
+    account = replace(account, holders=holders)
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: spent.epsilon)
@@ -163,6 +169,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "protocol": params.protocol,
             "split": params.split,
             "cut_edges": partition.num_cut_edges,
+            "cut_edges_shared": made.facts.cut_edges_shared,
             "rounds": made.rounds,
         },
         account=account,
@@ -170,7 +177,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_published=made.epsilon_published,
         epsilon_provable=spent.epsilon,
         theorem=spent.theorem,
-        paths={p: composition.disjoint(made.amplified(ledger.spent(cell.key, p)), made.delta).epsilon for p in made.paths},
+        paths={p: made.total(made.amplified(ledger.spent(cell.key, p)))[0].epsilon for p in made.paths},
         notes=made.notes,
         artefacts=artefacts,
     )
@@ -210,7 +217,12 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
-    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}"
+    shared = ":cut" if _shares_cut_edges(params, cell) else ""
+    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
+
+
+def _shares_cut_edges(params: Params, cell: Cell) -> bool:
+    return params.cut_edges == "protected" and cell.setting != "central"
 
 
 def _partition(params: Params, cell: Cell, context: Context) -> Partition:
@@ -230,6 +242,6 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
             raise ScenarioError(
                 f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps"
             )
-        return found
+        return base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
 
     return context.cached(key, make)  # type: ignore[no-any-return]

@@ -23,7 +23,7 @@ from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import _protocols
@@ -237,6 +237,16 @@ def test_inputs_are_untouched(library: Graph) -> None:
     before = [s.graph.adjacency.indices.copy() for s in partition.subgraphs]
     run(plan, partition)
     assert all(np.array_equal(b, s.graph.adjacency.indices) for b, s in zip(before, partition.subgraphs, strict=True))
+
+
+def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library: Graph) -> None:
+    setting, partition, facts = situation(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
+    plan = gap.plan(gap.Params(**FAST, hops=2), facts, Budget(np.inf, 1e-5))
+    assert Assumption.TEST_GRAPH_PUBLIC in plan.protection.assumptions
+    state = run(plan, partition).state
+    scores = gap.predict(plan, state, setting.asked)
+    assert (scores.argmax(axis=1) == setting.truth).mean() > 0.7
+    assert not np.allclose(scores, gap.predict(plan, state, _protocols.without_edges(setting.asked)))
 
 
 @pytest.mark.ray

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy import stats
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.learning.capped_walk import capped_walk, walked
 from fedgraph.learning.objective import LinearObjective, Loss
+from fedgraph.methods import _gcon_rows as encoding
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
@@ -130,16 +130,6 @@ def test_own_edges_means_one_step_only(library: Graph) -> None:
     assert not np.allclose(scores[inside], again[inside])
 
 
-@pytest.mark.parametrize("factor", [1.0, 2 / 3, 3 / 2])
-def test_noise_columns_have_gamma_norms_and_uniform_directions(factor: float) -> None:
-    d, rate = 6, 2.5
-    noise = perturbing.columns(d, 20_000, rate, np.random.default_rng(0))
-    norms = np.linalg.norm(noise, axis=0)
-    found = stats.kstest(norms, stats.gamma(d, scale=1 / (rate * factor)).cdf).pvalue
-    assert (found > 0.01) if factor == 1.0 else (found < 1e-10)
-    assert np.abs((noise / norms).mean(axis=1)).max() < 4 / math.sqrt(20_000 * d)
-
-
 def constants(epsilon: float, regulariser: float, psi: float, n: int, prior: float = 0.0) -> perturbing.Calibrated:
     return perturbing.calibrated(
         epsilon=epsilon, delta=1e-3, share=0.9, regulariser=regulariser, bounds=claim.soft_margin(3), sensitivity=psi,
@@ -204,17 +194,6 @@ def test_density_check_sees_too_little_noise() -> None:
     assert 1.5 * left + made.made.epsilon_lambda > 1.0
 
 
-def test_a_solution_that_is_not_the_minimiser_never_leaves() -> None:
-    class Lazy(LinearObjective):
-        def minimise(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
-            return np.zeros((3, 3))
-
-    lazy = Lazy(Loss("soft-margin", 3), np.array([0, 1, 2]), 1.0, 1e-9)
-    mechanism = perturbing.ObjectivePerturbation(3, 1.0, 1e-9, 1e-8, lazy)
-    with pytest.raises(PrivacyError, match="minimiser was not reached"):
-        mechanism.apply(np.eye(3), np.random.default_rng(0))
-
-
 def test_output_noise_covers_the_distance_to_the_minimiser() -> None:
     made = constants(2.0, 0.5, 0.9, 200)
     assert made.output_std >= 2e-9 / made.regulariser
@@ -237,6 +216,36 @@ def test_no_edge_read_costs_nothing(library: Graph) -> None:
         assert plan.epsilon_published == 0
         first, second = (trained(plan, partition, SerialRuntime(), name).state.model["theta"] for name in "ab")
         assert np.array_equal(first, second)
+
+
+def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: Graph) -> None:
+    plan, partition, setting = planned(library, 1.0, release="nothing", steps=(0, 2))
+    out = trained(plan, partition, SerialRuntime())
+    assert out.releases == ()
+    assert plan.provable().epsilon == 0
+    assert plan.epsilon_published == 0
+    assert Assumption.OWN_EDGES_KNOWN in plan.protection.assumptions
+    scores = gcon.predict(plan, out.state, setting.asked)
+    rows = out.state.memory["rows"]
+    one = walked(capped_walk(setting.asked.adjacency), rows, (0, 1), 0.4)
+    assert np.allclose(scores, 3 * (one[:, :4] + one[:, 4:]))
+    assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.6
+    with pytest.raises(ValueError, match="prior alone"):
+        gcon.Params(release="nothing", prior=0)
+
+
+def test_centred_hidden_units_point_everywhere_and_need_public_nodes_only(library: Graph) -> None:
+    """Hidden units are positive; taken off their mean, unit rows are far apart, also those of new nodes."""
+    found = {}
+    for centred in (False, True):
+        plan, _, setting = planned(library, 4.0, protocol="inductive-edges", encoder="hidden", hidden=8, centred=centred)
+        state = gcon.start(plan, np.random.default_rng(0))
+        new = encoding.of_new(state.memory, plan.params, setting.asked)
+        for rows in (state.model["rows"], new):
+            assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
+        found[centred] = (np.linalg.norm(state.model["rows"].mean(axis=0)), np.linalg.norm(new.mean(axis=0)))
+    assert min(found[False]) > 0.5
+    assert max(found[True]) < 0.3
 
 
 @pytest.mark.parametrize("loss", ["soft-margin", "pseudo-huber"])

@@ -86,6 +86,22 @@ def test_without_noise_it_is_deterministic_and_learns(library: Graph) -> None:
     assert (scores[0].argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.7
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 12.0])
+def test_the_server_learns_from_bits_of_unit_mean_square(epsilon: float, library: Graph) -> None:
+    """Rows of one ±1 among hundreds of columns would be too small to be learnt from in the given steps."""
+    plan, partition, setting = planned(library, epsilon)
+    found = trained(plan, partition, SerialRuntime()).state.memory["features"]
+    assert found.multiply(found).sum() == pytest.approx(found.shape[0] * found.shape[1], rel=1e-5)
+    assert np.unique(np.abs(found.data)).size == 1
+    for kind in ("random", "random-bits"):
+        other, dealt, _ = planned(library, epsilon, features=kind)
+        out = trained(other, dealt, SerialRuntime())
+        assert other.paths == ("labels",)
+        scores = lpgnn.predict(other, out.state, asked(other, setting))
+        assert scores.shape == (library.num_nodes, library.num_classes)
+        assert np.isfinite(scores).all()
+
+
 def test_prediction_reads_edges_and_messages_only(library: Graph) -> None:
     plan, partition, setting = planned(library, 8.0)
     state = trained(plan, partition, SerialRuntime()).state

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from fedgraph import runtime, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning import graphsage, subgraphs
+from fedgraph.learning import gcn, graphsage, subgraphs
 from fedgraph.learning.models import Layout
 from fedgraph.learning.per_sample import clipped_gradient_sum
 from fedgraph.learning.sparse import FeatureMatrix
@@ -149,6 +149,19 @@ def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> No
     assert np.allclose(state.memory["scores"], own, atol=1e-4)
     right = own.argmax(axis=1) == setting.truth
     assert right[setting.truth >= 0].mean() > 0.75
+
+
+def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
+    setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    plan = sage.plan(sage.Params(level="edge", network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
+    scores = run(plan, partition).state.memory["scores"]
+    inputs = gcn.whole(setting.held)
+    rows = torch.tensor(np.random.default_rng(0).standard_normal((library.num_nodes, 3)).astype(np.float32))
+    assert torch.allclose(gcn.Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
+    assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75
+    noisy = sage.plan(sage.Params(level="edge", network="gcn", epochs=40), facts, Budget(1.0, 1e-5))
+    assert not np.allclose(run(noisy, partition).state.memory["scores"], scores)
+    assert noisy.provable().epsilon == 1.0
 
 
 def test_inputs_are_untouched(library: Graph) -> None:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accountant import price
-from fedgraph.privacy.composition import disjoint, overlapping, overlapping_secure
+from fedgraph.privacy.composition import disjoint, ends, overlapping, overlapping_secure
 from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, PureDP, Repeated, Unprotected
 
 DELTA = 1e-5
@@ -90,3 +90,14 @@ def test_a_million_memberships_in_seconds():
     assert time.perf_counter() - begin < 10.0
     assert found.quantiles[0] < found.quantiles[-1] == pytest.approx(found.worst.epsilon, rel=1e-9)
     assert secure.worst.epsilon > 0
+
+
+def test_an_edge_costs_its_two_dearest_ends():
+    spent = {0: Gaussian(5.0), 1: PureDP(0.2), 2: Gaussian(5.0), 3: Repeated(Gaussian(6.0), 2)}
+    worst, holders = ends(spent, DELTA)
+    assert worst == price(Repeated(Gaussian(6.0), 4), DELTA)
+    assert holders == (3, 3), "an inner edge has both ends at one client"
+    assert ends({7: Gaussian(math.sqrt(2))}, DELTA)[0].epsilon == pytest.approx(price(Gaussian(1.0), DELTA).epsilon)
+    assert ends({}, DELTA)[0].epsilon == 0
+    assert ends({4: Unprotected("x")}, DELTA)[1] == (4, 4)
+    assert math.isinf(ends({4: Unprotected("x"), 5: PureDP(1.0)}, DELTA)[0].epsilon)

@@ -9,15 +9,13 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp, kstest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.edge_cells import Cells, cell_of, edges_of, num_cells
 from fedgraph.privacy.edge_mechanisms import (
     EdgeRand,
     LapGraph,
     UpperTriangle,
     bernoulli_positions,
-    cell_of,
     distinct_below,
-    edges_of,
-    num_cells,
     tail,
 )
 
@@ -155,3 +153,36 @@ def test_bad_edges_never_pass() -> None:
         LapGraph(1.0, 100, 3).apply(some_edges(100, 2000, 0), np.random.default_rng(0))
     with pytest.raises(PrivacyError, match="are free"):
         distinct_below(3, 4, np.random.default_rng(0))
+
+
+def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
+    n, rng = 30, np.random.default_rng(0)
+    owner = rng.integers(4, size=n)
+    dealt = [Cells(n, tuple(np.flatnonzero(owner == client).tolist())) for client in range(4)]
+    pairs = np.concatenate([c.edges(np.arange(c.count)) for c in dealt])
+    assert np.array_equal(np.sort(cell_of(pairs)), np.arange(num_cells(n)))
+    for cells in dealt:
+        assert np.array_equal(cells.of(cells.edges(np.arange(cells.count))), np.arange(cells.count))
+    assert Cells(n, ()).count == 0
+    assert Cells(n).count == num_cells(n)
+    for bad in ((3, 3), (5, 2), (-1,), (n,)):
+        with pytest.raises(PrivacyError, match="strictly increasing"):
+            Cells(n, bad)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_a_client_flips_its_own_cells_only_and_all_alike(epsilon: float) -> None:
+    n, runs, rng = 14, 4000, np.random.default_rng(2)
+    own = Cells(n, (1, 4, 9))
+    truth = own.edges(np.array([0, 5, 11, 20]))
+    flips = np.zeros(own.count)
+    for _ in range(runs):
+        out = EdgeRand(epsilon, n, 10**6, own.smaller).apply(truth, rng)
+        assert np.isin(out[:, 0], own.smaller).all()
+        flips[np.setxor1d(own.of(truth), own.of(out), assume_unique=True)] += 1
+    p = 1 / (math.exp(epsilon) + 1)
+    assert binomtest(int(flips.sum()), runs * flips.size, p).pvalue > 1e-4
+    assert binomtest(int(flips.sum()), runs * flips.size, p * 2 / 3).pvalue < 1e-6
+    assert chisquare(flips).pvalue > 1e-4
+    kept = LapGraph(50.0, n, 10**6, 0.5, own.smaller).apply(truth, rng)
+    assert np.array_equal(np.sort(own.of(kept)), np.sort(own.of(truth)))

@@ -13,6 +13,7 @@ SOUND = [
     Protection(Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (A.FEATURES_LABELS_PUBLIC, A.OWN_EDGES_KNOWN)),
     Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.PROMISED_DEGREE, A.ROWS_NEVER_RELEASED), 100),
     Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.SAMPLE_SECRET,)),
+    Protection(Relation.EDGE_UNDIRECTED, Viewer.SERVER, (A.FEATURES_LABELS_PUBLIC, A.CUT_EDGES_SHARED)),
     Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (A.SIZES_PUBLIC, A.MODEL_GIVEN)),
     Protection(Relation.NODE_REPLACE, Viewer.WORLD, (A.MODEL_GIVEN,)),
 ]
@@ -25,6 +26,8 @@ NONSENSE = [
     ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.IDEAL_SECURE_AGGREGATION, A.ONE_COLLUDER)), "sees more than sums"),
     ((Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.CLIENTS_DISJOINT,)), "no clients"),
     ((Relation.EDGE_UNDIRECTED, Viewer.SERVER, ()), "features and labels"),
+    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.CUT_EDGES_SHARED,)), "cut_edges: dropped"),
+    ((Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (A.FEATURES_LABELS_PUBLIC, A.CUT_EDGES_SHARED)), "cut_edges: dropped"),
     ((Relation.NODE_REPLACE, Viewer.SERVER, (A.FEATURES_LABELS_PUBLIC,)), "node-level"),
     ((Relation.NODE_REPLACE, Viewer.SERVER, (A.COUNTS_PUBLIC, A.COUNTS_PUBLIC)), "stated twice"),
     ((Relation.GRAPH_REPLACE, Viewer.SERVER, (A.PROMISED_DEGREE,), 5), "whole graph"),

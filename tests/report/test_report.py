@@ -83,6 +83,22 @@ def test_published_numbers_are_found_and_compared() -> None:
     assert printed is not None
     assert printed.value == 0.9063
     assert published.find("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
-    assert published.find("coauthor/cs", "gap", "anything", 1.0, "accuracy") is not None
+    assert published.find("coauthor/cs", "gap", "anything", 1.0, "accuracy", "node") is not None
+    assert published.find("coauthor/cs", "gap", "anything", 1.0, "accuracy", "edge") is None, "DPAR's table is at node level"
     assert published.in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
     assert published.in_standard_errors(0.9, 0.0, 1, 0.88) is None
+
+
+def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
+    from fedgraph.report.sections import node_classification
+
+    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> dict[str, object]:
+        protection = {"unit": unit, "assumptions": ["own-edges-known"] if own else []}
+        return entry(
+            variant=variant, metrics={"accuracy": accuracy}, epsilon_provable=provable, setting="central", protection=protection
+        )
+
+    cells = [cell("own", 0.9, 1.0, own=True), cell("sound", 0.8, 0.0), cell("weak", 0.7, 1.0), cell("claims", 0.95, 1.45)]
+    (table,) = node_classification._best_edge_level(results.grouped([*cells, cell("node", 0.99, 1.0, unit="node")]))
+    assert table.rows == (("central (trusted curator)", "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
+    assert node_classification._best_edge_level(results.grouped(cells[:1])) == []

@@ -137,6 +137,19 @@ def perturbation(
     return Perturbation(sensitivity, c_sf, c_theta, cost(extra), extra, left / scale if scale > 0 else math.inf)
 
 
+def end_epsilon(
+    made: Perturbation, *, regulariser: float, bounds: LossBounds, num_classes: int, num_features: int, num_labelled: int
+) -> float:
+    """What one *end* of an edge costs under the noise of ``made``: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
+
+    regulariser: Λ + Λ′. An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
+    """
+    c, half = num_classes, made.psi / 2
+    shift = c * (bounds.c1 + bounds.c2 * made.c_theta) * half * made.beta
+    curvature = (2 * bounds.c2 + bounds.c3 * made.c_theta) * half
+    return shift + c * num_features * math.log1p(curvature / (num_features * num_labelled * regulariser))
+
+
 def output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
     """Δ₂ = 2g/(Λ + Λ') between two approximate minimisers' distances to their exact ones."""
     require_positive("total_regulariser", total_regulariser)

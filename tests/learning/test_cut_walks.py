@@ -1,0 +1,143 @@
+"""What one edge truly changes at each of two clients, on adversarial graphs: GAP's sums, GCON's walk, and its density."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError
+from fedgraph.learning.aggregation import hop, with_cut
+from fedgraph.learning.capped_walk import open_walk, walked
+from fedgraph.learning.objective import LinearObjective, Loss
+from fedgraph.privacy import objective_perturbation as perturbing
+from fedgraph.privacy.claims import gcon as claim
+
+
+def joined(adjacency: sp.csr_array, u: int, v: int) -> sp.csr_array:
+    dense = adjacency.toarray()
+    dense[u, v] = dense[v, u] = 1 - dense[u, v]
+    return sp.csr_array(dense)
+
+
+def halves(adjacency: sp.csr_array) -> list[tuple[np.ndarray, sp.csr_array, np.ndarray]]:
+    """(nodes, inner edges, cut edges) of two clients: even and odd ids."""
+    out = []
+    for nodes in (np.arange(0, adjacency.shape[0], 2), np.arange(1, adjacency.shape[0], 2)):
+        rows = adjacency[nodes].tocoo()
+        away = ~np.isin(rows.coords[1], nodes)
+        cut = np.column_stack([rows.coords[0][away], rows.coords[1][away]])
+        out.append((nodes, sp.csr_array(adjacency[nodes][:, nodes]), cut))
+    return out
+
+
+def star(n: int, hub: int) -> sp.csr_array:
+    dense = np.zeros((n, n))
+    dense[hub, :] = dense[:, hub] = 1
+    dense[hub, hub] = 0
+    return sp.csr_array(dense)
+
+
+def graphs() -> list[sp.csr_array]:
+    rng = np.random.default_rng(0)
+    found = [sp.csr_array((12, 12)), star(12, 0), sp.csr_array(np.ones((12, 12)) - np.eye(12))]
+    for degree in (1, 3):
+        upper = np.triu(rng.random((12, 12)) < degree / 12, k=1).astype(float)
+        found.append(sp.csr_array(upper + upper.T))
+    return found
+
+
+@pytest.mark.parametrize("adjacency", graphs())
+def test_gap_an_edge_between_clients_changes_one_row_at_each_by_at_most_one(adjacency: sp.csr_array) -> None:
+    """Two messages of Δ ≤ 1, together √2: what one inner edge changes at one client."""
+    rng = np.random.default_rng(1)
+    rows = (10 ** rng.uniform(-3, 3, (12, 1)) * rng.standard_normal((12, 4))).astype(np.float32)
+    largest = 0.0
+    for u, v in [(0, 1), (0, 3), (2, 7), (4, 11)]:
+        worlds = [halves(a) for a in (adjacency, joined(adjacency, u, v))]
+        sums = [[hop(with_cut(inner, nodes, cut, 12), rows) for nodes, inner, cut in world] for world in worlds]
+        changes = [np.linalg.norm(a.astype(float) - b) for a, b in zip(*sums, strict=True)]
+        assert max(changes) <= 1 + 1e-6
+        assert all((np.abs(a - b).sum(axis=1) > 1e-9).sum() <= 1 for a, b in zip(*sums, strict=True))
+        largest = max(largest, math.hypot(*changes))
+    assert largest == pytest.approx(math.sqrt(2), abs=1e-4), "both ends together are as large as an inner edge"
+
+
+@pytest.mark.parametrize("adjacency", graphs())
+@pytest.mark.parametrize(
+    ("steps", "restart", "cap"), [([1], 0.4, 0.5), ([2], 0.1, 0.5), ([0, 3], 0.3, 0.25), ([math.inf], 0.2, 0.5)]
+)
+def test_gcon_an_end_changes_the_walk_by_at_most_half(
+    adjacency: sp.csr_array, steps: list[float], restart: float, cap: float
+) -> None:
+    psi = claim.psi(steps, restart, cap)
+    for x in (np.ones((12, 1)) * np.where(np.arange(12) % 2, 1, -1)[:, None], np.eye(12), np.ones((12, 1))):
+        for u, v in [(0, 1), (0, 2), (2, 7), (1, 5)]:
+            worlds = []
+            for world in (adjacency, joined(adjacency, u, v)):
+                parts = []
+                for nodes, inner, cut in halves(world):
+                    walk, away = open_walk(inner, with_cut(sp.csr_array(inner.shape), nodes, cut, 12), cap)
+                    assert np.allclose(np.asarray(walk.sum(axis=1) + away.sum(axis=1)).ravel(), 1)
+                    parts.append(walked(walk, x[nodes], steps, restart, away @ x))
+                worlds.append(parts)
+            changes = [np.linalg.norm(a - b, axis=1).sum() for a, b in zip(*worlds, strict=True)]
+            if (u - v) % 2:
+                assert max(changes) <= psi / 2 * (1 + 1e-9), "an edge between the clients: half at each"
+            else:
+                assert max(changes) <= psi * (1 + 1e-9)
+                assert min(changes) == 0, "an inner edge is nobody else's"
+
+
+def test_gcon_half_is_reached() -> None:
+    """Two isolated nodes of opposite rows at two clients, one step: the end's change is Ψ/2 to the digit."""
+    x = np.array([[1.0], [-1.0]])
+    none, edge = np.zeros((0, 2), dtype=np.int64), np.array([[0, 1]])
+    found = []
+    for cut in (none, edge):
+        walk, away = open_walk(sp.csr_array((1, 1)), with_cut(sp.csr_array((1, 1)), np.array([0]), cut, 2))
+        found.append(walked(walk, x[:1], [1], 0.3, away @ x))
+    assert abs(found[0] - found[1]).sum() == pytest.approx(claim.psi([1], 0.3) / 2)
+
+
+@pytest.mark.parametrize("prior", [0.0, 3.0])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, share: float) -> None:
+    """As in test_gcon for a whole edge: the noise's shift and the determinants, at one client, an edge leading away."""
+    n, c, epsilon, restart = 30, 3, 1.0, 0.3
+    labels = np.arange(n) % 2
+    x = np.vstack([np.where(labels[:, None] == 0, 1.0, -1.0) * np.array([[1.0, 0, 0]]), [[-1.0, 0, 0]]])
+    same = {"bounds": claim.soft_margin(c), "sensitivity": claim.psi([2], restart), "num_classes": c, "dimension": c,
+            "num_labelled": n, "epsilon": epsilon, "delta": 1e-3, "share": share, "per_end": True}  # fmt: skip
+    least = perturbing.least_regulariser(**same)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError, match="must exceed"):
+        perturbing.calibrated(regulariser=least * 0.999, gradient_norm=1e-9, prior_norm=prior, **same)  # type: ignore[arg-type]
+    made = perturbing.calibrated(regulariser=1.01 * least, gradient_norm=1e-9, prior_norm=prior, **same)  # type: ignore[arg-type]
+    inner = sp.csr_array((n, n))
+    worlds = []
+    for cut in (np.zeros((0, 2), dtype=np.int64), np.array([[0, n]])):
+        walk, away = open_walk(inner, with_cut(inner, np.arange(n), cut, n + 1))
+        worlds.append(walked(walk, x[:n], [2], restart, away @ x))
+    loss, rng, worst = Loss("soft-margin", c), np.random.default_rng(0), 0.0
+    objective = LinearObjective(loss, labels, made.regulariser, 1e-9, prior)
+    for _ in range(20):
+        noise = perturbing.columns(c, c, made.rate, rng)
+        if (np.linalg.norm(noise, axis=0) > made.made.c_sf / made.rate).any():
+            continue  # the event that δ pays for
+        theta = objective.minimise(worlds[0], noise)
+        other = noise - n * objective.gradient(theta, worlds[1], noise)
+        ratio = made.rate * float((np.linalg.norm(other, axis=0) - np.linalg.norm(noise, axis=0)).sum())
+        ratio += sum(_log_det(w, theta, labels, loss, made.regulariser) * s for w, s in zip(worlds, (1, -1), strict=True))
+        worst = max(worst, abs(ratio))
+    assert worst <= epsilon / 2
+    bounds = {k: same[k] for k in ("bounds", "num_classes", "num_labelled")}
+    cost = claim.end_epsilon(made.made, regulariser=made.regulariser, num_features=c, **bounds)  # type: ignore[arg-type]
+    assert 0.45 * epsilon < cost <= epsilon / 2, "as little noise as the two ends allow"
+
+
+def _log_det(z: np.ndarray, theta: np.ndarray, labels: np.ndarray, loss: Loss, regulariser: float) -> float:
+    weights = loss.second(z @ theta, np.eye(loss.num_classes)[labels])
+    ridge = len(z) * regulariser * np.eye(z.shape[1])
+    return float(sum(np.linalg.slogdet((z.T * w) @ z + ridge)[1] for w in weights.T))
