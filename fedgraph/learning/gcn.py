@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from fedgraph.learning.models import Layout
-from fedgraph.learning.pooling import MeanPool
+from fedgraph.learning.pooling import Pool
 from fedgraph.learning.propagate import symmetric_with_loops
 from fedgraph.learning.sparse import FeatureMatrix, device, to_torch, unit_rows
 from fedgraph.types import Graph
@@ -45,7 +45,7 @@ class GraphInputs:
     hat: torch.Tensor
     labels: torch.Tensor
     columns: np.ndarray | None = None
-    pool: MeanPool | None = None
+    pool: Pool | None = None
 
 
 def whole(graph: Graph) -> GraphInputs:

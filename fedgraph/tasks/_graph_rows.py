@@ -47,18 +47,26 @@ def in_medians(distances: np.ndarray) -> np.ndarray:
 
 
 def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
-    """2 − 2K, K GraKeL's normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005)."""
+    """2 − 2K, K GraKeL's normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
+
+    A node without edges is on no path and is left out (GraKeL cannot take one); a graph without edges is like no other.
+    """
     import grakel
 
-    given = []
-    for graph in collection.graphs:
-        table: dict[int, list[int]] = {i: [] for i in range(graph.num_nodes)}
-        rows, columns = graph.adjacency.nonzero()
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
-            table[i].append(j)
-        given.append(grakel.Graph(table))
-    kernel = grakel.ShortestPath(normalize=True, with_labels=False, algorithm_type="dijkstra").fit_transform(given)
-    return np.clip(2.0 - 2.0 * np.nan_to_num(kernel, nan=0.0), 0.0, None) * (1.0 - np.eye(len(given)))
+    kept, given = [], []
+    for index, graph in enumerate(collection.graphs):
+        if graph.num_edges:
+            places = np.cumsum(graph.degrees > 0) - 1
+            table: dict[int, list[int]] = {int(i): [] for i in range(int(places[-1]) + 1)}
+            for i, j in zip(*graph.adjacency.nonzero(), strict=True):
+                table[int(places[i])].append(int(places[j]))
+            kept.append(index)
+            given.append(grakel.Graph(table))
+    kernel = np.zeros((len(collection.graphs), len(collection.graphs)))
+    if given:
+        found = grakel.ShortestPath(normalize=True, with_labels=False, algorithm_type="dijkstra").fit_transform(given)
+        kernel[np.ix_(kept, kept)] = np.nan_to_num(found, nan=0.0)
+    return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(collection.graphs)))
 
 
 def topology_spaces(collection: GraphCollection, features: bool) -> list[MetricSpace]:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning import gcn, gin, small_graphs
-from fedgraph.learning.pooling import MeanPool
+from fedgraph.learning.pooling import Pool
 from fedgraph.learning.sparse import unit_rows
 from fedgraph.types import Graph, Provenance
 
@@ -97,7 +97,7 @@ def test_select_is_the_full_network_on_the_columns_in_use() -> None:
 
 
 def test_pooling_and_its_adjoint() -> None:
-    pool = MeanPool((1, 3, 2))
+    pool = Pool((1, 3, 2))
     rows, error = torch.randn(6, 2), torch.randn(3, 2)
     assert torch.allclose(pool.forward(rows)[1], rows[1:4].mean(dim=0))
     assert torch.allclose((pool.forward(rows) * error).sum(), (rows * pool.backward(error)).sum(), atol=1e-5)

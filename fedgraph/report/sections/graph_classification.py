@@ -33,8 +33,9 @@ def build(records: Records, notice: str | None) -> Section:
         f"{facts['graphs']} graphs of {facts['mean_nodes']:.1f} nodes on average; {facts['partition']}. Mean ± standard "
         f"deviation over {folds} fold{'s' if folds > 1 else ''} of {train} training, {validation} validation and {test} test "
         f"graphs; always answering the larger class is right for {facts['majority']:.1%}.",
-        "The model is trained on the labels of the training graphs with mean pooling (the paper trains on node labels). The "
-        "number of nodes of every graph is public, so a release has shown something only above the rows that see sizes alone.",
+        "Models are trained on the training graphs: on node labels as in the paper (atoms, secondary structures; degrees where "
+        "there are none), or on graph labels with pooled scores; only then is the model itself a classifier. The number of "
+        "nodes of every graph is public, so a release has shown something only above the rows that see sizes alone.",
         *_explained(rows),
     ]
     tables = [_accuracies(rows), *_beside(rows), *_bounds(rows)]
