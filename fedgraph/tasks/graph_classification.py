@@ -67,8 +67,12 @@ class Params(BaseModel):
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
+    tuned_on_test: bool = Field(
+        False, description="also the accuracy with C and γ picked on the test graphs: no result, it shows what that would print"
+    )
     handling: Handling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
+    max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
 
     @field_validator("methods")
@@ -200,7 +204,7 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
 
 
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
-    how = graph_rows.Judging(params.handling, tuple(params.neighbours))
+    how = graph_rows.Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test)
     rng = seeds.generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
     return dict(context.runtime.get(context.runtime.on_server(graph_rows.judge, distances, labels_of, split, rng, how)))
@@ -261,7 +265,8 @@ def _collection(params: Params, context: Context) -> GraphCollection:
         raise ScenarioError(f"{context.dataset} is one graph; graph_classification needs a collection, e.g. tu/mutag")
 
     def make() -> GraphCollection:
-        return collections.prepared(given, params.max_graphs, params.max_degree, context.root)
+        most = params.max_graphs_of.get(context.dataset, params.max_graphs)
+        return collections.prepared(given, most, params.max_degree, context.root)
 
     return context.cached(("collection", context.label, context.dataset), make)  # type: ignore[no-any-return]
 

@@ -166,7 +166,10 @@ def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection)
 def test_repetitions_on_single_data_sets(mutag: GraphCollection) -> None:
     where = Context("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
     assert {c.seed for c in task.cells(params(), where)} == {0, 1, 2}
-    assert {c.seed for c in task.cells(params(seeds_of={"tu/mutag": 2, "tu/proteins": 1}), where)} == {0, 1}
+    few = params(seeds_of={"tu/mutag": 2, "tu/proteins": 1}, max_graphs_of={"tu/mutag": 24, "tu/proteins": 25})
+    where = Context("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
+    assert {c.seed for c in task.cells(few, where)} == {0, 1}
+    assert len(task._collection(few, where).graphs) == 24
 
 
 def test_shortest_path_kernel_takes_isolated_nodes() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from fedgraph import data, runtime
 from fedgraph.report.sections import graph_metrics as section

@@ -101,9 +101,9 @@ def test_it_takes_collections_and_says_when_graphs_are_missing() -> None:
     where = Context("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
     given = params(max_nodes=60, pairs=5)
     assert np.isfinite(task.run(given, task.cells(given, where)[0], where).metrics["objective"])
+    few, again = params(min_nodes=500, max_nodes=600), Context("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
     with pytest.raises(DataError, match="8 graphs of 500 to 600 nodes were asked for"):
-        few = params(min_nodes=500, max_nodes=600)
-        task.run(few, task.cells(few, where)[0], Context("t", "tu/mutag", mutag, 0, 1, runtime.start("serial")))
+        task.run(few, task.cells(few, again)[0], again)
 
 
 @pytest.mark.parametrize(
