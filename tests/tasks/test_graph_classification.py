@@ -16,6 +16,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.geometry import classify
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
+from fedgraph.report.results import Row
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records
 from fedgraph.store import CellStore
@@ -170,6 +171,24 @@ def test_repetitions_on_single_data_sets(mutag: GraphCollection) -> None:
     where = Context("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
     assert {c.seed for c in task.cells(few, where)} == {0, 1}
     assert len(task._collection(few, where).graphs) == 24
+
+
+def test_tuning_on_the_test_graphs_is_never_worse_and_only_where_asked(mutag: GraphCollection) -> None:
+    where = context(mutag)
+    for asked in (False, True):
+        given = params(tuned_on_test=asked, baselines=[])
+        out = task.run(given, task.cells(given, where)[0], where)
+        assert ("tuned_on_test" in out.metrics) is asked
+    assert out.metrics["tuned_on_test"] >= out.metrics["accuracy"]
+
+
+def test_printed_spreads_below_chance_are_named() -> None:
+    """MUTAG, 19 test graphs: √(.9308 · .0692 / 19) = .0582 by chance; 3.35 points are printed."""
+    row = Row(({"dataset": "tu/mutag"},))
+    (words,) = section._printed_spreads([row])
+    assert "0.9308 ± 0.0335 (chance: 0.0582)" in words
+    assert "0.8326" not in words, "± 10.3 is more than chance"
+    assert not section._printed_spreads([Row(({"dataset": "own"},))])
 
 
 def test_shortest_path_kernel_takes_isolated_nodes() -> None:
