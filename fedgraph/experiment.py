@@ -83,6 +83,8 @@ def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: Runti
         for task in ready.tasks:
             if getattr(plugins.load("tasks", task.kind), "NEEDS_DATA", True) != (graph is not None):
                 continue
+            if task.datasets and graph is not None and name not in task.datasets:
+                continue
             context = Context(
                 label=task.label,
                 dataset=name,

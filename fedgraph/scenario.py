@@ -42,6 +42,7 @@ class DatasetSettings(BaseModel):
     path: Path | None = Field(None, description="one's own file or folder")
     when_unavailable: Literal["error", "synthetic"] = Field("error", description="no files and no network: stop, or a stand-in")
     parameters: dict[str, Any] = Field(default_factory=dict, description="of generated and own data")
+    enabled: bool = Field(True, description="false: listed, and left out until --set datasets.N.enabled=true")
 
 
 class Scenario(BaseModel):
@@ -60,11 +61,12 @@ class Scenario(BaseModel):
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """One task with its validated parameters. label: unique within the scenario."""
+    """One task with its validated parameters. label: unique within the scenario. datasets: those it runs on; none: all."""
 
     label: str
     kind: str
     params: Any
+    datasets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,32 +141,42 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
             raise ScenarioError(f"--set {change}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         _assign(data, key, yaml.safe_load(value), lambda m, c=change: ScenarioError(f"--set {c}: {m}"))
     scenario = validate(Scenario, data, source, ())
+    scenario = scenario.model_copy(update={"datasets": [d for d in scenario.datasets if d.enabled]})
     shown = [d.label or d.name for d in scenario.datasets]
     for index, name in enumerate(shown):
         if name in shown[:index]:
             raise source.error(("datasets", index), f"two data sets are called {name!r}; give each its own 'label'")
-    tasks = tuple(_task(source, index, task) for index, task in enumerate(scenario.tasks))
+    tasks = tuple(_task(source, index, task, shown) for index, task in enumerate(scenario.tasks))
     labels = [t.label for t in tasks]
     for index, label in enumerate(labels):
         if label in labels[:index]:
             raise source.error(("tasks", index), f"two tasks are labelled {label!r}; give each its own 'label'")
     resolved = scenario.model_dump(mode="json")
-    resolved["tasks"] = [{"task": t.kind, "label": t.label, **t.params.model_dump(mode="json")} for t in tasks]
+    resolved["tasks"] = [
+        {"task": t.kind, "label": t.label, **({"datasets": list(t.datasets)} if t.datasets else {})}
+        | t.params.model_dump(mode="json")
+        for t in tasks
+    ]
     resolved.pop("quick")
     return Ready(scenario, tasks, resolved)
 
 
-def _task(source: _Source, index: int, task: dict[str, Any]) -> TaskSettings:
+def _task(source: _Source, index: int, task: dict[str, Any], shown: Sequence[str]) -> TaskSettings:
     at: Location = ("tasks", index)
     settings = dict(task)
     kind = settings.pop("task", None)
     if kind is None:
         raise source.error(at, f"a task needs the key 'task'; allowed values: {', '.join(plugins.names('tasks'))}")
     label = settings.pop("label", kind)
+    only = settings.pop("datasets", [])
+    if not isinstance(only, list) or not set(map(str, only)) <= set(shown):
+        raise source.error(
+            (*at, "datasets"), f"a list of the scenario's data sets was expected, found {only!r}; allowed: {shown}"
+        )
     module = _plugin(source, (*at, "task"), "tasks", kind)
     params = validate(module.Params, settings, source, at)
-    if getattr(module, "NEEDS_DATA", True) and not source.data.get("datasets"):
-        raise source.error((*at, "task"), f"task {kind!r} needs data: add a data set under the key 'datasets'")
+    if getattr(module, "NEEDS_DATA", True) and not shown:
+        raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
     for where, package, spec in module.plugins_of(params):
         spec = dict(spec)
         key = package.removesuffix("s")
@@ -173,7 +185,7 @@ def _task(source: _Source, index: int, task: dict[str, Any]) -> TaskSettings:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
         validate(inner.Params, {k: v for k, v in spec.items() if k != "label"}, source, (*at, *where))
-    return TaskSettings(str(label), kind, params)
+    return TaskSettings(str(label), kind, params, tuple(map(str, only)))
 
 
 def _plugin(source: _Source, at: Location, package: str, name: Any) -> types.ModuleType:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fedgraph import scenario
+from fedgraph import data, experiment, runtime, scenario
+from fedgraph.console import Console
 from fedgraph.errors import ScenarioError
 
 GOOD = """\
@@ -105,10 +106,42 @@ def test_two_tasks_need_two_labels(tmp_path: Path) -> None:
         scenario.load(write(tmp_path, twice))
 
 
-def test_resolved_is_itself_a_scenario(tmp_path: Path) -> None:
+def test_a_task_may_run_on_some_data_sets_only(tmp_path: Path) -> None:
+    text = GOOD.replace("- name: embedded/library", "- name: embedded/library\n  - {name: embedded/library, label: again}")
+    task = GOOD[GOOD.index("  - task") :]
+    text += task.replace("    epsilons", "    label: second\n    datasets: [again]\n    epsilons")
+    ready = scenario.load(write(tmp_path, text))
+    with runtime.start("serial") as engine:
+        graphs = [data.load("embedded/library")] * 2
+        stages = list(experiment.stages_of(ready, graphs, engine, Console()))
+    assert [(s.task.label, s.context.dataset) for s in stages] == [
+        ("node_classification", "embedded/library"),
+        ("node_classification", "again"),
+        ("second", "again"),
+    ]
+    for wrong in ("[other]", "again", "3"):
+        with pytest.raises(ScenarioError, match=r"x\.yaml:16: .*allowed: \['embedded/library', 'again'\]"):
+            scenario.load(write(tmp_path, text.replace("datasets: [again]", f"datasets: {wrong}")))
+
+
+@pytest.mark.parametrize("only", ["", "    datasets: [embedded/library]\n"])
+def test_resolved_is_itself_a_scenario(tmp_path: Path, only: str) -> None:
     import yaml
 
-    ready = scenario.load(write(tmp_path, GOOD))
+    ready = scenario.load(write(tmp_path, GOOD + only))
+    assert ready.tasks[0].datasets == (("embedded/library",) if only else ())
     again = tmp_path / "again.yaml"
     again.write_text(yaml.safe_dump(ready.resolved), encoding="utf-8")
     assert scenario.load(again).resolved == ready.resolved
+
+
+def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
+    two = GOOD.replace(
+        "  - name: embedded/library\n", "  - name: embedded/library\n  - name: synthetic/reddit_sized\n    enabled: false\n"
+    )
+    path = write(tmp_path, two)
+    assert [d.name for d in scenario.load(path).scenario.datasets] == ["embedded/library"]
+    enabled = scenario.load(path, changes=["datasets.1.enabled=true"]).scenario.datasets
+    assert [d.name for d in enabled] == ["embedded/library", "synthetic/reddit_sized"]
+    with pytest.raises(ScenarioError, match="enable"):
+        scenario.load(path, changes=["datasets.0.enabled=false"])

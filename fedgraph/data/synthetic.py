@@ -1,6 +1,7 @@
 """Graphs by parameters, for trying out what a method does on a graph whose nature one chooses.
 
-``synthetic/block_model`` is one attributed graph of the degree-corrected contextual block model; ``synthetic/molecules`` is a
+``synthetic/block_model`` is one attributed graph of the degree-corrected contextual block model, ``synthetic/reddit_sized`` the
+same with the defaults of a graph of 46 million directed edges; ``synthetic/molecules`` is a
 collection of small graphs of two classes. Parameters stand in the scenario and are validated here.
 """
 
@@ -46,6 +47,24 @@ class BlockModelParams(BaseModel):
         return self
 
 
+class RedditSizedParams(BlockModelParams):
+    """The size of the Reddit graph of GAP and DPAR (116,713 nodes, 46,233,380 directed edges, 602 features, 8 classes).
+
+    Reddit's features are dense embeddings and are not published with the papers; here they are binary words.
+    """
+
+    nodes: int = Field(116_713, ge=1, description="nodes (count)")
+    edges: int = Field(23_116_690, ge=0, description="undirected edges (count)")
+    classes: int = Field(8, ge=1, description="classes (count), at most one per node")
+    features: int = Field(602, ge=1, description="vocabulary (number of words, binary features)")
+    homophily: float = Field(0.9, ge=0, le=1, description="share of edges within a class (0 … 1)")
+    words: float = Field(40.0, ge=1, description="mean number of distinct words per node")
+    words_spread: float = Field(10.0, ge=0, description="standard deviation of words per node")
+    degree_spread: float = Field(400.0, ge=0, description="standard deviation of degrees (edges)")
+    closure: float = Field(0.0, ge=0, le=1, description="share of edges that close triangles (0 … 1)")
+    topic_share: float = Field(0.3, ge=0, le=1, description="mean share of a node's words that come from its class (0 … 1)")
+
+
 class MoleculesParams(BaseModel):
     """A collection of molecule-like graphs."""
 
@@ -56,12 +75,13 @@ class MoleculesParams(BaseModel):
 
 DATASETS: dict[str, type[BlockModelParams] | type[MoleculesParams]] = {
     "block_model": BlockModelParams,
+    "reddit_sized": RedditSizedParams,
     "molecules": MoleculesParams,
 }
 
 
 def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
-    """``block_model`` → Graph, ``molecules`` → GraphCollection, drawn with ``request.seed``."""
+    """``block_model``, ``reddit_sized`` → Graph, ``molecules`` → GraphCollection, drawn with ``request.seed``."""
     key = f"synthetic/{dataset}"
     if request.path is not None:
         raise ScenarioError(f"data set {key!r} takes no path; use own/npz or own/csv for a file")

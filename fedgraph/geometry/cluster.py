@@ -16,6 +16,7 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
 from fedgraph.geometry.barycentre import barycentre
+from fedgraph.geometry.bounds import first_lower_bounds
 from fedgraph.geometry.gromov import GromovOptions, solve_pairs
 from fedgraph.geometry.metric_space import MetricSpace
 
@@ -152,8 +153,11 @@ def _lloyd(
     best = Clustering(np.zeros(0, np.int64), np.inf, (), 0, False)
     before = np.zeros(0, np.int64)
     for iteration in range(1, max_iterations + 1):
-        table = _to(spaces, centroids, options)
+        table = _nearest(spaces, centroids, options)
         labels = _filled(table)
+        moved = np.flatnonzero(~np.isfinite(table[np.arange(labels.size), labels]))  # they fill an empty cluster
+        if moved.size:
+            table[moved, labels[moved]] = _values(spaces, centroids, moved, labels[moved], options)
         inertia = float(table[np.arange(labels.size), labels].sum())
         if iteration <= 2 or inertia < best.inertia:  # the first centroids are seeds, not yet barycentres
             best = Clustering(labels, inertia, tuple(centroids), iteration, False)
@@ -186,8 +190,34 @@ def _to(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options
     """float64 [S, k]: every space's discrepancy to every centroid."""
     k = len(centroids)
     rows, columns = np.divmod(np.arange(len(spaces) * k), k)
-    found = solve_pairs([*centroids, *spaces], np.stack([columns, k + rows], axis=1), options)
-    return found.value.reshape(len(spaces), k)
+    return _values(spaces, centroids, rows, columns, options).reshape(len(spaces), k)
+
+
+def _values(
+    spaces: Sequence[MetricSpace],
+    centroids: Sequence[MetricSpace],
+    rows: np.ndarray,
+    columns: np.ndarray,
+    options: GromovOptions,
+) -> np.ndarray:
+    """The discrepancy of space ``rows[i]`` to centroid ``columns[i]``."""
+    return solve_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
+
+
+def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
+    """As ``_to``, but ∞ for centroids that a lower bound shows to be farther than another: each row's minimum is the same.
+
+    First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
+    """
+    bounds = first_lower_bounds(spaces, centroids) * (1.0 if options.alpha is None else options.alpha)
+    table = np.full(bounds.shape, np.inf)
+    every, likely = np.arange(len(spaces)), bounds.argmin(axis=1)
+    table[every, likely] = _values(spaces, centroids, every, likely, options)
+    reach = table[every, likely] * (1.0 + 1e-9) + 1e-12  # room for rounding
+    rows, columns = np.nonzero((bounds <= reach[:, None]) & ~np.isfinite(table))
+    if rows.size:
+        table[rows, columns] = _values(spaces, centroids, rows, columns, options)
+    return table
 
 
 def _filled(table: np.ndarray) -> np.ndarray:

@@ -121,19 +121,21 @@ def discrepancy(first: MetricSpace, second: MetricSpace, options: GromovOptions 
     return float(solve_pairs([first, second], np.array([[0, 1]]), options).value[0])
 
 
-def pot_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
-    """POT's conditional gradient from p qᵀ: (value, converged, iterations, coupling [n, m])."""
+def pot_gw(
+    first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
+) -> tuple[float, bool, int, np.ndarray]:
+    """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}
     c, d, p, q = (np.array(part) for part in (first.distances, second.distances, first.weights, second.weights))
     if options.alpha is None:
-        coupling, log = ot.gromov.gromov_wasserstein(c, d, p, q, "square_loss", symmetric=True, log=True, **stop)
+        coupling, log = ot.gromov.gromov_wasserstein(c, d, p, q, "square_loss", symmetric=True, log=True, G0=start, **stop)
         value = log["gw_dist"]
     else:
         if first.features is None or second.features is None:
             raise DataError("the fused discrepancy (alpha given) needs spaces with features; one has none")
         cost = ot.dist(np.array(first.features), np.array(second.features))
         coupling, log = ot.gromov.fused_gromov_wasserstein(
-            cost, c, d, p, q, "square_loss", symmetric=True, alpha=options.alpha, log=True, **stop
+            cost, c, d, p, q, "square_loss", symmetric=True, alpha=options.alpha, log=True, G0=start, **stop
         )
         value = log["fgw_dist"]
     steps = len(log["loss"]) - 1

@@ -17,7 +17,7 @@ import torch
 
 from fedgraph.learning.aggregation import neighbour_sums
 from fedgraph.learning.models import Layout, on_device
-from fedgraph.learning.pooling import MeanPool
+from fedgraph.learning.pooling import Pool
 from fedgraph.learning.propagate import symmetric_with_loops
 from fedgraph.learning.public_training import Fitting
 from fedgraph.learning.sparse import FeatureMatrix, device, to_torch, unit_rows
@@ -63,7 +63,7 @@ class GraphInputs:
     hat: torch.Tensor | Hat
     labels: torch.Tensor
     columns: np.ndarray | None = None
-    pool: MeanPool | None = None
+    pool: Pool | None = None
 
 
 def whole(graph: Graph) -> GraphInputs:

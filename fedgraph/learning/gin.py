@@ -4,7 +4,7 @@
 
 L layers of a perceptron with one hidden layer (the learnt ε of the paper is 0, its GIN-0), then two linear layers at every
 node; a graph's score is the mean of its nodes' scores. Departure from the paper: N divides each node's row by its own root
-mean square, in place of batch normalisation, whose statistics would mix nodes, graphs and clients.
+mean square (or does nothing), in place of batch normalisation, whose statistics would mix nodes, graphs and clients.
 
 Parameters are one flat vector in a ``Layout``; the gradient is automatic differentiation's.
 """
@@ -20,7 +20,7 @@ import torch
 
 from fedgraph.learning.gcn import DenseRows
 from fedgraph.learning.models import Layout
-from fedgraph.learning.pooling import MeanPool
+from fedgraph.learning.pooling import Pool
 from fedgraph.learning.sparse import device, to_torch
 from fedgraph.types import Graph
 
@@ -32,21 +32,25 @@ def layout(num_features: int, hidden: int, layers: int, num_classes: int) -> Lay
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
-    """One graph, or the union of several: x [n, columns], A + I, labels of nodes or of pooled parts; as in ``gcn``."""
+    """One graph, or the union of several: x [n, columns], A + I, labels of nodes or of pooled parts; as in ``gcn``.
+
+    normalised: whether N divides rows by their root mean square.
+    """
 
     x: torch.Tensor
     reach: torch.Tensor
     labels: torch.Tensor
     columns: np.ndarray
-    pool: MeanPool | None = None
+    pool: Pool | None = None
+    normalised: bool = True
 
 
-def compact(graph: Graph, pool: MeanPool | None, labels: np.ndarray, rows: sp.csr_array) -> GraphInputs:
+def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_array, normalised: bool = True) -> GraphInputs:
     """Inputs over the features that some node has. rows: CSR [n, d], the features as the network sees them."""
     columns = np.unique(rows.indices)
     reach = to_torch(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
     x = DenseRows(rows[:, columns].toarray()).rows
-    return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool)
+    return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool, normalised)
 
 
 class _Aggregate(torch.autograd.Function):
@@ -64,13 +68,14 @@ class _Aggregate(torch.autograd.Function):
 
 
 def hidden(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:
-    """h⁽ᴸ⁾, [n, hidden], each row of root mean square 1 (or zero)."""
+    """h⁽ᴸ⁾, [n, hidden]; where normalised, each row of root mean square 1 (or zero)."""
     layers = layout.layers(vector)
     rows = inputs.x
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
         summed = _Aggregate.apply(inputs.reach, rows @ w)  # A(hW) = (Ah)W, over the narrower of the two
         rows = torch.relu(torch.relu(summed + b) @ w2 + b2)
-        rows = rows * torch.rsqrt(rows.square().mean(dim=1, keepdim=True) + 1e-6)
+        if inputs.normalised:
+            rows = rows * torch.rsqrt(rows.square().mean(dim=1, keepdim=True) + 1e-6)
     return rows
 
 

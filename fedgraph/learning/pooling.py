@@ -1,4 +1,4 @@
-"""From node scores to graph scores: the mean over each graph's rows, and its adjoint."""
+"""From node scores to graph scores: the mean (or the sum) over each graph's rows, and its adjoint."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import torch
 from fedgraph.learning.sparse import device
 
 
-class MeanPool:
-    """sizes: nodes of each graph, which follow one another in the rows.
+class Pool:
+    """sizes: nodes of each graph, which follow one another in the rows. total: the sum in place of the mean.
 
-    ``forward``: [n, c] → [graphs, c], y_g = (1/n_g) Σ_{i in g} z_i; ``backward``: its adjoint, [graphs, c] → [n, c].
+    ``forward``: [n, c] → [graphs, c], y_g = (1/n_g) Σ_{i in g} z_i, or Σ_{i in g} z_i; ``backward``: its adjoint,
+    [graphs, c] → [n, c]. A mean does not see how many nodes a graph has; a sum does.
     """
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], total: bool = False) -> None:
         self.sizes = tuple(sizes)
         counts = torch.tensor(self.sizes, device=device())
         self.owner = torch.repeat_interleave(torch.arange(len(self.sizes), device=device()), counts)
-        self.share = (1.0 / counts.to(torch.float32))[:, None]
+        shares = torch.ones_like(counts, dtype=torch.float32) if total else 1.0 / counts.to(torch.float32)
+        self.share = shares[:, None]
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         total = torch.zeros((len(self.sizes), rows.shape[1]), dtype=rows.dtype, device=rows.device)

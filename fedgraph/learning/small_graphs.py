@@ -1,7 +1,7 @@
 """One name for both shared models of small graphs: a two-layer GCN and GIN, on one graph or the union of a client's graphs.
 
 ``network(name, …)`` knows the layout; ``inputs`` prepares a client's graphs; ``gradient``, ``embedding`` and ``graph_scores``
-are the same calls for both. Labels belong to nodes, or to whole graphs (mean pooling) where a client holds several.
+are the same calls for both. Labels belong to nodes, or to whole graphs (mean or sum pooling) where a client holds several.
 """
 
 from __future__ import annotations
@@ -15,23 +15,29 @@ import torch
 
 from fedgraph.learning import gcn, gin
 from fedgraph.learning.models import Layout, on_device
-from fedgraph.learning.pooling import MeanPool, first_rows
+from fedgraph.learning.pooling import Pool, first_rows
 from fedgraph.learning.propagate import symmetric_with_loops
 from fedgraph.learning.sparse import device, to_torch, unit_rows
 from fedgraph.types import Graph
 
 Model = Literal["gcn", "gin"]
 Source = Literal["softmax", "hidden"]
+Pooling = Literal["mean", "sum", "none"]
 Inputs = gcn.GraphInputs | gin.GraphInputs
 
 
 @dataclass(frozen=True)
 class Network:
-    """model: which one. layout: widths of its linear maps. hops: how far a row reaches, in rounds of messages."""
+    """model: which one. layout: widths of its linear maps. hops: how far a row reaches, in rounds of messages.
+
+    pooling: of several graphs at a client; ``none`` where labels belong to nodes. normalised: rows of GIN's layers.
+    """
 
     model: Model
     layout: Layout
     hops: int
+    pooling: Pooling = "mean"
+    normalised: bool = True
 
     @property
     def affected_hops(self) -> int:
@@ -42,21 +48,31 @@ class Network:
         return self.hops + 1 if self.model == "gcn" else self.hops
 
 
-def network(model: Model, num_features: int, hidden: int, layers: int, num_classes: int) -> Network:
-    """The GCN always has two layers; ``layers`` is for GIN."""
+def network(
+    model: Model,
+    num_features: int,
+    hidden: int,
+    layers: int,
+    num_classes: int,
+    pooling: Pooling = "mean",
+    normalised: bool = True,
+) -> Network:
+    """The GCN always has two layers; ``layers`` and ``normalised`` are for GIN."""
     if model == "gcn":
-        return Network(model, Layout((num_features, hidden, num_classes)), 2)
-    return Network(model, gin.layout(num_features, hidden, layers, num_classes), layers)
+        return Network(model, Layout((num_features, hidden, num_classes)), 2, pooling)
+    return Network(model, gin.layout(num_features, hidden, layers, num_classes), layers, pooling, normalised)
 
 
 def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
-    """A client's arrays. sizes: nodes per graph where ``graph`` is a union of several, each node labelled as its graph is."""
-    pool = MeanPool(sizes) if sizes else None
-    labels = graph.labels[first_rows(sizes)] if sizes else graph.labels
+    """A client's arrays. sizes: nodes per graph where ``graph`` is a union of several; unless pooling is ``none``, each node
+    is labelled as its graph is.
+    """
+    pool = Pool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
+    labels = graph.labels if pool is None or sizes is None else graph.labels[first_rows(sizes)]
     rows = sp.csr_array(unit_rows(graph.features))
     if net.model == "gin":
-        return gin.compact(graph, pool, labels, rows)
-    if pool is None:
+        return gin.compact(graph, pool, labels, rows, net.normalised)
+    if sizes is None:
         return gcn.compact(graph)
     columns = np.unique(rows.indices)
     hat = to_torch(symmetric_with_loops(graph.adjacency))
@@ -102,7 +118,7 @@ def embedding_width(net: Network, source: Source) -> int:
 
 
 def graph_scores(net: Network, vector: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
-    """[graphs, c]: the model itself as a classifier, the mean of its nodes' scores."""
+    """[graphs, c]: the model itself as a classifier, the mean (or sum) of its nodes' scores."""
     given = inputs(net, graph, sizes)
     own, where = selected(net, given)
     assert given.pool is not None

@@ -32,12 +32,10 @@ from fedgraph.learning.optimiser import Optimiser
 from fedgraph.learning.propagate import personalised_pagerank
 from fedgraph.learning.sparse import FeatureMatrix
 from fedgraph.methods import _dpar_noise as noise_of
+from fedgraph.methods import _dpar_plan as planned
 from fedgraph.methods import _dpar_rows as rows_of
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
-from fedgraph.privacy.events import Repeated, Unprotected
-from fedgraph.privacy.mechanisms import GaussianNoise
-from fedgraph.privacy.sensitivity import ClippedSum, Unbounded
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.privacy.desk import Desk, Released, Walk
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.types import Graph, Subgraph
 
@@ -85,7 +83,7 @@ class Params(BaseModel):
     features: Literal["unit", "raw"] = Field("unit", description="feature rows scaled to norm 1, or as they are")
     clip: float = Field(1.0, gt=0, description="C, norm of a row's gradient")
     epochs: int = Field(200, ge=1, description="passes over the rows; steps = epochs · rows/batch")
-    batch_size: int = Field(60, ge=1, description="B, rows per step (expected)")
+    batch_size: int = Field(60, ge=1, description="B, rows per step (expected; of all clients where a round is one step)")
     batches: Literal["poisson", "fixed"] = Field("poisson", description="fresh coins each step, or fixed groups (as coded)")
     learning_rate: float = Field(0.005, gt=0, description="step size")
     optimiser: Literal["adam", "sgd"] = Field("adam", description="rule that follows the noisy gradients")
@@ -106,7 +104,7 @@ class Work:
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
-    sizes = rows_of.sizes(params, facts, budget)
+    sizes = planned.sizes(params, facts, budget)
     relation = Relation(params.relation)
     shape = sizes.shape(params, relation.replaces)
     notes = list(sizes.notes)
@@ -116,8 +114,8 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         calibrated = noise_of.as_published if budget.calibrated_by == "published" else noise_of.provable
         found = calibrated(shape, budget.epsilon, budget.delta, split)
         published = noise_of.published_epsilon(shape, found, budget.delta)
-        notes += [*found.notes, *rows_of.weakness(params, sizes, found.sgd)]
-    training, min_clients = _training(params, facts, sizes, shape, found) if private else (_in_clear(sizes), 1)
+        notes += [*found.notes, *planned.weakness(params, sizes, found.sgd)]
+    training, min_clients = planned.training(params, facts, shape, found, sizes, private)
     assumed: tuple[Assumption, ...] = (
         Assumption.COUNTS_PUBLIC,
         Assumption.HYPERPARAMETERS_PUBLIC,
@@ -129,7 +127,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         method="dpar",
         params=params,
         rounds=sizes.rounds,
-        releases=(*rows_of.releases(params, shape, found, private), training),
+        releases=(*planned.releases(params, shape, found, private), training),
         protection=Protection(relation, facts.viewer, (*assumed, *setting_assumptions(facts))),
         delta=budget.delta,
         facts=facts,
@@ -139,24 +137,6 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         made={"layout": Layout((facts.num_features, params.hidden, facts.num_classes)), "sizes": sizes, "noise": found},
         notes=tuple(notes),
     )
-
-
-def _training(
-    params: Params, facts: PublicFacts, sizes: rows_of.Sizes, shape: noise_of.Shape, found: noise_of.Noise
-) -> tuple[PlannedRelease, int]:
-    """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
-    std, min_clients = params.clip * found.sgd, 1
-    if sizes.local_steps == 1:
-        std, min_clients = gradient_std(found.sgd, params.clip, facts)
-    event = Repeated(noise_of.sgd_step(shape, found.sgd), sizes.local_steps)
-    return PlannedRelease(
-        "model", ClippedSum(params.clip, facts.num_nodes), GaussianNoise(std), event, range(sizes.rounds)
-    ), min_clients
-
-
-def _in_clear(sizes: rows_of.Sizes) -> PlannedRelease:
-    event = Repeated(Unprotected("gradients without noise"), sizes.local_steps)
-    return PlannedRelease("model", Unbounded(), rows_of.IN_CLEAR, event, range(sizes.rounds))
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State:

@@ -1,9 +1,10 @@
 """Local DP embeddings for Gromov-Wasserstein (Jin & Chen): FedAvg on small graphs, then encoded embeddings.
 
 Clients train a shared GCN or GIN: R rounds of FedAvg or FedProx with E full-batch steps each (Algorithm 3). A client is one
-small graph with node labels (an ego-network), or holds several graphs with a label each (then scores are mean-pooled). Every
-s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) through an encoder. Algorithm 3 trains once more
-first; then every row depends on all that the client holds, so that is done only where all of it is priced as one (``client``).
+small graph with node labels (an ego-network), or holds several graphs, with a label each (scores are pooled) or node labels.
+Every s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) through an encoder. Algorithm 3 trains
+once more first; then every row depends on all that the client holds, so that is done only where all of it is priced as one
+(``client``).
 
 Two paths, priced apart. **model**: the updates, unprotected in the paper, ε = ∞. **embedding**: given the model, what
 ``_local_dp_encoders`` states; retrievals add up. The unit is the graph where clients hold whole graphs (graph-replace of known
@@ -14,25 +15,22 @@ and its loss adds up over all of them. What text, proof and released code disagr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Literal
 
 import numpy as np
-import torch
-from pydantic import BaseModel, ConfigDict, Field
 
 from fedgraph.learning import small_graphs
 from fedgraph.learning.models import on_device
-from fedgraph.learning.training import adam, descent
 from fedgraph.methods import _local_dp_attendance as attendance
-from fedgraph.methods._local_dp_encoders import Encoder, Encoding, Rule, part_of
+from fedgraph.methods._local_dp_encoders import Encoding, part_of
+from fedgraph.methods._local_dp_settings import ENCODING, Params
+from fedgraph.methods._local_dp_training import Work, trained
+from fedgraph.methods._local_dp_training import prepare as prepare
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
 from fedgraph.privacy import blocks
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.mechanisms import MultiBitEncoder
 from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.types import Subgraph
 
 REFERENCE = """@article{jin2022gromov,
   title = {Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed Structural Graphs},
@@ -42,63 +40,13 @@ REFERENCE = """@article{jin2022gromov,
   author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
 
-ENCODING = (
-    "bits_per_row",
-    "encoder",
-    "epsilon_rule",
-    "rectify",
-    "embedding",
-    "promised_degree",
-)  # the updates do not need these
-
-
-class Params(BaseModel):
-    """Settings of the shared model, of who takes part, and of the encoder."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    model: small_graphs.Model = Field("gcn", description="shared model: gcn (two layers) or gin")
-    hidden: int = Field(16, ge=1, description="hidden units of the shared model")
-    layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")
-    rounds: int = Field(60, ge=1, description="FedAvg rounds before embeddings are retrieved")
-    local_epochs: int = Field(2, ge=1, description="full-batch steps per client and round")
-    optimiser: Literal["descent", "adam"] = Field(
-        "descent", description="local steps: plain gradient descent, or Adam from scratch"
-    )
-    learning_rate: float = Field(4.0, gt=0, allow_inf_nan=False, description="step size of the local steps")
-    proximal: float = Field(0.0, ge=0, allow_inf_nan=False, description="FedProx weight μ of ½‖w − w₀‖²; 0 is FedAvg")
-    client_fraction: float = Field(1.0, gt=0, le=1, description="share of the clients still there that train in a round")
-    dropout: float = Field(0.0, ge=0, lt=1, description="probability that a client leaves for good before a round")
-    retrieval_period: int | None = Field(
-        None, ge=1, description="rounds between retrievals of embeddings; none: one, at the end"
-    )
-    attendance_seed: int = Field(0, ge=0, description="root of the public coins of who takes part")
-    embedding: small_graphs.Source = Field(
-        "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
-    )
-    personal: bool = Field(True, description="one graph per client: embed after one more local training (Algorithm 3)")
-    encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
-    epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
-    bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"
-    )
-    rectify: bool = Field(False, description="the server makes multi-bit embeddings unbiased before it compares them")
-    promised_degree: int | None = Field(None, ge=1, description="promised maximum degree: multi-bit-node then protects a node")
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """A client's arrays, the network over the features in use, where its parameters are, and its weight in the average."""
-
-    inputs: small_graphs.Inputs
-    network: small_graphs.Network
-    where: np.ndarray
-    weight: float
-
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     """Unprotected updates, and per client an encoded embedding in each of its retrieval rounds."""
     last = params.rounds
-    net = small_graphs.network(params.model, facts.num_features, params.hidden, params.layers, facts.num_classes)
+    net = small_graphs.network(
+        params.model, facts.num_features, params.hidden, params.layers, facts.num_classes, params.pooling, params.normalise
+    )
     table = attendance.draw(
         facts.num_clients, last, params.retrieval_period, params.client_fraction, params.dropout, params.attendance_seed
     )
@@ -152,18 +100,6 @@ def start(plan: Plan, rng: np.random.Generator) -> State:
     return State({"parameters": plan.made["network"].layout.start(rng)})
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
-    several = plan.facts.graph_sizes
-    inputs = small_graphs.inputs(plan.made["network"], subgraph.graph, several[subgraph.client] if several else None)
-    net, where = small_graphs.selected(plan.made["network"], inputs)
-    weight = (
-        len(several[subgraph.client]) / sum(map(len, several))
-        if several
-        else subgraph.graph.num_nodes / sum(plan.facts.client_sizes)
-    )
-    return Work(inputs, net, where, weight)
-
-
 def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
@@ -178,16 +114,7 @@ def client(
     if round_ not in trains and round_ not in sends:
         return {}
     before = on_device(model["parameters"][work.where])
-
-    def gradient(vector: torch.Tensor) -> torch.Tensor:
-        found = small_graphs.gradient(work.network, vector, work.inputs)
-        return found + plan.params.proximal * (vector - before) if plan.params.proximal else found
-
-    after = before
-    if round_ in trains or plan.made["personal"]:
-        steps, rate = plan.params.local_epochs, plan.params.learning_rate
-        adaptive = plan.params.optimiser == "adam"
-        after = adam(before, gradient, steps, rate, 0.0) if adaptive else descent(before, gradient, steps, rate)
+    after = trained(plan.params, work, before) if round_ in trains or plan.made["personal"] else before
     sent = {}
     if round_ in trains:
         change = (after - before).cpu().numpy() * np.float32(work.weight)

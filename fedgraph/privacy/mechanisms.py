@@ -7,6 +7,8 @@ every report says so.
 **Edge cases.**
 
     NaN or ±inf in the value                     UnboundedValueError, from every noisy mechanism
+    noise finer than the value's own precision   UnboundedValueError (std or scale below 8 units in the last place of the
+                                                 largest entry: rounding would eat the noise)
     std, scale, epsilon that is 0, negative,
     NaN or infinite                              PrivacyError when the mechanism is built
     k or num_sampled below 1, num_values below 2 PrivacyError when the mechanism is built
@@ -24,6 +26,21 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.sensitivity import require_finite, require_positive
+
+LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
+
+
+def require_resolved(value: np.ndarray, scale: float) -> None:
+    """``UnboundedValueError`` where adding noise of this scale (data units) to ``value`` would be rounded away."""
+    if not value.size:
+        return
+    largest = max(abs(value.max()), abs(value.min()))
+    step = np.spacing(largest if np.issubdtype(value.dtype, np.floating) else np.float64(largest))
+    if scale < LEAST_STEPS * step:
+        raise UnboundedValueError(
+            f"noise of scale {scale:.3g} cannot be added to values as large as {largest:.3g} in {value.dtype}: neighbouring "
+            f"numbers are {step:.3g} apart there, and at least {LEAST_STEPS} times that is needed"
+        )
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,7 @@ class GaussianNoise(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
+        require_resolved(value, self.std)
         dtype = np.float32 if value.dtype == np.float32 else np.float64
         noise: np.ndarray = rng.standard_normal(value.shape, dtype=dtype)
         noise *= dtype(self.std)
@@ -72,6 +90,7 @@ class LaplaceNoise(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
+        require_resolved(value, self.scale)
         return value + rng.laplace(scale=self.scale, size=value.shape)
 
     @property
@@ -99,6 +118,7 @@ class GumbelTopK(Mechanism):
         if value.ndim != 2 or value.shape[1] < self.k:
             raise PrivacyError(f"top-{self.k} needs rows of at least {self.k} candidates, found shape {value.shape}")
         require_finite(value)
+        require_resolved(value, self.scale)
         noisy = value + rng.gumbel(scale=self.scale, size=value.shape)
         top = np.argpartition(-noisy, self.k - 1, axis=1)[:, : self.k]
         order = np.argsort(-np.take_along_axis(noisy, top, axis=1), axis=1)

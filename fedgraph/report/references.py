@@ -23,7 +23,9 @@ def of(methods: Iterable[str], geometry: bool) -> list[str]:
             lines += _lines(plugins.load("methods", name).REFERENCE)
         except ScenarioError:  # a baseline row such as "graph size" is no method
             continue
-    return list(dict.fromkeys([*lines, *ACCOUNTING, *(GEOMETRY if geometry else ())]))
+    if geometry:
+        lines += [*_lines(plugins.load("methods", "local_dp").REFERENCE)[:1], *GEOMETRY]
+    return list(dict.fromkeys([*lines, *ACCOUNTING]))
 
 
 def _lines(bibtex: str) -> list[str]:

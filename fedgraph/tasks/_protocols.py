@@ -1,7 +1,8 @@
 """What the clients hold, what is public, and what is asked at the end.
 
-* ``inductive``: nodes are split at random, edges between the two sides are removed, clients hold the training
-  graph, the test graph is public and predictions are asked for it (DPAR, WWW 2024, §6).
+* ``inductive``: nodes are split (``Split``: at random, or whole parts of a cut of the graph), edges between the
+  sides are removed, clients hold the training graph, the test graph is public and predictions are asked for it
+  (DPAR, WWW 2024, §6).
 * ``transductive``: clients hold the whole graph and only its edges are private; features and the training labels
   are public, test labels are masked (−1). Predictions are asked for the test nodes of that same graph, so a
   method may use what it has released, and the public features, but the edges only where its guarantee says so.
@@ -24,6 +25,7 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph
 
 Protocol = Literal["inductive", "transductive", "inductive-edges"]
+Split = Literal["random", "parts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +43,14 @@ class Setting:
     public_attributes: Graph | None
 
 
-def make(graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator) -> Setting:
-    """The setting of ``protocol``; the same stream gives all protocols the same training nodes."""
+def make(graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random") -> Setting:
+    """The setting of ``protocol``; the same stream gives all protocols the same training nodes.
+
+    by: how an inductive split is made; ``parts`` has its own sizes and ignores ``train_fraction``.
+    """
     if protocol != "transductive":
-        split = splits.inductive_split(graph, train_fraction, rng)
+        in_parts = by == "parts"
+        split = splits.part_split(graph, rng) if in_parts else splits.inductive_split(graph, train_fraction, rng)
         attributes = without_edges(split.train) if protocol == "inductive-edges" else None
         return Setting(split.train, split.test, split.test.labels, split.train.num_nodes, split.test, attributes)
     train, test = splits.random_split(graph.num_nodes, train_fraction, rng)

@@ -1,9 +1,10 @@
 """Classifying graphs by the geometry of what their clients release (Jin & Chen, §4 "Graph classification", Table 1).
 
-Graphs are dealt to clients by a Dirichlet distribution over labels. A shared GCN or GIN is trained federatedly on the labels of
-the training graphs, with mean pooling (the paper trains on node labels, which IMDB-BINARY does not have and which are MUTAG's
-features); each graph's node embedding is encoded, the server computes all Gromov-Wasserstein discrepancies D and classifies by
-a support vector machine on exp(−γD) and by nearest neighbours. Seed s tests fold s of a cross-validation (7 : 2 : 1).
+Graphs are dealt to clients by a Dirichlet distribution over labels. A shared GCN or GIN is trained federatedly, on the node
+labels of the training graphs as in the paper (``pooling: none``; IMDB-BINARY has none: degrees) or on their graph labels
+(``mean``, ``sum``; then the model itself is a classifier, too). Each graph's node embedding is encoded, the server computes all
+Gromov-Wasserstein discrepancies D and classifies by a support vector machine on exp(−γD) and by nearest neighbours. Seed s
+tests fold s of a cross-validation (7 : 2 : 1).
 
 Rows that see the model choose C and γ on validation graphs, which the model has not seen either; all others by inner folds.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
@@ -25,10 +26,11 @@ from fedgraph.geometry import gromov
 from fedgraph.geometry.classify import Handling, Split
 from fedgraph.geometry.metric_space import Metric, from_embedding
 from fedgraph.methods.base import Budget, Plan, PublicFacts
-from fedgraph.privacy import bayes, blocks, composition
+from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_collections as collections
+from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Cell, Context, Outcome
@@ -38,12 +40,15 @@ Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
+OWN = "epsilons"  # a model may be run at budgets of its own
+
+
 class Params(BaseModel):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     methods: list[dict[str, Any]] = Field(
-        min_length=1, description="shared models: method local_dp with a label and settings each"
+        min_length=1, description="shared models: method local_dp with a label, its own epsilons if any, and settings each"
     )
     epsilons: list[Annotated[float, Field(gt=0)] | Literal["1/n"]] = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
@@ -54,6 +59,7 @@ class Params(BaseModel):
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
+    seeds_of: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="repetitions on single data sets, by name")
     folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
     validation: float = Field(0.2, gt=0, lt=1, description="share of all graphs that choose C and γ")
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
@@ -61,15 +67,27 @@ class Params(BaseModel):
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
+    tuned_on_test: bool = Field(
+        False, description="also the accuracy with C and γ picked on the test graphs: no result, it shows what that would print"
+    )
     handling: Handling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
+    max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+
+    @field_validator("methods")
+    @classmethod
+    def _own_budgets(cls, methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for epsilon in (e for m in methods for e in m.get(OWN, [])):
+            if epsilon != "1/n" and not float(epsilon) > 0:
+                raise ValueError(f"every ε must be > 0 (inf for no encoding) or 1/n, found {epsilon}")
+        return methods
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = [(("partition",), "partition", params.partition)]
-    return found + [(("methods", i), "methods", m) for i, m in enumerate(params.methods)]
+    return found + [(("methods", i), "methods", {k: v for k, v in m.items() if k != OWN}) for i, m in enumerate(params.methods)]
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -77,13 +95,14 @@ def cells(params: Params, context: Context) -> list[Cell]:
     smallest = min(g.num_nodes for g in _collection(params, context).graphs)
     rows = (*graph_rows.LEAKS, *(b for b in params.baselines if b != graph_rows.FUSED or _has_features(context)))
     found: list[Cell] = []
-    for seed in range(min(context.seeds, params.seeds or context.seeds)):
+    repetitions = params.seeds_of.get(context.dataset, params.seeds or context.seeds)
+    for seed in range(min(context.seeds, repetitions)):
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
-        first = params.epsilons[0]
-        for label in labels(params):
-            if not _clear(first):
-                found += [_cell(context, graph_rows.CONSTANT, e, label, first, smallest, seed) for e in params.encoders]
-            for epsilon in params.epsilons:
+        for label, method in zip(labels(params), params.methods, strict=True):
+            budgets = method.get(OWN, params.epsilons)
+            if not _clear(budgets[0]):
+                found += [_cell(context, graph_rows.CONSTANT, e, label, budgets[0], smallest, seed) for e in params.encoders]
+            for epsilon in budgets:
                 used = ["none"] if _clear(epsilon) else list(params.encoders)
                 found += [_cell(context, "local_dp", encoder, label, epsilon, smallest, seed) for encoder in used]
     return found
@@ -113,19 +132,18 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
 
 def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collections.Dealt, Split]:
     collection = _collection(params, context)
-    split, dealt = _dealt(params, cell.seed, context)
+    label, encoder, rule = cell.variant.split("/", 2)
+    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN)}
+    split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     facts = PublicFacts(
         num_nodes=sum(map(sum, dealt.sizes)),
         num_features=collection.graphs[0].num_features,
-        num_classes=collection.num_classes,
+        num_classes=dealt.partition.subgraphs[0].graph.num_classes,
         client_sizes=tuple(map(sum, dealt.sizes)),
         viewer=Viewer.SERVER,
         graph_sizes=dealt.sizes,
     )
-    label, encoder, rule = cell.variant.split("/", 2)
-    spec = dict(params.methods[labels(params).index(label)])
     module = plugins.load("methods", spec.pop("method"))
-    spec.pop("label", None)
     spec |= {"encoder": encoder, "epsilon_rule": rule, "attendance_seed": seeds.integer(context.root, "attendance", cell.seed)}
     epsilon = 1.0 if rule == "1/n" else cell.epsilon
     made: Plan = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
@@ -156,22 +174,25 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     """Train, encode, compare, classify; and price."""
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
-    shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}", dealt.partition)
+    on_nodes = made.params.pooling == "none"
+    shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
     common = (cell.task, cell.dataset, cell.method, label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    embeddings = in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
+    embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
     spaces = [from_embedding(h, params.metric) for h in embeddings]
     distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     metrics = _judged(params, cell, context, distances, split)
     metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
-    metrics["model"] = _model_accuracy(made, trained.state.model["parameters"], dealt, collection, split)
+    if not on_nodes:
+        metrics["model"] = graph_models.accuracy(made, trained.state.model["parameters"], dealt, collection, split)
     ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
     total = composition.disjoint(ledger.spent(cell.key), made.delta)
     paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
     return Outcome(
         metrics=metrics,
-        facts=_facts(collection, dealt, split) | {"rounds": made.rounds, "model": made.params.model, "label": label}
-        | {"encoder": encoder, "rule": rule} | _bounds(made, dealt, collection),
+        facts=_facts(collection, dealt, split)
+        | {"rounds": made.rounds, "model": made.params.model, "label": label, "pooling": made.params.pooling}
+        | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection),
         account=Account(cell.key, made.protection, made.delta),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
@@ -182,55 +203,11 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     )  # fmt: skip
 
 
-def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width: int) -> list[np.ndarray]:
-    """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
-    found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
-    at = 0
-    for rows, sizes in zip(received, dealt.sizes, strict=True):
-        rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
-        for part in blocks.split(rows, sizes):
-            found[int(dealt.order[at])] = part
-            at += 1
-    return found
-
-
-def _model_accuracy(
-    made: Plan, parameters: np.ndarray, dealt: collections.Dealt, collection: GraphCollection, split: Split
-) -> float:
-    """Test accuracy of the shared model itself, on the graphs in clear."""
-    from fedgraph.learning import small_graphs  # torch only where a model ran
-
-    truth = np.full(collection.labels.size, -1)
-    truth[split.test] = collection.labels[split.test]
-    right, at = 0, 0
-    for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
-        guesses = small_graphs.graph_scores(made.made["network"], parameters, subgraph.graph, sizes).argmax(axis=1)
-        right += int((guesses == truth[dealt.order[at : at + len(sizes)]]).sum())
-        at += len(sizes)
-    return right / split.test.size
-
-
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
-    how = graph_rows.Judging(params.handling, tuple(params.neighbours))
+    how = graph_rows.Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test)
     rng = seeds.generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
     return dict(context.runtime.get(context.runtime.on_server(graph_rows.judge, distances, labels_of, split, rng, how)))
-
-
-def _bounds(made: Plan, dealt: collections.Dealt, collection: GraphCollection) -> dict[str, Any]:
-    """ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
-    if collection.num_classes != 2 or not made.made["graph_epsilons"]:
-        return {}
-    epsilons = np.empty(dealt.order.size)
-    epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made["graph_epsilons"]])
-    if not np.isfinite(epsilons).all():
-        return {}
-    sizes = np.array([g.num_nodes for g in collection.graphs])
-    return {
-        "graph_epsilon": [float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0))],
-        "bayes_balanced": float(np.mean([bayes.best_accuracy(float(e)) for e in epsilons])),
-        "bayes_given_size": bayes.best_given_public(sizes, collection.labels, epsilons),
-    }
 
 
 def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str, float], more: dict[str, Any]) -> Outcome:
@@ -266,7 +243,7 @@ def _facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) 
     }
 
 
-def _dealt(params: Params, seed: int, context: Context) -> tuple[Split, collections.Dealt]:
+def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:
     def make() -> tuple[Split, collections.Dealt]:
         collection = _collection(params, context)
         split = collections.fold(collection.labels, params.folds, params.validation, context.root, context.dataset, seed)
@@ -276,9 +253,10 @@ def _dealt(params: Params, seed: int, context: Context) -> tuple[Split, collecti
             raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
         rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
         shares = module.deal(collection, module.Params(**settings), rng)
-        return split, collections.deal(collection, shares, split.train)
+        kinds = collections.node_kinds(collection)[0] if on_nodes else None
+        return split, collections.deal(collection, shares, split.train, kinds)
 
-    return context.cached(("dealt", context.label, context.dataset, seed), make)  # type: ignore[no-any-return]
+    return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)  # type: ignore[no-any-return]
 
 
 def _collection(params: Params, context: Context) -> GraphCollection:
@@ -287,7 +265,8 @@ def _collection(params: Params, context: Context) -> GraphCollection:
         raise ScenarioError(f"{context.dataset} is one graph; graph_classification needs a collection, e.g. tu/mutag")
 
     def make() -> GraphCollection:
-        return collections.prepared(given, params.max_graphs, params.max_degree, context.root)
+        most = params.max_graphs_of.get(context.dataset, params.max_graphs)
+        return collections.prepared(given, most, params.max_degree, context.root)
 
     return context.cached(("collection", context.label, context.dataset), make)  # type: ignore[no-any-return]
 

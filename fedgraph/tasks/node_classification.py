@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import DataError, ScenarioError
@@ -24,7 +24,7 @@ from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks import _protocols
+from fedgraph.tasks import _node_map, _protocols
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -51,6 +51,11 @@ class Params(BaseModel):
         "dropped", description="edges between clients: dropped, or used and protected at both ends (edge-level methods)"
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
+    map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
+    split: _protocols.Split = Field(
+        "random",
+        description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests",
+    )
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
 
     @field_validator("epsilons")
@@ -75,6 +80,14 @@ class Params(BaseModel):
             if isinstance(number, float) and not 0 < number < 1:
                 raise ValueError(f"δ must satisfy 0 < δ < 1, found {number}")
         return value
+
+    @model_validator(mode="after")
+    def _parts_are_inductive(self) -> Params:
+        if self.split == "parts" and self.protocol == "transductive":
+            raise ValueError(
+                "split: parts cuts the graph, so it needs protocol inductive or inductive-edges, found transductive"
+            )
+        return self
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -141,13 +154,20 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: spent.epsilon)
     correct = method.predict(made, trained.state, asked).argmax(axis=1) == setting.truth
+    metrics, artefacts = {"accuracy": float(correct[setting.truth >= 0].mean())}, {}
+    if params.map and cell.seed == 0:
+        scores = method.predict(made, trained.state, setting.held)
+        rng = seeds.generator(context.root, "map", *cell.path)
+        artefacts, apart = _node_map.draw(scores, setting.held.labels, rng)
+        metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     return Outcome(
-        metrics={"accuracy": float(correct[setting.truth >= 0].mean())},
+        metrics=metrics,
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
             "train_nodes": setting.num_train,
             "protocol": params.protocol,
+            "split": params.split,
             "cut_edges": partition.num_cut_edges,
             "cut_edges_shared": made.facts.cut_edges_shared,
             "rounds": made.rounds,
@@ -159,6 +179,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         theorem=spent.theorem,
         paths={p: made.total(made.amplified(ledger.spent(cell.key, p)))[0].epsilon for p in made.paths},
         notes=made.notes,
+        artefacts=artefacts,
     )
 
 
@@ -185,19 +206,19 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
     def make() -> _protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng)
+        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng, params.split)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
         return setting
 
-    key = ("setting", context.dataset, params.protocol, params.train_fraction, seed)
+    key = ("setting", context.dataset, params.protocol, params.train_fraction, params.split, seed)
     return context.cached(key, make)  # type: ignore[no-any-return]
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
     shared = ":cut" if _shares_cut_edges(params, cell) else ""
-    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{kind}:{cell.seed}{shared}"
+    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning import gcn, gin, small_graphs
-from fedgraph.learning.pooling import MeanPool
+from fedgraph.learning.pooling import Pool
 from fedgraph.learning.sparse import unit_rows
 from fedgraph.types import Graph, Provenance
 
@@ -97,10 +97,43 @@ def test_select_is_the_full_network_on_the_columns_in_use() -> None:
 
 
 def test_pooling_and_its_adjoint() -> None:
-    pool = MeanPool((1, 3, 2))
+    pool = Pool((1, 3, 2))
     rows, error = torch.randn(6, 2), torch.randn(3, 2)
     assert torch.allclose(pool.forward(rows)[1], rows[1:4].mean(dim=0))
     assert torch.allclose((pool.forward(rows) * error).sum(), (rows * pool.backward(error)).sum(), atol=1e-5)
+    total = Pool((1, 3, 2), total=True)
+    assert torch.allclose(total.forward(rows)[1], rows[1:4].sum(dim=0))
+    assert torch.allclose((total.forward(rows) * error).sum(), (rows * total.backward(error)).sum(), atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["gcn", "gin"])
+def test_without_pooling_every_node_has_its_own_label(model: small_graphs.Model) -> None:
+    """A union trained on node labels has the gradient of its nodes, not of its graphs."""
+    labels = np.array([0, 1, 2, -1, 1, 0, 2, 2, 0])
+    net = small_graphs.network(model, 4, 5, 2, 3, pooling="none")
+    together = small_graphs.inputs(net, graph(9, 1, labels), (3, 4, 2))
+    assert together.pool is None
+    assert np.array_equal(together.labels.numpy(), labels)
+    vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
+    alone = small_graphs.inputs(net, graph(9, 1, labels), None)
+    assert torch.allclose(small_graphs.gradient(net, vector, together), small_graphs.gradient(net, vector, alone), atol=1e-6)
+    pooled = small_graphs.inputs(small_graphs.network(model, 4, 5, 2, 3), graph(9, 1, labels), (3, 4, 2))
+    other = small_graphs.gradient(net, vector, pooled)
+    assert not torch.allclose(small_graphs.gradient(net, vector, together), other, atol=1e-3)
+
+
+def test_normalisation_loses_how_many_neighbours_there_are() -> None:
+    """Nodes alike in all but their degree: without it the rows of a star differ in length, with it they do not."""
+    star = sp.csr_array(np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], float))
+    g = Graph("g", star, sp.csr_array(np.ones((4, 1), np.float32)), np.zeros(4, np.int64), 2, HERE)
+    lengths = {}
+    for normalised in (True, False):
+        net = small_graphs.network("gin", 1, 5, 2, 2, normalised=normalised)
+        vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
+        rows = gin.hidden(net.layout, vector, small_graphs.inputs(net, g, None))  # type: ignore[arg-type]
+        lengths[normalised] = rows.norm(dim=1).numpy()
+    assert np.ptp(lengths[True]) < 1e-3
+    assert np.ptp(lengths[False]) > 1e-2 * lengths[False].max()
 
 
 def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:

@@ -133,3 +133,12 @@ def test_inputs_are_never_changed():
         out[...] = 99
         assert (value == before).all()
         assert mechanism.words
+
+
+@pytest.mark.parametrize("mechanism", [GaussianNoise(1e-6), LaplaceNoise(1e-6), GumbelTopK(1, 1e-6)])
+def test_noise_that_rounding_would_eat_is_refused(mechanism):
+    rng = np.random.default_rng(0)
+    with pytest.raises(UnboundedValueError, match="cannot be added"):
+        mechanism.apply(np.array([[3.0, -1e3]], np.float32), rng)
+    mechanism.apply(np.array([[3.0, -1e3]]), rng)  # double precision resolves it
+    mechanism.apply(np.array([[1e-2, -1e-2]], np.float32), rng)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
@@ -14,14 +16,16 @@ from fedgraph.errors import ScenarioError
 from fedgraph.geometry import classify
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
+from fedgraph.report.results import Row
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records
 from fedgraph.store import CellStore
 from fedgraph.tasks import _graph_collections as collections
+from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Context
-from fedgraph.types import Graph, GraphCollection
+from fedgraph.types import Graph, GraphCollection, Provenance
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +83,7 @@ def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
 
 def test_a_client_that_sent_nothing_is_known_by_its_sizes() -> None:
     dealt = collections.Dealt(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
-    found = task.in_order([np.arange(6.0).reshape(3, 2), None], dealt, 2)
+    found = graph_models.in_order([np.arange(6.0).reshape(3, 2), None], dealt, 2)
     assert np.array_equal(found[2], [[0, 1], [2, 3]])
     assert np.array_equal(found[0], [[4, 5]])
     assert np.array_equal(found[1], np.full((3, 2), 0.5))
@@ -128,6 +132,82 @@ def test_drop_out_before_any_retrieval_still_gives_a_table(mutag: GraphCollectio
     assert 0 <= task.run(given, cell, where).metrics["accuracy"] <= 1
 
 
+def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: GraphCollection) -> None:
+    """Node labels of training graphs reach the clients, none of the others, and no graph label."""
+    spec = {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "nodes", "pooling": "none", "epsilons": ["inf"]}
+    where, given = context(mutag), params(methods=[spec, spec | {"label": "graphs", "pooling": "sum"}], baselines=[])
+    cells = [c for c in task.cells(given, where) if c.variant != "baseline"]
+    assert [(c.variant, c.epsilon) for c in cells] == [("nodes/none/epsilon", np.inf), ("graphs/none/epsilon", np.inf)]
+    on_nodes, on_graphs = (task.run(given, cell, where) for cell in cells)
+    assert "model" not in on_nodes.metrics
+    assert "model" in on_graphs.metrics
+    assert 0 < on_nodes.metrics["accuracy"] <= 1
+    plan = task.plan(given, cells[0], where)
+    assert plan is not None
+    collection = task._collection(given, where)
+    kinds, count = collections.node_kinds(collection)
+    assert plan.facts.num_classes == count == 7
+    split, dealt = task._dealt(given, 0, where, on_nodes=True)
+    shown = np.concatenate([s.graph.labels for s in dealt.partition.subgraphs])
+    expected = [kinds[i] if i in split.train else np.full(kinds[i].size, -1) for i in dealt.order]
+    assert np.array_equal(shown, np.concatenate(expected))
+
+
+def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
+    first = replace(mutag.graphs[0], features=sp.csr_array(np.hstack([np.full((mutag.graphs[0].num_nodes, 1), 2.5),
+                                                                      mutag.graphs[0].features.toarray()])))  # fmt: skip
+    kinds, count = collections.node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
+    assert count == 7
+    assert np.array_equal(kinds[0], mutag.graphs[0].features.toarray().argmax(axis=1))
+    bare = replace(first, features=sp.csr_array(np.full((first.num_nodes, 2), 0.3)))
+    with pytest.raises(ScenarioError, match="no node labels"):
+        collections.node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
+
+
+def test_repetitions_on_single_data_sets(mutag: GraphCollection) -> None:
+    where = Context("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
+    assert {c.seed for c in task.cells(params(), where)} == {0, 1, 2}
+    few = params(seeds_of={"tu/mutag": 2, "tu/proteins": 1}, max_graphs_of={"tu/mutag": 24, "tu/proteins": 25})
+    where = Context("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
+    assert {c.seed for c in task.cells(few, where)} == {0, 1}
+    assert len(task._collection(few, where).graphs) == 24
+
+
+def test_tuning_on_the_test_graphs_is_never_worse_and_only_where_asked(mutag: GraphCollection) -> None:
+    where = context(mutag)
+    for asked in (False, True):
+        given = params(tuned_on_test=asked, baselines=[])
+        out = task.run(given, task.cells(given, where)[0], where)
+        assert ("tuned_on_test" in out.metrics) is asked
+    assert out.metrics["tuned_on_test"] >= out.metrics["accuracy"]
+
+
+def test_printed_spreads_below_chance_are_named() -> None:
+    """MUTAG, 19 test graphs: √(.9308 · .0692 / 19) = .0582 by chance; 3.35 points are printed."""
+    row = Row(({"dataset": "tu/mutag"},))
+    (words,) = section._printed_spreads([row])
+    assert "0.9308 ± 0.0335 (chance: 0.0582)" in words
+    assert "0.8326" not in words, "± 10.3 is more than chance"
+    assert not section._printed_spreads([Row(({"dataset": "own"},))])
+
+
+def test_shortest_path_kernel_takes_isolated_nodes() -> None:
+    """PROTEINS has them. A path and one with a lone node beside it are alike; a graph without edges is like no other."""
+    path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], float)
+    lone = np.zeros((4, 4))
+    lone[1:, 1:] = path
+    adjacencies = [path, lone, np.zeros((2, 2)), np.ones((3, 3)) - np.eye(3)]
+    graphs = tuple(
+        Graph("g", sp.csr_array(a), sp.csr_array((len(a), 1), dtype=np.float32), np.full(len(a), -1), 1, Provenance("own", ""))
+        for a in adjacencies
+    )
+    found = graph_rows.shortest_path_distances(GraphCollection("c", graphs, np.zeros(4, np.int64), 1, Provenance("own", "")))
+    assert found[0, 1] == pytest.approx(0.0, abs=1e-12)
+    assert found[0, 2] == found[2, 3] == 2.0
+    assert 0 < found[0, 3] < 2.0
+    assert np.array_equal(found, found.T)
+
+
 @pytest.mark.ray
 def test_serial_equals_ray(mutag: GraphCollection) -> None:
     given = params(epsilons=[4.0], encoders=["multi-bit"], baselines=[])
@@ -142,7 +222,15 @@ def test_serial_equals_ray(mutag: GraphCollection) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"epsilons": [0.0]}, {"epsilons": ["1/m"]}, {"epsilons": [-1.0]}, {"encoders": ["none"]}, {"folds": 1}]
+    "bad",
+    [
+        {"epsilons": [0.0]},
+        {"epsilons": ["1/m"]},
+        {"epsilons": [-1.0]},
+        {"encoders": ["none"]},
+        {"folds": 1},
+        {"methods": [{"method": "local_dp", "epsilons": [0]}]},
+    ],
 )
 def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.report import plots, published
@@ -24,6 +26,12 @@ ASKED = {
 }
 
 
+PARTS = (
+    "The graph was cut into nine balanced parts; seven train, one tests, one is dropped (the split of DPAR's released code). "
+    "Parts are communities: training and test differ in their classes, and the test graph keeps most of its edges."
+)
+
+
 def build(records: Records, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
     rows = grouped(records.entries)
@@ -34,6 +42,8 @@ def build(records: Records, notice: str | None) -> Section:
         f"{facts['train_nodes']} training nodes; test accuracy {where}, mean ± standard deviation over "
         f"{seeds} seed{'s' if seeds > 1 else ''}.",
     ]
+    if facts.get("split") == "parts":
+        sentences.append(PARTS)
     if facts["clients"] > 1:
         shared = facts.get("cut_edges_shared", False)
         known = "are known to both, and protected at both ends" if shared else "are held by nobody"
@@ -42,7 +52,8 @@ def build(records: Records, notice: str | None) -> Section:
             f"between clients and {known}."
         )
     tables = [_accuracies(rows), *_best_edge_level(rows), *_against_papers(rows), _privacy(rows)]
-    return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
+    figures = (*_figures(records, rows, notice), *_maps(records, notice))
+    return Section(tuple(sentences), tuple(tables), figures)
 
 
 def _accuracies(rows: Sequence[Row]) -> Table:
@@ -148,6 +159,32 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
 
     caption = "Test accuracy against ε, one line per setting: the price of trust. Error bars: standard deviation over seeds."
     return (plots.draw(f"{records.name}-accuracy", caption, len(learners), paint, notice, height=4.2),)
+
+
+def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
+    """One panel per mapped cell of the first seed; every learner has its own figure."""
+    mapped: dict[tuple[str, str, str], list[tuple[dict[str, Any], dict[str, np.ndarray]]]] = {}
+    for entry, arrays in zip(records.entries, records.artefacts, strict=True):
+        if "map" in arrays:
+            mapped.setdefault((entry["method"], entry["variant"], entry["setting"]), []).append((entry, arrays))
+    found = []
+    for (method, variant, setting), cells in mapped.items():
+
+        def paint(axes: list[Axes], cells: list[tuple[dict[str, Any], dict[str, np.ndarray]]] = cells) -> None:
+            for ax, (entry, arrays) in zip(axes, cells, strict=True):
+                apart = number(entry["metrics"].get("silhouette", math.nan), 3)
+                reading = f" ({entry['calibrated_by']})" if math.isfinite(entry["epsilon"]) else ""
+                title = f"ε = {number(entry['epsilon'])}{reading}, silhouette {apart}"
+                plots.scatter(ax, arrays["map"], arrays["classes"], title, "class")
+
+        caption = (
+            f"{method} · {variant}, {SETTINGS[setting]}: t-SNE of the class scores that the trained model gives the training "
+            "nodes (at most 1,000), coloured by true class; silhouette of the classes, 1 apart, 0 mixed. It reads private "
+            "data: for the eyes of the data's holder."
+        )
+        tag = f"{method}-{variant}-{setting}".replace("/", "-").replace(" ", "-")
+        found.append(plots.draw(f"{records.name}-map-{tag}", caption, len(cells), paint, notice, height=3.6))
+    return tuple(found)
 
 
 def _budgets(rows: Sequence[Row], of: Row) -> set[float]:

@@ -1,0 +1,175 @@
+"""Ways to compare small graphs, and what one edge or node does to each: Figures 11 and 12 of Jin & Chen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from scipy.stats import spearmanr
+
+from fedgraph.report import plots
+from fedgraph.report.results import Row, grouped, number, spread
+from fedgraph.report.sections.base import Records, Section, Table
+
+GED = "GED"
+EDITS = ("edge_removed", "edge_added", "node_removed")
+
+
+def build(records: Records, notice: str | None) -> Section:
+    """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
+    rows = grouped(records.entries)
+    arrays = {(e["method"], e["seed"]): a for e, a in zip(records.entries, records.artefacts, strict=True)}
+    facts = rows[0]["facts"]
+    seeds = len(rows[0].entries)
+    sentences = [
+        f"{facts['graphs']} graphs of {facts['mean_nodes']:.1f} nodes on average, the first {facts['compared']} compared pair "
+        f"by pair; {seeds} repetition{'s' if seeds > 1 else ''}, each with a sample and a model of its own. Raw data: no ε is "
+        "claimed.",
+        *_alike(rows, arrays),
+        *_moved(rows),
+    ]
+    if not any(r["method"] == GED for r in rows):
+        sentences.append(
+            "The graph edit distance is left out: its exact search takes exponential time, too long for these graphs."
+        )
+    tables = (_pairs(rows, arrays), _edits(rows))
+    return Section(tuple(sentences), tables, _figures(records, rows, arrays, notice))
+
+
+Arrays = dict[tuple[str, int], dict[str, np.ndarray]]
+
+
+def _upper(matrix: np.ndarray) -> np.ndarray:
+    return matrix[np.triu_indices(matrix.shape[0], 1)]
+
+
+def _seeds(row: Row) -> list[int]:
+    return [int(e["seed"]) for e in row.entries]
+
+
+def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
+    """What the ways to compare say of pairs with one topology (GED 0)."""
+    edit = next((r for r in rows if r["method"] == GED), None)
+    if edit is None:
+        return []
+    same = {s: _upper(arrays[GED, s]["distances"]) == 0 for s in _seeds(edit)}
+    count, total = sum(int(m.sum()) for m in same.values()), sum(m.size for m in same.values())
+    if not count:
+        return ["No two of these graphs are isomorphic."]
+    means = []
+    for row in rows:
+        if row is not edit:
+            found = np.concatenate([_upper(arrays[row["method"], s]["distances"])[same[s]] for s in _seeds(row)])
+            means.append(f"{row['method']} {found.mean():.3g}")
+    return [
+        f"{count} of {total} pairs are isomorphic (GED 0). Mean discrepancy on them: {', '.join(means)}. What sees topology "
+        "alone cannot tell them apart; features can, through X or through H."
+    ]
+
+
+def _moved(rows: Sequence[Row]) -> list[str]:
+    """One sentence per row: what one edit does, in units of the distance between different graphs."""
+    found = []
+    for row in rows:
+        typical = row.mean("pairs_median")
+        if row["method"] != GED and typical > 0:
+            parts = [
+                f"{name.replace('_', ' ')} {row.mean(f'{name}_median') / typical:.1%} (95 % of them below "
+                f"{row.mean(f'{name}_high') / typical:.0%})"
+                for name in EDITS
+                if row.values(f"{name}_median")
+            ]
+            found.append(
+                f"{row['method']} after one edit, as a share of the median between different graphs: {'; '.join(parts)}."
+            )
+    return [*found, "That is what edge- or node-level noise on the topology itself would have to hide."] if found else []
+
+
+def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
+    body = []
+    for row in rows:
+        rank = "—"
+        if row["method"] != GED and (GED, 0) in arrays:
+            ranks = [
+                spearmanr(_upper(arrays[GED, s]["distances"]), _upper(arrays[row["method"], s]["distances"])).statistic
+                for s in _seeds(row)
+            ]
+            rank = number(float(np.mean(ranks)))
+        ties = []
+        for s in _seeds(row):
+            own = arrays[row["method"], s]
+            equal = _upper(own["labels"][:, None] == own["labels"][None, :])
+            values = _upper(own["distances"])
+            if equal.any() and not equal.all() and values[~equal].mean() > 0:
+                ties.append(values[equal].mean() / values[~equal].mean())
+        kin = number(float(np.mean(ties))) if ties else "—"
+        body.append((str(row["method"]), spread(row, "pairs_median"), spread(row, "pairs_mean"), rank, kin))
+    header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
+    note = "Last column: mean distance of graphs with one label over that of graphs with two; below 1 it tells labels apart."
+    return Table("Pairs of graphs", header, tuple(body), note)
+
+
+def _edits(rows: Sequence[Row]) -> Table:
+    body = []
+    for row in rows:
+        for name in EDITS:
+            if row.values(f"{name}_median"):
+                values = tuple(spread(row, f"{name}_{what}") for what in ("median", "high", "largest"))
+                typical = row.mean("pairs_median")
+                share = number(row.mean(f"{name}_median") / typical) if typical > 0 else "—"
+                body.append((str(row["method"]), name.replace("_", " "), *values, share))
+    header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
+    return Table("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
+
+
+def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str | None) -> tuple[plots.Figure, ...]:
+    first = arrays[rows[0]["method"], 0]
+    sizes = first["sizes"]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+
+    def graphs(axes: list[Axes]) -> None:
+        for index, ax in enumerate(axes):
+            for i, j in first["edges"]:
+                if starts[index] <= i < starts[index + 1]:
+                    ax.plot(*first["places"][[i, j]].T, color="#4c566a", lw=1.2, zorder=1)
+            own = first["places"][starts[index] : starts[index + 1]]
+            colour = plots.COLOURS[int(first["labels"][index]) % len(plots.COLOURS)]
+            ax.scatter(*own.T, s=40, color=colour, zorder=2)
+            ax.set(title=f"graph {index + 1}, label {first['labels'][index]}", xticks=[], yticks=[])
+
+    def matrices(axes: list[Axes]) -> None:
+        for ax, row in zip(axes, rows, strict=True):
+            shown = arrays[row["method"], 0]["distances"][: len(sizes), : len(sizes)]
+            ax.imshow(shown, cmap="viridis")
+            for i, j in np.ndindex(*shown.shape):
+                dark = shown[i, j] < 0.6 * max(float(shown.max()), 1e-12)
+                ax.text(j, i, f"{shown[i, j]:.2g}", ha="center", va="center", fontsize=8, color="white" if dark else "black")
+            ticks = range(len(sizes)), [str(k + 1) for k in range(len(sizes))]
+            ax.set_xticks(*ticks)
+            ax.set_yticks(*ticks)
+            ax.set_title(str(row["method"]))
+
+    moved = [r for r in rows if r["method"] != GED]
+
+    def boxes(axes: list[Axes]) -> None:
+        for ax, row in zip(axes, moved, strict=True):
+            own = arrays[row["method"], 0]
+            names = [n for n in EDITS if n in own]
+            ax.boxplot([own[n] for n in names], tick_labels=[n.replace("_", " ") for n in names], showfliers=True)
+            ax.axhline(row.entries[0]["metrics"]["pairs_median"], ls="--", lw=1, color="#4c566a", label="two different graphs")
+            ax.set(title=str(row["method"]), ylabel="discrepancy after one edit")
+            ax.legend(frameon=False, fontsize=8)
+
+    return (
+        plots.draw(f"{records.name}-graphs", "The first graphs of the first repetition.", len(sizes), graphs, notice, 2.8),
+        plots.draw(f"{records.name}-matrices", "Their distances (Figure 11).", len(rows), matrices, notice, 4.2),
+        plots.draw(
+            f"{records.name}-edits",
+            "Discrepancy after one edge or node is edited (Figure 12); dashed: the median between different graphs.",
+            len(moved),
+            boxes,
+            notice,
+            4.2,
+        ),
+    )

@@ -1,0 +1,155 @@
+"""How alike are two small graphs, and how much does one edge or node matter (Jin & Chen, Appendix D and F, Figures 11 and 12)?
+
+Rows: ``GED`` (graph edit distance on topology; only where all graphs are small enough for an exact search), ``GW(A)``
+(shortest paths), ``FGW(A, X)`` (with node features) and ``GW(H)`` (embeddings in clear of a model trained on node labels). Per
+repetition: the distances of all pairs of ``compared`` graphs, and for every graph |GW(G, G')| where G' is G after one random
+edit. The edited graph is embedded by the same model: what changes is the graph alone. Raw data: nothing is released and no ε is
+claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph import seeds
+from fedgraph.errors import ScenarioError
+from fedgraph.geometry import edits, gromov
+from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_topology
+from fedgraph.methods.base import Plan
+from fedgraph.tasks import _clear_embeddings as clear
+from fedgraph.tasks._graph_rows import FUSED, TOPOLOGY
+from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.types import Graph
+
+GED, EMBEDDED = "GED", "GW(H)"
+
+
+class Params(BaseModel):
+    """Which graphs, which edits, which model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    graphs: int = Field(100, ge=2, description="small graphs of one repetition, each edited")
+    compared: int = Field(30, ge=2, description="the first of them, compared pair by pair")
+    shown: int = Field(5, ge=2, description="the first of those, drawn in the report")
+    edits: int = Field(3, ge=1, description="random edits of each kind per graph")
+    hops: int = Field(1, ge=0, description="radius of the ego-networks, where the data is one graph")
+    min_nodes: int = Field(3, ge=1, description="smallest graph")
+    max_nodes: int = Field(60, ge=1, description="largest graph")
+    ged_nodes: int = Field(7, ge=0, le=9, description="GED only where no graph has more nodes (its search is exponential)")
+    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
+    restarts: int = Field(5, ge=0, description="random restarts of each Gromov-Wasserstein problem")
+    training: clear.Model = Field(clear.Model(), description="the model, and how it is trained")
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """No nested plugin."""
+    return []
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Per seed: every way to compare."""
+    if context.data is None:
+        raise ScenarioError("graph_metrics needs a data set")
+    names = [*([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
+    return [
+        Cell(context.label, context.dataset, name, "raw", "local", np.inf, "none", seed)
+        for seed in range(context.seeds)
+        for name in names
+    ]
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+    """Nothing is released."""
+    return None
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """One way to compare, on one repetition's graphs."""
+    found, model = _sampled(params, cell, context)
+    compared = found.graphs[: params.compared]
+    which = gromov.pairs(len(compared))
+    metrics: dict[str, float] = {}
+    arrays: dict[str, np.ndarray] = {}
+    if cell.method == GED:
+        values = np.array([edits.edit_distance(compared[i].adjacency, compared[j].adjacency) for i, j in which])
+    else:
+        options = gromov.GromovOptions(alpha=params.alpha if cell.method == FUSED else None, restarts=params.restarts)
+        values = gromov.solve_pairs([_space(cell.method, g, model) for g in compared], which, options).value
+        changes = _changes(params, cell, context, found.graphs, model, options)
+        for name, moved in changes.items():
+            key = name.replace(" ", "_")
+            arrays[key] = moved
+            metrics |= {f"{key}_median": float(np.median(moved)), f"{key}_largest": float(moved.max())}
+            metrics[f"{key}_high"] = float(np.quantile(moved, 0.95))
+    metrics |= {"pairs_median": float(np.median(values)), "pairs_mean": float(values.mean())}
+    arrays |= {"distances": gromov.assemble(len(compared), which, values), "labels": found.label[: len(compared)]}
+    if cell.seed == 0:
+        arrays |= _drawing(found.graphs[: params.shown])
+    sizes = [g.num_nodes for g in found.graphs]
+    facts = {"graphs": len(sizes), "compared": len(compared), "mean_nodes": float(np.mean(sizes)), "edits": params.edits}
+    return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {}, artefacts=arrays)
+
+
+def _changes(
+    params: Params,
+    cell: Cell,
+    context: Context,
+    graphs: tuple[Graph, ...],
+    model: clear.Embedder,
+    options: gromov.GromovOptions,
+) -> dict[str, np.ndarray]:
+    """|GW(G, G')| per kind of edit, float64 [edits made]; all rows see the same edits."""
+    rng = seeds.generator(context.root, "edits", context.label, context.dataset, cell.seed)
+    spaces: list[MetricSpace] = []
+    kinds: list[str] = []
+    which: list[tuple[int, int]] = []
+    for graph in graphs:
+        own = len(spaces)
+        spaces.append(_space(cell.method, graph, model))
+        for kind, adjacency, kept in edits.edits(graph.adjacency, params.edits, rng):
+            after = replace(graph, adjacency=adjacency, features=graph.features[kept], labels=graph.labels[kept])
+            which.append((own, len(spaces)))
+            kinds.append(kind)
+            spaces.append(_space(cell.method, after, model))
+    values = gromov.solve_pairs(spaces, np.array(which), options).value
+    return {name: values[[k == name for k in kinds]] for name in edits.EDITS if name in kinds}
+
+
+def _space(method: str, graph: Graph, model: clear.Embedder) -> MetricSpace:
+    if method == EMBEDDED:
+        return from_embedding(model.of(graph))
+    return from_topology(graph.adjacency, features=graph.features.toarray() if method == FUSED else None)
+
+
+def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample, clear.Embedder]:
+    """The repetition's graphs and the model trained on them, once per process."""
+    where = (context.label, context.dataset, cell.seed)
+    data = context.data
+    assert data is not None
+
+    def make() -> tuple[clear.Sample, clear.Embedder]:
+        rng = seeds.generator(context.root, "sample", *where)
+        bounds = (params.min_nodes, params.max_nodes)
+        found = clear.sample(data, max(params.graphs, params.compared), params.hops, bounds, params.max_degree, rng)
+        return found, clear.train(found.graphs, params.training, seeds.generator(context.root, "model", *where))
+
+    return context.cached(("sampled", *where), make)  # type: ignore[no-any-return]
+
+
+def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:
+    """Where to draw nodes, float64 [nodes, 2], and edges as numbers of nodes, int64 [edges, 2], of all graphs end to end."""
+    places, joined, first = [], [], 0
+    for graph in graphs:
+        drawn = nx.spring_layout(edits.as_networkx(graph.adjacency), seed=0)
+        places.append(np.array([drawn[i] for i in range(graph.num_nodes)]))
+        rows, columns = graph.adjacency.nonzero()
+        joined.append(first + np.stack([rows, columns], axis=1)[rows < columns].astype(np.int64))
+        first += graph.num_nodes
+    sizes = np.array([g.num_nodes for g in graphs])
+    return {"places": np.concatenate(places), "edges": np.concatenate(joined), "sizes": sizes}

@@ -1,0 +1,139 @@
+"""Clustering ego-networks: rows, prices over overlapping clients, what the server may use, and the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedgraph import data, runtime
+from fedgraph.errors import ScenarioError
+from fedgraph.geometry import gromov
+from fedgraph.privacy.ledger import Ledger
+from fedgraph.report.sections import graph_clustering as section
+from fedgraph.report.sections.base import Records
+from fedgraph.store import CellStore
+from fedgraph.tasks import graph_clustering as task
+from fedgraph.tasks.base import Context
+from fedgraph.types import Graph
+
+
+def params(**changes: Any) -> task.Params:
+    given: dict[str, Any] = {
+        "method": {"method": "local_dp", "rounds": 2, "hidden": 4},
+        "partition": {"partition": "ego", "clients": 10, "hops": 1},
+        "epsilons": ["1/n", 4.0, np.inf],
+        "encoders": ["multi-bit", "gaussian-as-coded"],
+        "num_init": 1,
+        "max_iterations": 2,
+    }
+    return task.Params(**(given | changes))
+
+
+def context(graph: Any, seeds: int = 1, engine: str = "serial") -> Context:
+    return Context("t", "d", graph, 0, seeds, runtime.start(engine))
+
+
+def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
+    cells = task.cells(params(), context(library, seeds=2))
+    for seed in (0, 1):
+        own = [c for c in cells if c.seed == seed]
+        assert [c.method for c in own[:3]] == [task.SIZE_ONLY, task.SIZE_AND_DEGREES, task.CONSTANT]
+        assert [(c.variant, c.epsilon) for c in own[4:]] == [
+            ("gaussian-as-coded/1/n", own[3].epsilon),
+            ("encoded", 4.0),
+            ("gaussian-as-coded/epsilon", 4.0),
+            ("encoded", np.inf),
+        ]
+    assert len({c.key for c in cells}) == len(cells)
+    assert {c.seed for c in task.cells(params(seeds=1), context(library, seeds=2))} == {0}
+
+
+def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_path: Path) -> None:
+    where, given = context(library), params()
+    store, cells = CellStore(tmp_path), task.cells(given, where)
+    held = task._partition(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
+    assert held > 1, "the sampled ego-networks should overlap"
+    for cell in cells:
+        out = task.run(given, cell, where)
+        store.save(cell, out, 0.1)
+        assert {"ari", "nmi", "purity"} <= set(out.metrics)
+        if cell.method == "local_dp":
+            assert out.epsilon_provable == np.inf, "the model path is not protected"
+            Ledger([out.account], out.releases)  # type: ignore[list-item]
+        if cell.method == "local_dp" and cell.variant == "encoded" and cell.epsilon == 4.0:
+            assert 4.0 < out.paths["embedding"] <= 4.0 * held * (1 + 1e-9), "more than one client's price, at most their sum"
+            assert out.facts["worst_node_clients"] == held
+            assert out.epsilon_published == 4.0
+        if cell.method in (task.SIZE_ONLY, task.CONSTANT):
+            assert out.epsilon_provable == 0.0
+            assert not out.releases
+        if cell.method == task.SIZE_AND_DEGREES:
+            assert out.epsilon_provable == np.inf
+    found = [store.load(cell) for cell in cells]
+    entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+    made = section.build(Records("t", "graph_clustering", "t", "d", given, entries, artefacts), None)
+    assert [row[0] for row in made.tables[0].rows][:3] == [task.SIZE_ONLY, task.SIZE_AND_DEGREES, task.CONSTANT]
+    assert len(made.figures) >= 2
+
+
+def test_constant_embeddings_are_the_same_whatever_the_graph_holds(library: Graph) -> None:
+    """The leak-exposing row must see sizes only: other features and labels change nothing, other sizes do."""
+    given = params(epsilons=[4.0, np.inf])
+    blank = Graph(
+        library.name, library.adjacency, library.features * 0, (library.labels + 1) % 4, library.num_classes, library.provenance
+    )
+    found = []
+    for graph in (library, blank):
+        where = context(graph)
+        cell = next(c for c in task.cells(given, where) if c.method == task.CONSTANT)
+        found.append(task.run(given, cell, where).metrics["silhouette"])
+    assert found[0] == found[1]
+
+
+def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The distances kept for the report are those of a reference solver on what the server received."""
+    where, given = context(library), params(epsilons=[np.inf])
+    seen: list[Any] = []
+    real = task.all_pairs
+    monkeypatch.setattr(task, "all_pairs", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
+    cell = task.cells(given, where)[-1]
+    out = task.run(given, cell, where)
+    which = gromov.pairs(10)
+    reference = gromov.solve_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
+    kept = out.artefacts["distances"][which[:, 0], which[:, 1]]
+    assert np.median(np.abs(kept - reference)) < 1e-6
+    truth = [s.graph.labels[s.center] for s in task._partition(given, 0, where).subgraphs]
+    assert np.array_equal(out.artefacts["truth"], truth)
+
+
+@pytest.mark.ray
+def test_serial_equals_ray(library: Graph) -> None:
+    given = params(epsilons=[4.0], encoders=["multi-bit"])
+    numbers = []
+    for engine in ("serial", "ray"):
+        with runtime.start(engine, 2) if engine == "ray" else runtime.start(engine) as engine_:
+            where = Context("t", "d", library, 0, 1, engine_)
+            cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
+            numbers.append(task.run(given, cell, where))
+    assert numbers[0].metrics == numbers[1].metrics
+    assert numbers[0].releases == numbers[1].releases
+
+
+@pytest.mark.parametrize(
+    "bad", [{"epsilons": [0]}, {"epsilons": [-1]}, {"epsilons": ["1/m"]}, {"epsilons": [1, 1]}, {"clusters": 1}]
+)
+def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises((ValidationError, ValueError)):
+        params(**bad)
+
+
+def test_collections_and_partitions_without_centres_are_refused(library: Graph) -> None:
+    with pytest.raises(ScenarioError, match="collection of graphs"):
+        task.cells(params(), context(data.load("tu/mutag", stand_in=True)))
+    given = params(partition={"partition": "uniform", "clients": 3})
+    with pytest.raises(ScenarioError, match="needs centres"):
+        task.cells(given, context(library))

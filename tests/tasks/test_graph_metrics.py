@@ -1,0 +1,94 @@
+"""Ways to compare small graphs: who is alike under which, what one edit does, and the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedgraph import data, runtime
+from fedgraph.report.sections import graph_metrics as section
+from fedgraph.report.sections.base import Records
+from fedgraph.store import CellStore
+from fedgraph.tasks import graph_metrics as task
+from fedgraph.tasks.base import Context, Outcome
+from fedgraph.types import Graph
+
+
+def params(**changes: Any) -> task.Params:
+    given: dict[str, Any] = {"graphs": 12, "compared": 8, "shown": 3, "edits": 2, "max_nodes": 5, "training": {"epochs": 5}}
+    return task.Params(**(given | changes))
+
+
+def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[dict[str, Outcome], Records]:
+    where = Context("t", "d", graph, 0, seeds, runtime.start("serial"))
+    store, cells = CellStore(folder), task.cells(given, where)
+    outcomes = {}
+    for cell in cells:
+        outcome = task.run(given, cell, where)
+        store.save(cell, outcome, 0.1)
+        if cell.seed == 0:
+            outcomes[cell.method] = outcome
+    found = [store.load(cell) for cell in cells]
+    return outcomes, Records(
+        "t", "graph_metrics", "t", "d", given, tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+    )
+
+
+def test_topology_cannot_tell_isomorphic_graphs_apart(library: Graph, tmp_path: Path) -> None:
+    found, records = run(library, params(), tmp_path)
+    assert list(found) == ["GED", "GW(A)", "FGW(A, X)", "GW(H)"]
+    matrices = {name: out.artefacts["distances"] for name, out in found.items()}
+    off = ~np.eye(8, dtype=bool)
+    alike = (matrices["GED"] == 0) & off
+    assert alike.any(), "eight ego-networks of three to five nodes: two are isomorphic"
+    assert matrices["GW(A)"][alike].max() < 1e-9
+    assert matrices["FGW(A, X)"][alike].min() > 1e-6
+    assert matrices["GW(H)"][alike].max() > 1e-9
+    for matrix in matrices.values():
+        assert np.array_equal(matrix, matrix.T)
+        assert not matrix.diagonal().any()
+    words = " ".join(section.build(records, None).sentences)
+    assert f"{int(alike.sum()) // 2} of 28 pairs are isomorphic" in words
+
+
+def test_one_edit_moves_topology_and_embeddings(library: Graph, tmp_path: Path) -> None:
+    found, _ = run(library, params(), tmp_path)
+    for name in ("GW(A)", "GW(H)"):
+        out = found[name]
+        for edit in ("edge_removed", "node_removed"):
+            moved = out.artefacts[edit]
+            assert moved.size == 24
+            assert moved.min() >= 0
+            assert moved.max() > 0
+            assert out.metrics[f"{edit}_median"] == np.median(moved)
+            assert out.metrics[f"{edit}_largest"] == moved.max() >= out.metrics[f"{edit}_high"]
+    assert found["GED"].account is None
+    assert "edge_removed" not in found["GED"].artefacts
+
+
+def test_every_row_sees_the_same_edits(library: Graph, tmp_path: Path) -> None:
+    """α = 1 is structure alone: the fused row must then repeat the topology row, edit by edit."""
+    found, _ = run(library, params(alpha=1.0), tmp_path)
+    for name, moved in found["GW(A)"].artefacts.items():
+        assert np.allclose(found["FGW(A, X)"].artefacts[name], moved, atol=1e-9)
+
+
+def test_no_edit_distance_for_large_graphs(tmp_path: Path) -> None:
+    mutag = data.load("tu/mutag", stand_in=True)
+    found, records = run(mutag, params(max_nodes=28, min_nodes=8), tmp_path, seeds=2)
+    assert list(found) == ["GW(A)", "FGW(A, X)", "GW(H)"]
+    made = section.build(records, None)
+    assert "exponential time" in " ".join(made.sentences)
+    assert [t.title for t in made.tables] == ["Pairs of graphs", "One edge or node"]
+    assert len(made.figures) == 3
+
+
+def test_sampling_respects_sizes_and_repeats(library: Graph) -> None:
+    given = params()
+    where = [Context("t", "d", library, 0, 1, runtime.start("serial")) for _ in range(2)]
+    one, two = (task._sampled(given, task.cells(given, w)[0], w) for w in where)
+    assert all(3 <= g.num_nodes <= 5 for g in one[0].graphs)
+    assert np.array_equal(one[1].parameters, two[1].parameters)
+    assert all((a.adjacency != b.adjacency).nnz == 0 for a, b in zip(one[0].graphs, two[0].graphs, strict=True))

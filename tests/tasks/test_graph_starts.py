@@ -1,0 +1,119 @@
+"""Starts: cells, gains, equal budgets, and the words of the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedgraph import data, runtime
+from fedgraph.errors import DataError
+from fedgraph.report.sections import graph_starts as section
+from fedgraph.report.sections.base import Records
+from fedgraph.store import CellStore
+from fedgraph.tasks import graph_starts as task
+from fedgraph.tasks.base import Context
+from fedgraph.types import Graph
+
+
+def params(**changes: Any) -> task.Params:
+    given: dict[str, Any] = {"graphs": 8, "pairs": 20, "noise": [0.05, 1.0], "max_nodes": 12, "training": {"epochs": 5}}
+    return task.Params(**(given | changes))
+
+
+def run(graph: Any, given: task.Params, tmp_path: Path, seeds: int) -> tuple[list[Any], Records]:
+    where = Context("t", "d", graph, 0, seeds, runtime.start("serial"))
+    store, cells = CellStore(tmp_path), task.cells(given, where)
+    outcomes = []
+    for cell in cells:
+        assert task.plan(given, cell, where) is None
+        outcomes.append(task.run(given, cell, where))
+        store.save(cell, outcomes[-1], 0.1)
+    found = [store.load(cell) for cell in cells]
+    return outcomes, Records("t", "graph_starts", "t", "d", given, tuple(f.entry for f in found))
+
+
+def test_gains_and_budgets(library: Graph, tmp_path: Path) -> None:
+    outcomes, records = run(library, params(), tmp_path, 2)
+    by = {(e["variant"], e["seed"]): o for e, o in zip(records.entries, outcomes, strict=True)}
+    for seed in (0, 1):
+        product = by["product", seed].metrics
+        assert product["gain"] == product["lower"] == product["higher"] == 0.0
+        for name, descents in (("nudged", 2), ("two random", 2), ("product, one random", 2), ("noise 0.05", 2),
+                               ("product, two random", 3), ("product, noise 0.05", 3)):  # fmt: skip
+            assert by[name, seed].facts["descents"] == descents
+            found = by[name, seed].metrics
+            assert found["gain"] == pytest.approx(1 - found["objective"] / product["objective"])
+            if name.startswith("product,"):
+                assert found["gain"] >= 0.0
+                assert found["higher"] == 0.0
+                assert found["iterations"] > product["iterations"]
+        assert by["product, two random", seed].metrics["gain"] >= by["product, one random", seed].metrics["gain"]
+        assert by["noise 1", seed].metrics["noised_objective"] > product["objective"]
+    assert by["product", 0].metrics["objective"] != by["product", 1].metrics["objective"], "a repetition draws its own sample"
+    assert all(o.account is None and not o.releases for o in outcomes), "raw data: no price is claimed"
+
+
+def test_the_report_answers(library: Graph, tmp_path: Path) -> None:
+    _, records = run(library, params(), tmp_path, 2)
+    made = section.build(records, None)
+    words = " ".join(made.sentences)
+    assert "saddle points?" in words
+    assert words.count("the best level tried") == 3
+    assert made.figures
+    assert len(made.tables[0].rows) == 9
+    _, alone = run(library, params(), tmp_path / "one", 1)
+    assert "nothing is concluded" in " ".join(section.build(alone, None).sentences)
+
+
+@pytest.mark.parametrize(("noise", "rival", "verdict"), [
+    ([0.05, 0.06, 0.07], [0.0, 0.0, 0.0], "noise ends lower"),
+    ([0.0, 0.0, 0.01], [0.05, 0.06, 0.07], "the random vertices end lower"),
+    ([0.0, 0.1, -0.1], [0.0, -0.1, 0.1], "no difference"),
+])  # fmt: skip
+def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
+    from fedgraph.report.results import Row
+
+    def row(name: str, gains: list[float]) -> Row:
+        return Row(
+            tuple({"variant": name, "seed": i, "metrics": {"gain": g}, "facts": {"descents": 2}} for i, g in enumerate(gains))
+        )
+
+    assert f": {verdict}" in section._against([row("noise 0.1", noise)], row("two random", rival))
+
+
+@pytest.mark.ray
+def test_serial_equals_ray(library: Graph) -> None:
+    given = params(noise=[0.1])
+    numbers = []
+    for engine in ("serial", "ray"):
+        with runtime.start(engine, 2) if engine == "ray" else runtime.start(engine) as engine_:
+            where = Context("t", "d", library, 0, 1, engine_)
+            numbers.append([task.run(given, c, where).metrics for c in task.cells(given, where)])
+    assert numbers[0] == numbers[1]
+
+
+def test_it_takes_collections_and_says_when_graphs_are_missing() -> None:
+    mutag = data.load("tu/mutag", stand_in=True)
+    where = Context("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
+    given = params(max_nodes=60, pairs=5)
+    assert np.isfinite(task.run(given, task.cells(given, where)[0], where).metrics["objective"])
+    few, again = params(min_nodes=500, max_nodes=600), Context("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
+    with pytest.raises(DataError, match="8 graphs of 500 to 600 nodes were asked for"):
+        task.run(few, task.cells(few, again)[0], again)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"noise": []}, {"noise": [0.0]}, {"noise": [np.inf]}, {"graphs": 1}, {"training": {"epochs": 0}}]
+)
+def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        params(**bad)
+
+
+def test_equal_levels_are_refused(library: Graph) -> None:
+    with pytest.raises(ValueError, match="appears twice"):
+        task.cells(params(noise=[0.1, 0.1]), Context("t", "d", library, 0, 1, runtime.start("serial")))
