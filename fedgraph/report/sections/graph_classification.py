@@ -150,6 +150,8 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         "“ε = 1/n”: each graph its own, the largest is shown. The first rows see the public sizes only (the second the "
         "degrees, too, which are not public)."
     )
+    if tuned:
+        note += " “Tuned on the test graphs” picks C and γ on the graphs it reports: no result, but what that would print."
     return Table("Accuracy and privacy", header, tuple(body), note)
 
 
