@@ -37,14 +37,18 @@ def describe(graph: Graph | GraphCollection) -> str:
 
 
 def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
-    """The sentence that must open every output when data was generated in place of real files."""
+    """The sentence that must open every output when data was generated, asked for or in place of real files."""
     made = [g.name for g in graphs if g.provenance.source == "synthetic"]
-    if not made:
-        return None
-    return (
-        f"SYNTHETIC DATA: {', '.join(made)} was not available; a generated stand-in was used. "
-        "No number here is about the real graph."
-    )
+    asked = [name for name in made if name.startswith("synthetic/")]
+    missing = [name for name in made if name not in asked]
+    said = []
+    if missing:
+        said.append(
+            f"{', '.join(missing)} was not available; a generated stand-in was used. No number here is about the real graph."
+        )
+    if asked:
+        said.append(f"{', '.join(asked)} is generated, as the scenario asks.")
+    return "SYNTHETIC DATA: " + " ".join(said) if said else None
 
 
 def write(
