@@ -4,6 +4,9 @@
 
 A compiled loop over the CSR indices adds rows in their stored order: no edge weights are read, no N × N or
 edge × width array exists, and the result does not depend on threads. On a GPU torch's sparse product is used.
+
+Sums are in single precision: removing one of k neighbours moves a row by up to about 1 + 5·10⁻⁸·k instead of 1 (measured:
+1.00012 at 3,000 neighbours, 1.0056 at 200,000). Like all rounding this is outside the model that prices a hop.
 """
 
 from __future__ import annotations
@@ -85,7 +88,7 @@ def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_no
     inner = adjacency.tocoo()
     own = np.concatenate([inner.coords[0], cut[:, 0]])
     other = np.concatenate([nodes[inner.coords[1]], cut[:, 1]])
-    found = sp.csr_array((np.ones(own.size, dtype=np.int8), (own, other)), shape=(len(nodes), num_nodes))
+    found = sp.csr_array((np.ones(own.size, dtype=np.int32), (own, other)), shape=(len(nodes), num_nodes))
     if found.nnz and found.data.max() > 1:
         raise DataError("an edge between clients is given twice; its sensitivity is for simple graphs: give each edge once")
     if np.isin(cut[:, 1], nodes).any():

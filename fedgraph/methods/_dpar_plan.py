@@ -100,6 +100,8 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     steps = params.epochs * groups
     local = (steps if central else 1) if params.local_steps == "auto" else min(int(params.local_steps), steps)
     provable = budget.private and budget.calibrated_by != "published" and params.variant != "none"
+    if params.batches == "fixed" and budget.private:
+        _require_whole_epochs(steps, local, groups, amplified=provable and central and sampled < 1)
     most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
     return Sizes(
         sampled=sampled,
@@ -118,6 +120,21 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
         notes=tuple(_remarks(params, sources, marked, most, max(facts.client_sizes), central, sampled)),
     )
+
+
+def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) -> None:
+    """Fixed groups are priced by visits, so epochs must be whole; and a group is a rank among the rows that take part, which
+    with secret coins would tell who else was sampled."""
+    if amplified:
+        raise ScenarioError(
+            "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
+            "(calibrated_by: provable); allowed: batches: poisson, or sampled: 1"
+        )
+    if math.ceil(steps / local) * local % groups:
+        raise ScenarioError(
+            f"dpar: batches: fixed needs whole epochs of {groups} steps, found rounds of {local} steps for {steps} steps in "
+            f"all; allowed: a local_steps that divides {steps}, or batches: poisson"
+        )
 
 
 def _remarks(

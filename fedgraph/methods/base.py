@@ -50,6 +50,7 @@ class PublicFacts:
     its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
     membership_from_edges: whether who holds which node was computed from edges.
     cut_edges_shared: edges between clients are known, and used, at both of them (otherwise they are dropped).
+    split_from_edges: whether who trains and who tests was computed from edges.
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -65,6 +66,7 @@ class PublicFacts:
     graph_sizes: tuple[tuple[int, ...], ...] = ()
     membership_from_edges: bool = False
     cut_edges_shared: bool = False
+    split_from_edges: bool = False
 
     @property
     def num_clients(self) -> int:
@@ -121,6 +123,10 @@ class Plan:
     def __post_init__(self) -> None:
         if self.sampled_once is not None and self.facts.holdings is not None:
             raise PrivacyError("a one-time sample amplifies each unit once; clients that overlap would count it several times")
+        if self.per_end and (self.facts.holdings is not None or self.sampled_once is not None):
+            raise PrivacyError(
+                "the ends of an edge compose for clients that share no node and for releases without a secret sample"
+            )
         for release in self.releases:
             self._require_noise(release)
 
@@ -236,10 +242,11 @@ def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts
 
 def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting itself assumes: where the data lives and who sees what."""
+    split = (Assumption.SPLIT_FROM_EDGES,) if facts.split_from_edges else ()
     if facts.viewer is Viewer.CURATOR_TRUSTED:
-        return ()
+        return split
     known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership_from_edges else Assumption.MEMBERSHIP_GIVEN
-    assumed: tuple[Assumption, ...] = (known,)
+    assumed: tuple[Assumption, ...] = (*split, known)
     if facts.cut_edges_shared:
         assumed += (Assumption.CUT_EDGES_SHARED,)
     else:

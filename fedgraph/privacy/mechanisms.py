@@ -31,7 +31,10 @@ LEAST_STEPS = 8  # units in the last place of the largest entry that noise must 
 
 
 def require_resolved(value: np.ndarray, scale: float) -> None:
-    """``UnboundedValueError`` where adding noise of this scale (data units) to ``value`` would be rounded away."""
+    """``UnboundedValueError`` where adding noise of this scale (data units) to ``value`` would be rounded away.
+
+    It stops the whole run, for the operator to see. That it stopped depends on the value and is covered by no ε.
+    """
     if not value.size:
         return
     largest = max(abs(value.max()), abs(value.min()))

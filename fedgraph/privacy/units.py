@@ -80,6 +80,7 @@ class Assumption(str, Enum):
     COUNTS_PUBLIC = "counts-public"
     HYPERPARAMETERS_PUBLIC = "hyperparameters-public"
     SPLIT_PUBLIC = "split-public"
+    SPLIT_FROM_EDGES = "split-from-edges"
     TEST_GRAPH_PUBLIC = "test-graph-public"
     MEMBERSHIP_GIVEN = "membership-given"
     MEMBERSHIP_FROM_EDGES = "membership-from-edges"
@@ -106,6 +107,8 @@ _ASSUMPTION_WORDS = {
     Assumption.COUNTS_PUBLIC: "the number of training nodes, the class list and the number of steps are public",
     Assumption.HYPERPARAMETERS_PUBLIC: "hyper-parameters were chosen without looking at this private data",
     Assumption.SPLIT_PUBLIC: "which node ids are used for training is public",
+    Assumption.SPLIT_FROM_EDGES: "who trains and who tests is taken as given, though this simulation computed it from "
+    "the edges (parts of a balanced cut): edges that it reveals get no protection",
     Assumption.TEST_GRAPH_PUBLIC: "test nodes and the edges among them are public and get no guarantee",
     Assumption.MEMBERSHIP_GIVEN: "which client holds which node id is a public fact, not computed from private edges",
     Assumption.MEMBERSHIP_FROM_EDGES: "which client holds which node id is taken as public, though this simulation computed "

@@ -130,6 +130,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
         members=tuple(s.nodes for s in partition.subgraphs),
         membership_from_edges=partition.from_edges,
         cut_edges_shared=_shares_cut_edges(params, cell),
+        split_from_edges=params.split == "parts",
     )
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / setting.num_train if isinstance(given, str) else given

@@ -220,5 +220,7 @@ def test_bad_edges_between_clients_get_one_clear_error() -> None:
     inner = sp.csr_array((2, 2))
     with pytest.raises(DataError, match="given twice"):
         with_cut(inner, np.array([0, 1]), np.array([[0, 3], [0, 3]]), 5)
+    with pytest.raises(DataError, match="given twice"):
+        with_cut(inner, np.array([0, 1]), np.repeat([[0, 3]], 257, axis=0), 5)
     with pytest.raises(DataError, match="own graph"):
         with_cut(inner, np.array([0, 1]), np.array([[0, 1]]), 5)

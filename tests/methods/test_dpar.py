@@ -329,6 +329,20 @@ def test_more_sources_than_nodes_and_tight_limits_are_said() -> None:
         dpar.Params(column_rows=0)
 
 
+def test_fixed_batches_are_refused_where_they_would_tell_who_was_sampled() -> None:
+    with pytest.raises(ScenarioError, match="by rank"):
+        planned(random_graph(60), batches="fixed", sampled=0.5)
+    assert planned(random_graph(60), 4.0, "published", batches="fixed", sampled=0.5).rounds == 1
+
+
+def test_fixed_batches_need_whole_epochs() -> None:
+    """Rounds of two steps over groups of three would visit the first group twice in one epoch, and price it once."""
+    fixed = {"batches": "fixed", "sampled": 1.0, "epochs": 1}
+    with pytest.raises(ScenarioError, match="whole epochs of 3 steps"):
+        planned(random_graph(60), local_steps=2, **fixed)
+    assert planned(random_graph(60), local_steps=3, **fixed).rounds == 1
+
+
 @pytest.mark.parametrize("reading", ["published", "provable"])
 def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
     graph = random_graph(60)

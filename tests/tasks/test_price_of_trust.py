@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering, node_classification
 from fedgraph.tasks.base import Context
@@ -126,3 +127,12 @@ def test_one_node_graphs_cluster(library: Graph) -> None:
     for cell in graph_clustering.cells(params, where):
         out = graph_clustering.run(params, cell, where)
         assert -1 <= out.metrics["ari"] <= 1
+
+
+@pytest.mark.parametrize(("split", "stated"), [("random", False), ("parts", True)])
+def test_a_split_made_from_edges_is_an_assumption(library: Graph, split: str, stated: bool) -> None:
+    params = node_classification.Params(methods=[{"method": "features"}], settings=["central"], epsilons=[1], split=split)
+    where = context(library, 1)
+    (cell,) = node_classification.cells(params, where)
+    assumed = node_classification.plan(params, cell, where).protection.assumptions
+    assert (Assumption.SPLIT_FROM_EDGES in assumed) == stated
