@@ -37,13 +37,21 @@ class Line:
     error: Sequence[float]
 
 
+PER_ROW = 4  # panels side by side; more would be too small to read
+
+
 def draw(
     name: str, caption: str, panels: int, paint: Callable[[list[Axes]], None], notice: str | None, height: float = 3.6
 ) -> Figure:
-    """``panels`` axes side by side, painted and saved."""
-    figure, axes = plt.subplots(1, panels, figsize=(max(5.2, 4.4 * panels), height), squeeze=False, layout="constrained")
+    """``panels`` axes, at most ``PER_ROW`` side by side, painted and saved. height: inches of one row."""
+    columns = min(panels, PER_ROW)
+    lines = -(-panels // columns)
+    size = (max(5.2, 4.4 * columns), height * lines)
+    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
+    for unused in axes.flat[panels:]:
+        unused.set_axis_off()
     try:
-        paint(list(axes[0]))
+        paint(list(axes.flat[:panels]))
         if notice:
             figure.suptitle(notice, fontsize=8, color="#b00020")
         buffer = io.BytesIO()

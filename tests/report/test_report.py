@@ -8,6 +8,7 @@ import pytest
 
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import references, results, statement
+from fedgraph.report.sections import node_classification
 
 
 def entry(**changes: object) -> dict[str, object]:
@@ -90,7 +91,6 @@ def test_published_numbers_are_found_and_compared() -> None:
 
 
 def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
-    from fedgraph.report.sections import node_classification
 
     def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> dict[str, object]:
         protection = {"unit": unit, "assumptions": ["own-edges-known"] if own else []}
@@ -102,3 +102,20 @@ def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
     (table,) = node_classification._best_edge_level(results.grouped([*cells, cell("node", 0.99, 1.0, unit="node")]))
     assert table.rows == (("central (trusted curator)", "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
     assert node_classification._best_edge_level(results.grouped(cells[:1])) == []
+
+
+def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_noise() -> None:
+    cells = [
+        entry(epsilon=epsilon, calibrated_by=reading, metrics={"accuracy": value})
+        for epsilon, reading, value in [
+            (1.0, "published", 0.5),
+            (1.0, "provable", 0.3),
+            (8.0, "published", 0.6),
+            (8.0, "provable", 0.4),
+            (math.inf, "none", 0.9),
+        ]
+    ]
+    first, second = node_classification._lines(results.grouped(cells))
+    assert (list(first.x), list(first.y)) == ([1.0, 8.0, math.inf], [0.5, 0.6, 0.9])
+    assert (list(second.x), list(second.y)) == ([1.0, 8.0, math.inf], [0.3, 0.4, 0.9])
+    assert first.label != second.label

@@ -144,21 +144,27 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     def paint(axes: list[Axes]) -> None:
         for ax, learner in zip(axes, learners, strict=True):
             own = [r for r in rows if (r["method"], r["variant"]) == learner]
-            lines = []
-            for setting in dict.fromkeys(r["setting"] for r in own):
-                line = sorted((r for r in own if r["setting"] == setting), key=lambda r: r["epsilon"])
-                lines.append(
-                    plots.Line(
-                        SETTINGS[setting],
-                        [r["epsilon"] for r in line],
-                        [r.mean("accuracy") for r in line],
-                        [r.deviation("accuracy") for r in line],
-                    )
-                )
-            plots.against_epsilon(ax, f"{learner[0]} · {learner[1]}", lines, levels, "test accuracy")
+            plots.against_epsilon(ax, f"{learner[0]} · {learner[1]}", _lines(own), levels, "test accuracy")
+        low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
+        for ax in axes:  # one scale, so that learners can be compared
+            ax.set_ylim(low, high)
 
     caption = "Test accuracy against ε, one line per setting: the price of trust. Error bars: standard deviation over seeds."
     return (plots.draw(f"{records.name}-accuracy", caption, len(learners), paint, notice, height=4.2),)
+
+
+def _lines(own: Sequence[Row]) -> list[plots.Line]:
+    """One line for each setting and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
+    readings = list(dict.fromkeys(r["calibrated_by"] for r in own if math.isfinite(r["epsilon"]))) or ["none"]
+    lines = []
+    for setting in dict.fromkeys(r["setting"] for r in own):
+        for reading in readings:
+            line = [r for r in own if r["setting"] == setting and r["calibrated_by"] in (reading, "none")]
+            line.sort(key=lambda r: r["epsilon"])
+            label = SETTINGS[setting] + (f", noise as {reading}" if len(readings) > 1 else "")
+            values = [r.mean("accuracy") for r in line]
+            lines.append(plots.Line(label, [r["epsilon"] for r in line], values, [r.deviation("accuracy") for r in line]))
+    return lines
 
 
 def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
