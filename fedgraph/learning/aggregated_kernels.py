@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types as nt
 
-from fedgraph.learning.compiled import compiled, constant
+from fedgraph.compiled import compiled, constant
 
 _INTS, _SINGLES = constant(nt.int64), constant(nt.float32)
 _VECTOR, _MATRIX, _SLOTS = nt.Array(nt.float32, 1, "C"), nt.Array(nt.float32, 2, "C"), nt.Array(nt.int64, 1, "C")

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numba import types as nt
 
-from fedgraph.learning.compiled import compiled, constant
+from fedgraph.compiled import compiled, constant
 
 _SINGLES, _VECTOR = constant(nt.float32), nt.Array(nt.float32, 1, "C")
 

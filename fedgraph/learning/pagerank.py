@@ -25,8 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 from numba import types as nt
 
+from fedgraph.compiled import compiled, constant
 from fedgraph.errors import DataError
-from fedgraph.learning.compiled import compiled, constant
 
 
 def approximate_pagerank(

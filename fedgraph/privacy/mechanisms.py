@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.normals import standard_normals
 from fedgraph.privacy.sensitivity import require_finite, require_positive
 
 LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
@@ -71,9 +72,11 @@ class GaussianNoise(Mechanism):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
         require_resolved(value, self.std)
-        dtype = np.float32 if value.dtype == np.float32 else np.float64
-        noise: np.ndarray = rng.standard_normal(value.shape, dtype=dtype)
-        noise *= dtype(self.std)
+        if value.dtype == np.float32:
+            noise = standard_normals(value.size, rng).reshape(value.shape)
+        else:
+            noise = rng.standard_normal(value.shape)
+        noise *= noise.dtype.type(self.std)
         noise += value
         return noise
 

@@ -1,4 +1,4 @@
-"""How the learner's inner loops are compiled: numba, ahead of the first call, remembered on disk."""
+"""How inner loops are compiled: numba, ahead of the first call, remembered on disk."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ def constant(dtype: Any, dimensions: int = 1) -> types.Array:
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
-def compiled(signature: Any) -> Callable[[Callable], Callable]:
+def compiled(signature: Any, reassociate: bool = True) -> Callable[[Callable], Callable]:
     """``numba.njit`` for one signature: no interpreter lock, machine code kept between processes.
 
     The code is kept beside the package, or in the user's numba cache where that is read-only; where
-    neither can be written, every process compiles for itself when the module is imported. Sums may be
-    reassociated, so that they use vector instructions; NaN and infinity keep their meaning.
+    neither can be written, every process compiles for itself when the module is imported. With ``reassociate``
+    sums may be reassociated, so that they use vector instructions, and NaN and infinity keep their meaning;
+    without it every machine gives the same bits.
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
+    freedom = {"reassoc", "contract", "nsz"} if reassociate else False
+    options: dict[str, Any] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}
 
     def apply(function: Callable) -> Callable:
         try:
