@@ -1,4 +1,4 @@
-"""How inner loops are compiled: numba, ahead of the first call, remembered on disk."""
+"""How inner loops are compiled: numba, without the interpreter lock, remembered on disk."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def constant(dtype: Any, dimensions: int = 1) -> types.Array:
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
-def compiled(signature: Any, reassociate: bool = True) -> Callable[[Callable], Callable]:
-    """``numba.njit`` for one signature: no interpreter lock, machine code kept between processes.
+def compiled(signature: Any = None, reassociate: bool = True) -> Callable[[Callable], Callable]:
+    """``numba.njit`` for one signature, at import, or (None) for whatever it is first called with.
 
     The code is kept beside the package, or in the user's numba cache where that is read-only; where
     neither can be written, every process compiles for itself when the module is imported. With ``reassociate``

@@ -12,13 +12,13 @@ most n·2⁻²⁴ more; neighbours differ by twice that at worst. From 2¹⁶ no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 import torch
 
+from fedgraph.compiled import compiled
 from fedgraph.errors import DataError
 from fedgraph.learning.sparse import device, to_torch
 
@@ -26,15 +26,7 @@ SLACK = 1e-6  # rows are scaled to 1 − SLACK, so that rounding in float32 cann
 SINGLE = 2**16  # below so many nodes a hop is stored in single precision, and rounding costs less than 1 % of the rows' length
 
 
-def _compiled(function: Callable) -> Callable:
-    """``numba.njit`` without the interpreter lock, kept on disk where that is possible."""
-    try:
-        return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # numba found no folder it may write to
-        return numba.njit(nogil=True)(function)
-
-
-@_compiled
+@compiled(reassociate=False)
 def _add_rows(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
     total = np.empty(rows.shape[1], dtype=np.float64)
     for node in range(indptr.size - 1):
