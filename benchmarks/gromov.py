@@ -1,6 +1,7 @@
 """Gromov-Wasserstein: the compiled solver against POT's conditional gradient, on the same pairs in one run.
 
-    python benchmarks/gromov.py [--data-root DIR] [--only mutag …] [--pairs 20000] [--oracle 1000] [--all-pairs] [--device cuda]
+    python benchmarks/gromov.py [--data-root DIR] [--only mutag …] [--pairs 20000] [--oracle 1000] [--all-pairs]
+                                [--device cuda] [--neighbours 5 20]
 
 Spaces are shortest paths with uniform weights: 500 one-hop ego-networks of CiteSeer, and the graphs of
 MUTAG, IMDB-BINARY and PROTEINS. Without --data-root, FEDGRAPH_DATA is read; where files are missing,
@@ -9,6 +10,8 @@ of one thread; ours is over --pairs random pairs (or all, with --all-pairs), POT
 ``lower`` and ``higher`` are the shares of pairs where our objective is below or above POT's by more than
 1e-9: the problem is not convex, and the two may stop at different local minima. With --device the batched path runs too, on
 the compiled path's pairs (on ``cpu``: on POT's); its time is wall time on that device, ``ratio`` the compiled path's over it.
+With --neighbours, how many pairs of a tenth of the spaces with the others are solved to know each one's k nearest, and how long
+it takes, bounds included.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from fedgraph import data
 from fedgraph.geometry import batch_descent, gromov
 from fedgraph.geometry.descent import PRODUCT
 from fedgraph.geometry.metric_space import MetricSpace, from_topology
+from fedgraph.geometry.neighbours import to_nearest
 from fedgraph.geometry.packing import pack
 
 SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-binary", "proteins": "tu/proteins"}
@@ -60,6 +64,15 @@ def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[
     return solve(which), time.perf_counter() - began
 
 
+def print_nearest(spaces: list[MetricSpace], k: int) -> None:
+    rows, columns = np.split(np.random.default_rng(2).permutation(len(spaces)), [len(spaces) // 10])
+    began = time.process_time()
+    _, asked = to_nearest(spaces, rows, columns, k, None, lambda which: gromov.solve_pairs(spaces, which).value)
+    seconds, all_of_them = time.process_time() - began, rows.size * columns.size
+    print(f"  {k} nearest of {rows.size} spaces: {asked:,} of {all_of_them:,} pairs", end=" ")
+    print(f"({asked / all_of_them:.0%}) solved, {seconds:.1f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-root", help="a folder in the layout of PyG; default: FEDGRAPH_DATA and the user's cache")
@@ -68,6 +81,7 @@ def main() -> None:
     parser.add_argument("--oracle", type=int, default=1_000)
     parser.add_argument("--all-pairs", action="store_true", help="solve every pair with the compiled solver")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="also run the batched path, on this device of torch")
+    parser.add_argument("--neighbours", nargs="*", type=int, default=[], help="also find this many nearest spaces")
     args = parser.parse_args()
     began = time.perf_counter()
     gromov.discrepancy(from_topology(np.zeros((1, 1))), from_topology(np.zeros((1, 1))))
@@ -92,6 +106,8 @@ def main() -> None:
             f"{slow / len(sample) / fast:7.1f} {np.median(ours):9.5f} {np.median(theirs):10.5f} {np.median(apart):12.1e} "
             f"{np.mean(apart < -1e-9):6.2f} {np.mean(apart > 1e-9):6.2f} {fast * len(which):9.1f}"
         )
+        for k in args.neighbours:
+            print_nearest(spaces, k)
         if args.device:
             few, same = (chosen, every) if args.device == "cuda" else (sample, ours)
             found, wall = batched(spaces, few, args.device)
