@@ -121,19 +121,21 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     """Same accuracies from fewer pairs, in the rows on raw data and in those on embeddings; the report says how many."""
     where, store = context(mutag), CellStore(tmp_path)
     spec = {"method": "local_dp", "label": "gcn", "rounds": 2, "hidden": 4}
-    changes = {"methods": [spec], "epsilons": [4.0], "encoders": ["multi-bit"], "baselines": ["GW(A)", "FGW(A, X)"]}
+    changes = {"methods": [spec], "epsilons": [4.0], "encoders": ["multi-bit"], "baselines": ["FGW(A, X)"]}
     full, votes = params(**changes, neighbours=[3, 5]), params(**changes, neighbours=[3, 5], classifier="neighbours")
     for cell in task.cells(full, where):
-        one, other = task.run(full, cell, where), task.run(votes, cell, where)
+        other = task.run(votes, cell, where)
+        store.save(cell, other, 0.1)
+        assert ("pairs" in other.facts) == (cell.method not in graph_rows.LEAKS)
+        if cell.method in graph_rows.LEAKS:
+            continue
+        one = task.run(full, cell, where)
         assert other.metrics == {
             "accuracy": one.metrics["knn3"],
             **{k: one.metrics[k] for k in other.metrics if k != "accuracy"},
         }
-        assert ("pairs" in other.facts) == (cell.method not in graph_rows.LEAKS)
         assert "pairs" not in one.facts
-        asked, pairs = other.facts.get("pairs", (0, 1))
-        assert asked < pairs
-        store.save(cell, other, 0.1)
+        assert other.facts["pairs"][0] < other.facts["pairs"][1]
     found = tuple(store.load(cell).entry for cell in task.cells(votes, where))
     made = section.build(Records("t", "graph_classification", "t", "tu/mutag", votes, found), None)
     assert made.tables[0].header[2] == "k-NN, k = 3"
