@@ -104,9 +104,9 @@ def _unsolved(rows: Sequence[Row]) -> list[str]:
         return []
     asked, pairs = (sum(c[i] for c in counts) for i in (0, 1))
     return [
-        f"Accuracy is that of the {_judge(rows)} vote; no support vector machine was trained. Of {pairs:,} pairs of a test "
-        f"graph and another, lower bounds showed {pairs - asked:,} ({1 - asked / pairs:.0%}) to be too far to matter; they "
-        "were not solved, and no vote depends on them."
+        f"Accuracy is that of the first vote ({_judge(rows)}); no support vector machine was trained. Of {pairs:,} pairs of a "
+        f"test graph and another, lower bounds showed {pairs - asked:,} ({1 - asked / pairs:.0%}) to be too far to matter; "
+        "they were not solved, and no vote depends on them."
     ]
 
 
