@@ -9,7 +9,7 @@ generated graphs of the published sizes take their place and the first column sa
 of one thread; ours is over --pairs random pairs (or all, with --all-pairs), POT's over --oracle of them.
 ``lower`` and ``higher`` are the shares of pairs where our objective is below or above POT's by more than
 1e-9: the problem is not convex, and the two may stop at different local minima. With --device the batched path runs too, on
-the compiled path's pairs (on ``cpu``: on POT's); its time is wall time on that device, ``ratio`` the compiled path's over it.
+the compiled path's pairs (on ``cpu``: on POT's); its time is wall time on a GPU, ``ratio`` the compiled path's over it.
 With --neighbours, how many pairs of a tenth of the spaces with the others are solved to know each one's k nearest, and how long
 it takes, bounds included.
 """
@@ -60,8 +60,9 @@ def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[
         return batch_descent.solve_all(packed, pairs, 1.0, PRODUCT, 0, np.uint64(0), limits, torch.device(device))[0]
 
     solve(which[:100])  # the device's own start
-    began = time.perf_counter()
-    return solve(which), time.perf_counter() - began
+    clock = time.perf_counter if device == "cuda" else time.process_time
+    began = clock()
+    return solve(which), clock() - began
 
 
 def print_nearest(spaces: list[MetricSpace], k: int) -> None:
