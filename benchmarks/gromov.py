@@ -1,13 +1,17 @@
 """Gromov-Wasserstein: the compiled solver against POT's conditional gradient, on the same pairs in one run.
 
     python benchmarks/gromov.py [--data-root DIR] [--only mutag …] [--pairs 20000] [--oracle 1000] [--all-pairs]
+                                [--device cuda] [--neighbours 5 20]
 
 Spaces are shortest paths with uniform weights: 500 one-hop ego-networks of CiteSeer, and the graphs of
 MUTAG, IMDB-BINARY and PROTEINS. Without --data-root, FEDGRAPH_DATA is read; where files are missing,
 generated graphs of the published sizes take their place and the first column says so. Times are CPU time
 of one thread; ours is over --pairs random pairs (or all, with --all-pairs), POT's over --oracle of them.
 ``lower`` and ``higher`` are the shares of pairs where our objective is below or above POT's by more than
-1e-9: the problem is not convex, and the two may stop at different local minima.
+1e-9: the problem is not convex, and the two may stop at different local minima. With --device the batched path runs too, on
+the compiled path's pairs (on ``cpu``: on POT's); its time is wall time on a GPU, ``ratio`` the compiled path's over it.
+With --neighbours, how many pairs of a tenth of the spaces with the others are solved to know each one's k nearest, and how long
+it takes, bounds included.
 """
 
 from __future__ import annotations
@@ -17,11 +21,15 @@ import resource
 import time
 
 import numpy as np
+import torch
 from threadpoolctl import threadpool_limits
 
 from fedgraph import data
-from fedgraph.geometry import gromov
+from fedgraph.geometry import batch_descent, gromov
+from fedgraph.geometry.descent import PRODUCT
 from fedgraph.geometry.metric_space import MetricSpace, from_topology
+from fedgraph.geometry.neighbours import to_nearest
+from fedgraph.geometry.packing import pack
 
 SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-binary", "proteins": "tu/proteins"}
 
@@ -45,6 +53,27 @@ def timed(spaces: list[MetricSpace], which: np.ndarray, options: gromov.GromovOp
     return values, time.process_time() - began
 
 
+def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[np.ndarray, float]:
+    packed, limits = pack(spaces, np.arange(len(spaces)), fused=False), (10_000, 1e-9, 1e-9)
+
+    def solve(pairs: np.ndarray) -> np.ndarray:
+        return batch_descent.solve_all(packed, pairs, 1.0, PRODUCT, 0, np.uint64(0), limits, torch.device(device))[0]
+
+    solve(which[:100])  # the device's own start
+    clock = time.perf_counter if device == "cuda" else time.process_time
+    began = clock()
+    return solve(which), clock() - began
+
+
+def print_nearest(spaces: list[MetricSpace], k: int) -> None:
+    rows, columns = np.split(np.random.default_rng(2).permutation(len(spaces)), [len(spaces) // 10])
+    began = time.process_time()
+    _, asked = to_nearest(spaces, rows, columns, k, None, lambda which: gromov.solve_pairs(spaces, which).value)
+    seconds, all_of_them = time.process_time() - began, rows.size * columns.size
+    print(f"  {k} nearest of {rows.size} spaces: {asked:,} of {all_of_them:,} pairs", end=" ")
+    print(f"({asked / all_of_them:.0%}) solved, {seconds:.1f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-root", help="a folder in the layout of PyG; default: FEDGRAPH_DATA and the user's cache")
@@ -52,6 +81,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20_000)
     parser.add_argument("--oracle", type=int, default=1_000)
     parser.add_argument("--all-pairs", action="store_true", help="solve every pair with the compiled solver")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="also run the batched path, on this device of torch")
+    parser.add_argument("--neighbours", nargs="*", type=int, default=[], help="also find this many nearest spaces")
     args = parser.parse_args()
     began = time.perf_counter()
     gromov.discrepancy(from_topology(np.zeros((1, 1))), from_topology(np.zeros((1, 1))))
@@ -64,10 +95,11 @@ def main() -> None:
         order = np.random.default_rng(1).permutation(len(which))
         sample = which[order[: args.oracle]]
         with threadpool_limits(1):
-            _, seconds = timed(spaces, which if args.all_pairs else which[order[: args.pairs]], gromov.GromovOptions())
+            chosen = which if args.all_pairs else which[order[: args.pairs]]
+            every, seconds = timed(spaces, chosen, gromov.GromovOptions())
             theirs, slow = timed(spaces, sample, gromov.GromovOptions(solver="pot"))
         ours = gromov.solve_pairs(spaces, sample).value
-        fast = seconds / (len(which) if args.all_pairs else min(args.pairs, len(which)))
+        fast = seconds / len(chosen)
         nodes = np.mean([space.num_points for space in spaces])
         apart = ours - theirs
         print(
@@ -75,6 +107,17 @@ def main() -> None:
             f"{slow / len(sample) / fast:7.1f} {np.median(ours):9.5f} {np.median(theirs):10.5f} {np.median(apart):12.1e} "
             f"{np.mean(apart < -1e-9):6.2f} {np.mean(apart > 1e-9):6.2f} {fast * len(which):9.1f}"
         )
+        for k in args.neighbours:
+            print_nearest(spaces, k)
+        if args.device:
+            few, same = (chosen, every) if args.device == "cuda" else (sample, ours)
+            found, wall = batched(spaces, few, args.device)
+            apart, each = found - same, wall / len(few)
+            print(f"  batched on {args.device}: {1e6 * each:.1f} µs/pair, ratio {fast / each:.2f},", end=" ")
+            print(f"{each * len(which):.1f} s for all pairs;")
+            print(f"  median {np.median(found):.5f}, mean {found.mean():.5f}; the compiled path has", end=" ")
+            print(f"{np.median(same):.5f}, {same.mean():.5f}; lower {np.mean(apart < -1e-9):.2f}", end=" ")
+            print(f"higher {np.mean(apart > 1e-9):.2f}")
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 

@@ -11,6 +11,7 @@ import fedgraph
 
 ROOT = Path(fedgraph.__file__).parent
 EVERYTHING = None
+ON_TORCH = (ROOT / "geometry" / "batch_descent.py", ROOT / "geometry" / "batch_transport.py")  # the path for a GPU
 
 # What each room may import of ours. HOUSE.md's table, with these differences: `tasks` and `store`, `console`,
 # `environment` are rooms of this house; `federation` and `report` read privacy's descriptions (units, events, desk).
@@ -75,7 +76,7 @@ def test_imports_only_what_its_room_may(path: Path) -> None:
             assert parts[1] in allowed | {own}, f"{path}:{line}: {own} may not import fedgraph.{parts[1]}"
         if parts[0] == "ray":
             assert path == ROOT / "runtime" / "ray.py", f"{path}:{line}: only runtime/ray.py imports ray"
-        if parts[0] in ("torch", "torch_geometric"):
+        if parts[0] in ("torch", "torch_geometric") and path not in ON_TORCH:
             assert own not in ("privacy", "geometry", "report", "audit", "partition"), f"{path}:{line}: {own} knows no torch"
 
 

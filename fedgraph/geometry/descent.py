@@ -48,6 +48,16 @@ def _shuffled(order, state):
 
 
 @compiled
+def random_orders(seed, attempt, first, second, rows, columns):
+    """The random north-west corner of a pair: permutations into ``rows`` and ``columns``, named by (seed, attempt, names)."""
+    state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
+    state = _scramble(state ^ np.uint64(min(first, second)))
+    state = _scramble(state ^ np.uint64(max(first, second)))
+    state = _shuffled(rows, state)
+    _shuffled(columns, state)
+
+
+@compiled
 def _dot(x, y):
     total = 0.0
     for i in range(x.size):
@@ -256,11 +266,7 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
         for attempt in range(restarts + 1):
             mode = start if attempt == 0 else RANDOM
             if mode == RANDOM:
-                state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
-                state = _scramble(state ^ np.uint64(min(names[a], names[b])))
-                state = _scramble(state ^ np.uint64(max(names[a], names[b])))
-                state = _shuffled(orders[0, :n], state)
-                _shuffled(orders[1, :m], state)
+                random_orders(seed, attempt, names[a], names[b], orders[0, :n], orders[1, :m])
             else:
                 for i in range(n):
                     orders[0, i] = order[a0 + i]

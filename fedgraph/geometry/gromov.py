@@ -30,6 +30,7 @@ from fedgraph.geometry.descent import PRODUCT, RANDOM, SORTED, solve_all
 from fedgraph.geometry.metric_space import MetricSpace
 from fedgraph.geometry.packing import pack, support
 
+LARGEST_BATCHED = 2000
 STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 
 
@@ -37,15 +38,16 @@ STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 class GromovOptions:
     """How a discrepancy is computed.
 
-    solver: ``fast`` (compiled) or ``pot`` (POT's conditional gradient, the reference; one descent from
-    p qᵀ, no restarts). alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
+    solver: ``fast`` (compiled), ``batched`` (the same descent on torch's device, see ``batch_descent``; for
+    couplings and for thousands of points ``fast`` takes its place) or ``pot`` (POT's conditional gradient,
+    the reference; one descent from p qᵀ, no restarts). alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
     max_iterations: per descent. tolerance: stop when the objective moves by less, absolutely or relatively
     (POT's two tolerances). start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances,
     ``random`` a random vertex. restarts: further descents from random vertices; the lowest counts.
     seed: root of those random vertices.
     """
 
-    solver: Literal["fast", "pot"] = "fast"
+    solver: Literal["fast", "batched", "pot"] = "fast"
     alpha: float | None = None
     max_iterations: int = 10_000
     tolerance: float = 1e-9
@@ -54,8 +56,8 @@ class GromovOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.solver not in ("fast", "pot"):
-            raise ValueError(f"unknown solver {self.solver!r}; allowed: 'fast', 'pot'")
+        if self.solver not in ("fast", "batched", "pot"):
+            raise ValueError(f"unknown solver {self.solver!r}; allowed: 'fast', 'batched', 'pot'")
         if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
             raise ValueError(f"alpha must lie in [0, 1] (or be None for plain GW), found {self.alpha}")
         if self.start not in STARTS:
@@ -108,7 +110,7 @@ def couplings(
     """As ``solve_pairs``, with the couplings: one float64 [n_i, n_j] per pair."""
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
     which = _checked(which, len(spaces))
-    if options.solver == "fast":
+    if options.solver != "pot":
         results, found = _fast(spaces, which, options, keep=True)
     else:
         solved = [pot_gw(spaces[i], spaces[j], options) for i, j in which]
@@ -178,8 +180,13 @@ def _fast(
         alpha = 1.0 if options.alpha is None else float(options.alpha)
         limits = (options.max_iterations, options.tolerance, options.tolerance)
         seed = np.uint64(seeds.integer(options.seed, "gromov", "restart"))
-        start, restarts = STARTS[options.start], options.restarts
-        solve_all(tuple(packed), local, alpha, start, restarts, seed, limits, kept_at, kept, values, steps, done)
+        how = (alpha, STARTS[options.start], options.restarts, seed, limits)
+        if options.solver == "batched" and not keep and sizes[local].min(axis=1).max() <= LARGEST_BATCHED:
+            from fedgraph.geometry import batch_descent  # torch, and only where it is wanted
+
+            values, steps, done = batch_descent.solve_all(packed, local, *how)
+        else:
+            solve_all(tuple(packed), local, *how, kept_at, kept, values, steps, done)
     result = PairResults(values, done, steps)
     if not keep:
         return result, []

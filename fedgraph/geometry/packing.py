@@ -79,7 +79,7 @@ def _part(space: MetricSpace, fused: bool) -> tuple:
     squares = distances * distances
     products = distances @ weights
     second = squares @ weights
-    scale = max(float(products.max(initial=0.0)), 1e-300)
+    scale = max(float(np.abs(products).max(initial=0.0)), 1e-300)
     order = np.lexsort((second, np.round(products / scale, 10)))
     rows = np.ascontiguousarray(features) if fused and features is not None else np.zeros((weights.size, 0))
     return distances.ravel(), weights, products, units(weights), order, float(weights @ second), rows

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fedgraph.geometry import classify, gromov
 from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_topology
 from fedgraph.privacy.mechanisms import Mechanism
-from fedgraph.tasks._pairwise import all_pairs
+from fedgraph.tasks._pairwise import all_pairs, nearest_pairs
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, GraphCollection
 
@@ -74,8 +75,31 @@ def topology_spaces(collection: GraphCollection, features: bool) -> list[MetricS
     return [from_topology(g.adjacency, features=g.features.toarray() if features else None) for g in collection.graphs]
 
 
-def distances_of(row: str, collection: GraphCollection, alpha: float, restarts: int, context: Context) -> np.ndarray:
-    """The distance matrix of one of the rows that need no model; once per process."""
+def compared(
+    spaces: Sequence[MetricSpace],
+    options: gromov.GromovOptions,
+    context: Context,
+    split: classify.Split,
+    k: int | None,
+    known: np.ndarray | None = None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and as a fact how many were asked for."""
+    if k is None:
+        return all_pairs(spaces, options, context), {}
+    found, asked = nearest_pairs(spaces, options, context, split, k, known)
+    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]}
+
+
+def distances_of(
+    row: str, collection: GraphCollection, alpha: float, restarts: int, context: Context, split: classify.Split, k: int | None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """As ``compared``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
+    key = ("distances", row, context.dataset, alpha, restarts)
+    if k is not None and row in (TOPOLOGY, FUSED):
+        options = gromov.GromovOptions(alpha=alpha if row == FUSED else None, restarts=restarts)
+        spaces = context.cached((*key, "spaces"), lambda: topology_spaces(collection, row == FUSED))
+        known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
+        return compared(spaces, options, context, split, k, known)
     sizes = np.array([g.num_nodes for g in collection.graphs])
     made: dict[str, Callable[[], np.ndarray]] = {
         SIZE: lambda: size_distances(sizes),
@@ -86,7 +110,7 @@ def distances_of(row: str, collection: GraphCollection, alpha: float, restarts: 
             topology_spaces(collection, True), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
         ),
     }
-    return context.cached(("distances", row, context.dataset, alpha, restarts), made[row])  # type: ignore[no-any-return]
+    return context.cached(key, made[row]), {}
 
 
 def constant_spaces(
@@ -98,19 +122,25 @@ def constant_spaces(
 
 @dataclass(frozen=True)
 class Judging:
-    """How distances are turned into accuracies. tuned_on_test: also what picking C and γ on the test rows would print."""
+    """How distances are turned into accuracies. tuned_on_test: also what picking C and γ on the test rows would print. svm:
+    False leaves the votes alone; ``accuracy`` is then that of the first.
+    """
 
     handling: classify.Handling
     neighbours: tuple[int, ...]
     costs: tuple[float, ...] = classify.COSTS
     gammas: tuple[float, ...] = classify.GAMMAS
     tuned_on_test: bool = False
+    svm: bool = True
 
 
 def judge(
     distances: np.ndarray, labels: np.ndarray, split: classify.Split, rng: np.random.Generator, how: Judging
 ) -> dict[str, float]:
     """``accuracy`` of the SVM on exp(−γD), its settings, and ``knn<k>``. Without validation rows inner folds choose."""
+    votes = {f"knn{k}": classify.nearest(distances, labels, (split,), k).mean for k in how.neighbours}
+    if not how.svm:
+        return {"accuracy": votes[f"knn{how.neighbours[0]}"], **votes}
     found = classify.svm(distances, labels, (split,), rng, how.handling, how.costs, how.gammas)
     metrics = {"accuracy": found.mean, "most_negative_eigenvalue": float(found.most_negative[0])}
     if how.tuned_on_test:
@@ -118,6 +148,4 @@ def judge(
         picked = classify.Split(known, split.test, split.test)
         found = classify.svm(distances, labels, (picked,), rng, how.handling, how.costs, how.gammas)
         metrics["tuned_on_test"] = found.chosen[0]["validation"]
-    for k in how.neighbours:
-        metrics[f"knn{k}"] = classify.nearest(distances, labels, (split,), k).mean
-    return metrics
+    return metrics | votes

@@ -3,8 +3,8 @@
 Graphs are dealt to clients by a Dirichlet distribution over labels. A shared GCN or GIN is trained federatedly, on the node
 labels of the training graphs as in the paper (``pooling: none``; IMDB-BINARY has none: degrees) or on their graph labels
 (``mean``, ``sum``; then the model itself is a classifier, too). Each graph's node embedding is encoded, the server computes all
-Gromov-Wasserstein discrepancies D and classifies by a support vector machine on exp(−γD) and by nearest neighbours. Seed s
-tests fold s of a cross-validation (7 : 2 : 1).
+Gromov-Wasserstein discrepancies D and classifies by a support vector machine on exp(−γD) and by nearest neighbours (or by these
+alone: then only pairs that can be among them are solved). Seed s tests fold s of a cross-validation (7 : 2 : 1).
 
 Rows that see the model choose C and γ on validation graphs, which the model has not seen either; all others by inner folds.
 
@@ -14,10 +14,10 @@ embedding``, the encoder applied to embeddings that are ½ everywhere.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
@@ -32,7 +32,6 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
-from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
 
@@ -67,6 +66,9 @@ class Params(BaseModel):
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
+    classifier: Literal["svm", "neighbours"] = Field(
+        "svm", description="svm, with votes beside it; neighbours: the first vote is the accuracy, and far pairs stay unsolved"
+    )
     tuned_on_test: bool = Field(
         False, description="also the accuracy with C and γ picked on the test graphs: no result, it shows what that would print"
     )
@@ -82,6 +84,17 @@ class Params(BaseModel):
             if epsilon != "1/n" and not float(epsilon) > 0:
                 raise ValueError(f"every ε must be > 0 (inf for no encoding) or 1/n, found {epsilon}")
         return methods
+
+    @model_validator(mode="after")
+    def _votes(self) -> Self:
+        if self.classifier == "neighbours" and (self.tuned_on_test or not self.neighbours):
+            raise ValueError("classifier: neighbours needs a k in neighbours, and has nothing to be tuned_on_test")
+        return self
+
+    @property
+    def only_nearest(self) -> int | None:
+        """The largest k, if votes are all that is wanted of the distances."""
+        return max(self.neighbours) if self.classifier == "neighbours" else None
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -156,17 +169,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.variant == "baseline":
         split = _dealt(params, cell.seed, context)[0]
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
-        distances = graph_rows.distances_of(cell.method, collection, params.alpha, params.restarts, context)
-        return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), {})
+        wanted = (params.alpha, params.restarts, context, split, params.only_nearest)
+        distances, asked = graph_rows.distances_of(cell.method, collection, *wanted)
+        return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
         rng = seeds.generator(context.root, *cell.path, "constant")
         sizes = [g.num_nodes for g in collection.graphs]
         encoding = made.made["encoding"]
         spaces = graph_rows.constant_spaces(sizes, encoding.width, lambda n: encoding.of_graph(n)[0], rng)
-        distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+        options = gromov.GromovOptions(restarts=params.restarts)
+        distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
-        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
+        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
     return _released(params, cell, context, made, dealt, split)
 
 
@@ -180,9 +195,11 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
     spaces = [from_embedding(h, params.metric) for h in embeddings]
-    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+    options = gromov.GromovOptions(restarts=params.restarts)
+    distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
     metrics = _judged(params, cell, context, distances, split)
-    metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
+    if params.only_nearest is None:
+        metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
         metrics["model"] = graph_models.accuracy(made, trained.state.model["parameters"], dealt, collection, split)
     ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
@@ -190,9 +207,9 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
     return Outcome(
         metrics=metrics,
-        facts=_facts(collection, dealt, split)
+        facts=_facts(params, collection, dealt, split)
         | {"rounds": made.rounds, "model": made.params.model, "label": label, "pooling": made.params.pooling}
-        | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection),
+        | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection) | asked,
         account=Account(cell.key, made.protection, made.delta),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
@@ -204,7 +221,8 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
 
 
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
-    how = graph_rows.Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test)
+    votes_alone = params.only_nearest is not None
+    how = graph_rows.Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test, svm=not votes_alone)
     rng = seeds.generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
     return dict(context.runtime.get(context.runtime.on_server(graph_rows.judge, distances, labels_of, split, rng, how)))
@@ -217,7 +235,7 @@ def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str,
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
     return Outcome(
         metrics=metrics,
-        facts=_facts(_collection(params, context), dealt, split) | {"rounds": 0} | more,
+        facts=_facts(params, _collection(params, context), dealt, split) | {"rounds": 0} | more,
         account=Account(cell.key, protection, params.delta),
         releases=(),
         epsilon_published=None,
@@ -227,7 +245,7 @@ def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str,
     )
 
 
-def _facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
+def _facts(params: Params, collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
     sizes = np.array([g.num_nodes for g in collection.graphs])
     return {
         "clients": dealt.partition.num_clients,
@@ -240,7 +258,7 @@ def _facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) 
         "split": [int(split.train.size), int(split.validation.size), int(split.test.size)],
         "model": None,
         "encoder": None,
-    }
+    } | ({} if params.only_nearest is None else {"classifier": f"k-NN, k = {params.neighbours[0]}"})
 
 
 def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:

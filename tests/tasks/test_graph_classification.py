@@ -117,6 +117,36 @@ def test_every_table_holds_the_rows_that_only_see_sizes(mutag: GraphCollection, 
     assert made.figures
 
 
+def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_path: Path) -> None:
+    """Same accuracies from fewer pairs, in the rows on raw data and in those on embeddings; the report says how many."""
+    where, store = context(mutag), CellStore(tmp_path)
+    spec = {"method": "local_dp", "label": "gcn", "rounds": 2, "hidden": 4}
+    changes = {"methods": [spec], "epsilons": [4.0], "encoders": ["multi-bit"], "baselines": ["FGW(A, X)"]}
+    full, votes = params(**changes, neighbours=[3, 5]), params(**changes, neighbours=[3, 5], classifier="neighbours")
+    for cell in task.cells(full, where):
+        other = task.run(votes, cell, where)
+        store.save(cell, other, 0.1)
+        assert ("pairs" in other.facts) == (cell.method not in graph_rows.LEAKS)
+        if cell.method in graph_rows.LEAKS:
+            continue
+        one = task.run(full, cell, where)
+        assert other.metrics == {
+            "accuracy": one.metrics["knn3"],
+            **{k: one.metrics[k] for k in other.metrics if k != "accuracy"},
+        }
+        assert "pairs" not in one.facts
+        assert other.facts["pairs"][0] < other.facts["pairs"][1]
+    found = tuple(store.load(cell).entry for cell in task.cells(votes, where))
+    made = section.build(Records("t", "graph_classification", "t", "tu/mutag", votes, found), None)
+    assert made.tables[0].header[2] == "k-NN, k = 3"
+    assert [table.title for table in made.tables] == ["Accuracy and privacy", "What the release can show at most"]
+    assert any("no vote depends on them" in s for s in made.sentences)
+    with pytest.raises(ValidationError, match="needs a k"):
+        params(classifier="neighbours", neighbours=[])
+    with pytest.raises(ValidationError, match="tuned_on_test"):
+        params(classifier="neighbours", tuned_on_test=True)
+
+
 def test_constant_embeddings_release_nothing_but_size(mutag: GraphCollection) -> None:
     where, given = context(mutag), params(baselines=[])
     cell = next(c for c in task.cells(given, where) if c.method == graph_rows.CONSTANT)
