@@ -14,15 +14,15 @@ def constant(dtype: Any, dimensions: int = 1) -> types.Array:
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
-def compiled(signature: Any = None, reassociate: bool = True) -> Callable[[Callable], Callable]:
+def compiled(signature: Any = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable], Callable]:
     """``numba.njit`` for one signature, at import, or (None) for whatever it is first called with.
 
     The code is kept beside the package, or in the user's numba cache where that is read-only; where
-    neither can be written, every process compiles for itself when the module is imported. With ``reassociate``
-    sums may be reassociated, so that they use vector instructions, and NaN and infinity keep their meaning;
-    without it every machine gives the same bits.
+    neither can be written, every process compiles for itself. With ``reassociate`` sums may be reassociated,
+    so that they use vector instructions; without it every machine gives the same bits. nan: whether NaN keeps
+    its meaning; False for loops whose inputs were checked before.
     """
-    freedom = {"reassoc", "contract", "nsz"} if reassociate else False
+    freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, Any] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}
 
     def apply(function: Callable) -> Callable:

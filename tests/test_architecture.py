@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "learning": {"types", "errors", "seeds", "compiled"},
     "data": {"types", "seeds", "errors", "plugins"},
     "partition": {"types", "seeds", "errors", "plugins"},
-    "geometry": {"types", "seeds", "errors"},
+    "geometry": {"types", "seeds", "errors", "compiled"},
     "methods": {"privacy", "learning", "types", "errors", "seeds"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors"},

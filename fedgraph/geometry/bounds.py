@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedgraph.geometry.compiled import compiled
+from fedgraph.compiled import compiled
 from fedgraph.geometry.metric_space import MetricSpace
 
 
@@ -65,7 +65,7 @@ def _lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.nd
     return np.cumsum([v.size for v in values]), np.concatenate(values), np.concatenate(weights)
 
 
-@compiled
+@compiled(nan=False)
 def _on_lines(ends, values, weights, other_ends, other_values, other_weights, found):
     """The squared Wasserstein distance between histograms on a line: the monotone coupling, all pairs."""
     for a in range(ends.size):

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.geometry.compiled import compiled
+from fedgraph.compiled import compiled
 from fedgraph.geometry.transport import PARENT, improve, plant, wander
 
 BLAS_FROM = 64
 PRODUCT, SORTED, RANDOM = 0, 1, 2
 
 
-@compiled
+@compiled(nan=False)
 def _scramble(state):
     """One splitmix64 output (Steele, Lea & Flood 2014) of a uint64 state."""
     z = state + np.uint64(0x9E3779B97F4A7C15)
@@ -35,7 +35,7 @@ def _scramble(state):
     return z ^ (z >> np.uint64(31))
 
 
-@compiled
+@compiled(nan=False)
 def _shuffled(order, state):
     """A random permutation of 0 … size − 1 into ``order``; returns the state that follows."""
     for i in range(order.size):
@@ -47,7 +47,7 @@ def _shuffled(order, state):
     return state
 
 
-@compiled
+@compiled(nan=False)
 def random_orders(seed, attempt, first, second, rows, columns):
     """The random north-west corner of a pair: permutations into ``rows`` and ``columns``, named by (seed, attempt, names)."""
     state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
@@ -57,7 +57,7 @@ def random_orders(seed, attempt, first, second, rows, columns):
     _shuffled(columns, state)
 
 
-@compiled
+@compiled(nan=False)
 def _dot(x, y):
     total = 0.0
     for i in range(x.size):
@@ -65,7 +65,7 @@ def _dot(x, y):
     return total
 
 
-@compiled
+@compiled(nan=False)
 def _times_vertex(c, d, tree, flow, scale, half, out):
     """out = C V D for the vertex V that the tree carries (entries flow · scale)."""
     n, m = out.shape
@@ -100,7 +100,7 @@ def _times_vertex(c, d, tree, flow, scale, half, out):
                 out[i, k] += c0 * half[r, k]
 
 
-@compiled
+@compiled(nan=False)
 def _on_vertex(matrix, tree, flow, scale):
     """⟨matrix, V⟩ for the vertex V that the tree carries."""
     n = matrix.shape[0]
@@ -112,7 +112,7 @@ def _on_vertex(matrix, tree, flow, scale):
     return total * scale
 
 
-@compiled
+@compiled(nan=False)
 def _mix_vertex(coupling, tree, flow, scale, step):
     """T ← (1 − step) T + step V, in place."""
     n = coupling.shape[0]
@@ -128,7 +128,7 @@ def _mix_vertex(coupling, tree, flow, scale, step):
                 coupling[parent, v - n] += step * scale * flow[v]
 
 
-@compiled
+@compiled(nan=False)
 def descend(
     c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept
 ):
@@ -206,7 +206,7 @@ def descend(
     return max(value, 0.0), limits[0], False
 
 
-@compiled
+@compiled(nan=False)
 def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept, values, iterations, converged):
     """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.geometry.compiled import compiled
+from fedgraph.compiled import compiled
 
 PARENT, DEPTH, CHILD, NEXT, PREVIOUS, STACK = range(6)
 RESOLUTION = 2.0**50
@@ -36,7 +36,7 @@ def units(weights: np.ndarray) -> np.ndarray:
     return whole
 
 
-@compiled
+@compiled(nan=False)
 def _attach(tree, node, parent):
     tree[PARENT, node] = parent
     follower = tree[CHILD, parent]
@@ -47,7 +47,7 @@ def _attach(tree, node, parent):
     tree[CHILD, parent] = node
 
 
-@compiled
+@compiled(nan=False)
 def _detach(tree, node):
     before = tree[PREVIOUS, node]
     after = tree[NEXT, node]
@@ -59,7 +59,7 @@ def _detach(tree, node):
         tree[PREVIOUS, after] = before
 
 
-@compiled
+@compiled(nan=False)
 def plant(supply, demand, row_order, column_order, tree, flow):
     """The north-west corner tree: rows and columns are matched greedily in the given orders.
 
@@ -105,7 +105,7 @@ def plant(supply, demand, row_order, column_order, tree, flow):
             column_is_new = True
 
 
-@compiled
+@compiled(nan=False)
 def _find_root(tree):
     v = 0
     while tree[PARENT, v] >= 0:
@@ -113,7 +113,7 @@ def _find_root(tree):
     return v
 
 
-@compiled
+@compiled(nan=False)
 def _set_duals(cost, tree, dual):
     """dual_i + dual_{n+j} = cost_ij on every tree edge, zero at the root; depths on the way."""
     n = cost.shape[0]
@@ -135,7 +135,7 @@ def _set_duals(cost, tree, dual):
             node = tree[NEXT, node]
 
 
-@compiled
+@compiled(nan=False)
 def _shift_subtree(tree, dual, top, n, row_shift):
     """Depths below ``top`` anew; rows rise by ``row_shift`` and columns fall by it."""
     tree[DEPTH, top] = tree[DEPTH, tree[PARENT, top]] + 1
@@ -154,7 +154,7 @@ def _shift_subtree(tree, dual, top, n, row_shift):
             node = tree[NEXT, node]
 
 
-@compiled
+@compiled(nan=False)
 def _pivot(tree, flow, dual, row, column_node, n, reduced):
     """Let the edge (row, column) enter with reduced cost ``reduced`` < 0: move flow round its cycle, drop one edge."""
     # The two paths to the apex; the edges that lose flow bound what can move.
@@ -205,7 +205,7 @@ def _pivot(tree, flow, dual, row, column_node, n, reduced):
     _shift_subtree(tree, dual, top, n, reduced if top < n else -reduced)
 
 
-@compiled
+@compiled(nan=False)
 def improve(cost, tree, flow, dual, tolerance):
     """Pivot from the given tree to an optimal one; returns the number of pivots, or −1 at the safety limit.
 
@@ -242,7 +242,7 @@ def improve(cost, tree, flow, dual, tolerance):
     return pivots
 
 
-@compiled
+@compiled(nan=False)
 def wander(cost, tree, flow, dual, tolerance):
     """From one optimal tree to another of the same cost; returns how many edges entered (0: none is tied).
 
