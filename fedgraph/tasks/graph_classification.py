@@ -40,7 +40,7 @@ Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-OWN = "epsilons"  # a model may be run at budgets of its own
+OWN, COMPARE = "epsilons", "compare"  # a model may have budgets of its own, or be asked for its own answers only
 
 
 class Params(BaseModel):
@@ -48,10 +48,14 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     methods: list[dict[str, Any]] = Field(
-        min_length=1, description="shared models: method local_dp with a label, its own epsilons if any, and settings each"
+        min_length=1,
+        description="shared models: method local_dp with a label, settings, and if wanted its own epsilons or compare: false",
     )
     epsilons: list[Annotated[float, Field(gt=0)] | Literal["1/n"]] = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
+    )
+    epsilons_of: dict[str, list[Annotated[float, Field(gt=0)] | Literal["1/n"]]] = Field(
+        {}, description="epsilons on single data sets, by name"
     )
     encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     baselines: list[Baseline] = Field(["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data")
@@ -81,13 +85,21 @@ class Params(BaseModel):
         for epsilon in (e for m in methods for e in m.get(OWN, [])):
             if epsilon != "1/n" and not float(epsilon) > 0:
                 raise ValueError(f"every ε must be > 0 (inf for no encoding) or 1/n, found {epsilon}")
+        for m in methods:
+            if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not all(map(_clear, m.get(OWN, ["1/n"])))):
+                raise ValueError(
+                    "compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum"
+                )
         return methods
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = [(("partition",), "partition", params.partition)]
-    return found + [(("methods", i), "methods", {k: v for k, v in m.items() if k != OWN}) for i, m in enumerate(params.methods)]
+    return found + [
+        (("methods", i), "methods", {k: v for k, v in m.items() if k not in (OWN, COMPARE)})
+        for i, m in enumerate(params.methods)
+    ]
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -99,7 +111,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     for seed in range(min(context.seeds, repetitions)):
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
         for label, method in zip(labels(params), params.methods, strict=True):
-            budgets = method.get(OWN, params.epsilons)
+            budgets = method.get(OWN, params.epsilons_of.get(context.dataset, params.epsilons))
             if not _clear(budgets[0]):
                 found += [_cell(context, graph_rows.CONSTANT, e, label, budgets[0], smallest, seed) for e in params.encoders]
             for epsilon in budgets:
@@ -133,7 +145,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
 def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collections.Dealt, Split]:
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
-    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN)}
+    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN, COMPARE)}
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     facts = PublicFacts(
         num_nodes=sum(map(sum, dealt.sizes)),
@@ -160,14 +172,24 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), {})
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
-        rng = seeds.generator(context.root, *cell.path, "constant")
-        sizes = [g.num_nodes for g in collection.graphs]
-        encoding = made.made["encoding"]
-        spaces = graph_rows.constant_spaces(sizes, encoding.width, lambda n: encoding.of_graph(n)[0], rng)
-        distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+        distances = _constant(params, cell, context, made)
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
     return _released(params, cell, context, made, dealt, split)
+
+
+def _constant(params: Params, cell: Cell, context: Context, made: Plan) -> np.ndarray:
+    """Distances of encoded constant embeddings. Nothing of them is trained, so one draw serves all folds."""
+    one_draw = cell.path[:-1]
+
+    def make() -> np.ndarray:
+        rng = seeds.generator(context.root, *one_draw, "constant")
+        encoding = made.made["encoding"]
+        sizes = [g.num_nodes for g in _collection(params, context).graphs]
+        spaces = graph_rows.constant_spaces(sizes, encoding.width, lambda n: encoding.of_graph(n)[0], rng)
+        return all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+
+    return context.cached(("constant", *one_draw), make)  # type: ignore[no-any-return]
 
 
 def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: collections.Dealt, split: Split) -> Outcome:
@@ -178,11 +200,13 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
     common = (cell.task, cell.dataset, cell.method, label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
-    spaces = [from_embedding(h, params.metric) for h in embeddings]
-    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
-    metrics = _judged(params, cell, context, distances, split)
-    metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
+    metrics = {}
+    if params.methods[labels(params).index(label)].get(COMPARE, True):
+        embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
+        spaces = [from_embedding(h, params.metric) for h in embeddings]
+        distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+        metrics = _judged(params, cell, context, distances, split)
+        metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
         metrics["model"] = graph_models.accuracy(made, trained.state.model["parameters"], dealt, collection, split)
     ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)

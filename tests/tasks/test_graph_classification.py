@@ -153,6 +153,35 @@ def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: Gr
     assert np.array_equal(shown, np.concatenate(expected))
 
 
+def test_a_model_may_be_asked_for_its_own_answers_only(mutag: GraphCollection, tmp_path: Path) -> None:
+    """No pair is compared; the row keeps its price, and the report shows the model's accuracy."""
+    spec = {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "alone", "epsilons": ["inf"], "compare": False}
+    where, given = context(mutag), params(methods=[spec], baselines=[])
+    store, cells = CellStore(tmp_path), task.cells(given, where)
+    for cell in cells:
+        store.save(cell, task.run(given, cell, where), 0.1)
+    found = store.load(cells[-1]).entry
+    assert set(found["metrics"]) == {"model"}
+    assert found["epsilon_provable"] == np.inf
+    made = section.build(
+        Records("t", "graph_classification", "t", "tu/mutag", given, tuple(store.load(c).entry for c in cells)), None
+    )
+    assert [row[0] for row in made.tables[0].rows][-1] == "alone: the model itself"
+    for refused in ({"pooling": "none"}, {"epsilons": [1.0]}):
+        with pytest.raises(ValidationError, match="own answers"):
+            params(methods=[spec | refused])
+
+
+def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) -> None:
+    where, given = context(mutag, seeds=2), params(baselines=[], epsilons_of={"tu/mutag": ["1/n"]})
+    cells = [c for c in task.cells(given, where) if c.variant.startswith("gin/multi-bit/")]
+    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (graph_rows.CONSTANT, "local_dp")]
+    first, again = (task._constant(given, c, where, task._planned(given, c, where)[0]) for c in (cells[0], cells[2]))
+    other = next(c for c in task.cells(given, where) if c.method == graph_rows.CONSTANT and c.variant.startswith("gin/gauss"))
+    assert again is first
+    assert not np.array_equal(task._constant(given, other, where, task._planned(given, other, where)[0]), first)
+
+
 def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
     first = replace(mutag.graphs[0], features=sp.csr_array(np.hstack([np.full((mutag.graphs[0].num_nodes, 1), 2.5),
                                                                       mutag.graphs[0].features.toarray()])))  # fmt: skip

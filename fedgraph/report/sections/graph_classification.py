@@ -122,6 +122,8 @@ def _name(row: Row) -> str:
     if not facts.get("encoder"):
         return str(row["method"])
     rule = ", ε = 1/n" if facts["rule"] == "1/n" else ""
+    if row["method"] not in LEAKS and not row.values("accuracy"):
+        return f"{facts['label']}: the model itself"
     what = f"{row['method']} of {facts['label']}'s width" if row["method"] in LEAKS else f"GW of {facts['label']} embedding"
     return f"{what}, {ENCODERS[facts['encoder']]}{rule}"
 
