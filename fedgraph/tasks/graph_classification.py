@@ -72,12 +72,13 @@ class Params(BaseModel):
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     tuned_on_test: bool = Field(
-        False, description="also the accuracy with C and γ picked on the test graphs: no result, it shows what that would print"
+        False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
     )
     handling: Handling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
     max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
-    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
+    degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
 
     @field_validator("methods")
     @classmethod
@@ -208,13 +209,13 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
         metrics = _judged(params, cell, context, distances, split)
         metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
-        metrics["model"] = graph_models.accuracy(made, trained.state.model["parameters"], dealt, collection, split)
+        metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
     ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
     total = composition.disjoint(ledger.spent(cell.key), made.delta)
     paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
     return Outcome(
         metrics=metrics,
-        facts=_facts(collection, dealt, split)
+        facts=graph_models.facts(collection, dealt, split)
         | {"rounds": made.rounds, "model": made.params.model, "label": label, "pooling": made.params.pooling}
         | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection),
         account=Account(cell.key, made.protection, made.delta),
@@ -241,7 +242,7 @@ def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str,
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
     return Outcome(
         metrics=metrics,
-        facts=_facts(_collection(params, context), dealt, split) | {"rounds": 0} | more,
+        facts=graph_models.facts(_collection(params, context), dealt, split) | {"rounds": 0} | more,
         account=Account(cell.key, protection, params.delta),
         releases=(),
         epsilon_published=None,
@@ -249,22 +250,6 @@ def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str,
         theorem="nothing was released beyond the public sizes" if public else "computed on raw data",
         paths={},
     )
-
-
-def _facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
-    sizes = np.array([g.num_nodes for g in collection.graphs])
-    return {
-        "clients": dealt.partition.num_clients,
-        "partition": dealt.partition.description,
-        "cut_edges": 0,
-        "graphs": int(sizes.size),
-        "mean_nodes": float(sizes.mean()),
-        "smallest": int(sizes.min()),
-        "majority": float(np.bincount(collection.labels).max() / sizes.size),
-        "split": [int(split.train.size), int(split.validation.size), int(split.test.size)],
-        "model": None,
-        "encoder": None,
-    }
 
 
 def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:
@@ -290,7 +275,7 @@ def _collection(params: Params, context: Context) -> GraphCollection:
 
     def make() -> GraphCollection:
         most = params.max_graphs_of.get(context.dataset, params.max_graphs)
-        return collections.prepared(given, most, params.max_degree, context.root)
+        return collections.prepared(given, most, params.max_degree, context.root, params.degrees)
 
     return context.cached(("collection", context.label, context.dataset), make)  # type: ignore[no-any-return]
 
