@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.geometry import classify, gromov
-from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_topology
+from fedgraph.geometry.metric_space import Metric, MetricSpace, from_embedding, from_topology
 from fedgraph.privacy.mechanisms import Mechanism
 from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Context
@@ -17,6 +17,7 @@ from fedgraph.types import Graph, GraphCollection
 SIZE, DEGREES, CONSTANT = "graph size", "size and degrees", "constant embedding"
 SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 LEAKS = (SIZE, DEGREES)
+FUSED_BY = ("raw", "embedding")
 
 
 def size_distances(sizes: np.ndarray) -> np.ndarray:
@@ -87,6 +88,16 @@ def distances_of(row: str, collection: GraphCollection, alpha: float, restarts: 
         ),
     }
     return context.cached(("distances", row, context.dataset, alpha, restarts), made[row])  # type: ignore[no-any-return]
+
+
+def embedded_spaces(
+    embeddings: Sequence[np.ndarray], metric: Metric, collection: GraphCollection, fused: str | None = None
+) -> list[MetricSpace]:
+    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself."""
+    if fused is None:
+        return [from_embedding(h, metric) for h in embeddings]
+    rows = embeddings if fused == "embedding" else [g.features.toarray() for g in collection.graphs]
+    return [from_embedding(h, metric, features=x) for h, x in zip(embeddings, rows, strict=True)]
 
 
 def constant_spaces(

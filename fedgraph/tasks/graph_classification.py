@@ -24,7 +24,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.geometry import gromov
 from fedgraph.geometry.classify import Handling, Split
-from fedgraph.geometry.metric_space import Metric, from_embedding
+from fedgraph.geometry.metric_space import Metric
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
@@ -40,7 +40,7 @@ Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-OWN, COMPARE = "epsilons", "compare"  # a model may have budgets of its own, or be asked for its own answers only
+OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 
 
 class Params(BaseModel):
@@ -49,7 +49,7 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     methods: list[dict[str, Any]] = Field(
         min_length=1,
-        description="shared models: method local_dp with a label, settings, and if wanted its own epsilons or compare: false",
+        description="shared models: method local_dp, label, settings, and if wanted own epsilons, compare: false, fused",
     )
     epsilons: list[Annotated[float, Field(gt=0)] | Literal["1/n"]] = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
@@ -87,6 +87,8 @@ class Params(BaseModel):
             if epsilon != "1/n" and not float(epsilon) > 0:
                 raise ValueError(f"every ε must be > 0 (inf for no encoding) or 1/n, found {epsilon}")
         for m in methods:
+            if m.get(FUSED, "raw") not in graph_rows.FUSED_BY or (FUSED in m and not all(map(_clear, m.get(OWN, ["1/n"])))):
+                raise ValueError(f"fused is one of {', '.join(graph_rows.FUSED_BY)} and looks at rows in clear: epsilons [inf]")
             if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not all(map(_clear, m.get(OWN, ["1/n"])))):
                 raise ValueError(
                     "compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum"
@@ -98,7 +100,7 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = [(("partition",), "partition", params.partition)]
     return found + [
-        (("methods", i), "methods", {k: v for k, v in m.items() if k not in (OWN, COMPARE)})
+        (("methods", i), "methods", {k: v for k, v in m.items() if k not in (OWN, COMPARE, FUSED)})
         for i, m in enumerate(params.methods)
     ]
 
@@ -146,7 +148,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
 def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collections.Dealt, Split]:
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
-    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN, COMPARE)}
+    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN, COMPARE, FUSED)}
+    if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
+        raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     facts = PublicFacts(
         num_nodes=sum(map(sum, dealt.sizes)),
@@ -201,11 +205,12 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
     common = (cell.task, cell.dataset, cell.method, label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    metrics = {}
-    if params.methods[labels(params).index(label)].get(COMPARE, True):
+    metrics, own = {}, params.methods[labels(params).index(label)]
+    if own.get(COMPARE, True):
         embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
-        spaces = [from_embedding(h, params.metric) for h in embeddings]
-        distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+        spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection, own.get(FUSED))
+        options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)
+        distances = all_pairs(spaces, options, context)
         metrics = _judged(params, cell, context, distances, split)
         metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
