@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from fedgraph import data, runtime
 from fedgraph.errors import ScenarioError
 from fedgraph.geometry import classify
+from fedgraph.learning import small_graphs
 from fedgraph.methods.base import State
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records
@@ -84,13 +85,20 @@ def test_a_model_may_be_asked_for_its_own_answers_only(mutag: GraphCollection, t
 
 
 def test_rows_in_clear_may_be_fused_with_node_features(mutag: GraphCollection) -> None:
-    """The same embeddings, other discrepancies: of the distances alone, with raw features, with the embedding itself."""
+    """At alpha = 0 features alone count: raw ones do not depend on the training, the embedding does."""
     spec = {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "m", "epsilons": ["inf"]}
     means = []
-    for more in ({}, {"fused": "raw"}, {"fused": "embedding"}):
-        where, given = context(mutag), params([spec | more], alpha=0.25)
+    for more in (
+        {},
+        {"fused": "raw"},
+        {"fused": "raw", "rounds": 1},
+        {"fused": "embedding"},
+        {"fused": "embedding", "rounds": 1},
+    ):
+        where, given = context(mutag), params([spec | more], alpha=0.0, max_graphs=20)
         means.append(task.run(given, task.cells(given, where)[-1], where).metrics["gw_mean"])
-    assert len(set(means)) == 3
+    assert means[1] == means[2]
+    assert len(set(means)) == 4
     for refused in ({"fused": "labels"}, {"fused": "raw", "epsilons": [1.0]}):
         with pytest.raises(ValidationError, match="fused is one of raw, embedding"):
             params([spec | refused])
@@ -131,6 +139,22 @@ def test_picking_a_round_looks_at_the_right_graphs(mutag: GraphCollection, monke
     state: Any = State({"parameters": "c"}, {"kept": ["a", "b"]})  # type: ignore[dict-item]
     found = graph_models.answered(None, state, None, collection, split, True)  # type: ignore[arg-type]
     assert found == {"model": 0.0, "model_on_training": 1.0, "model_by_validation": 0.0, "model_tuned_on_test": 1.0}
+
+
+def test_answers_are_in_the_collections_order(mutag: GraphCollection) -> None:
+    """What the model says of a client's graphs together is what it says of each one alone."""
+    spec = {"method": "local_dp", "hidden": 4, "label": "m", "epsilons": ["inf"], "compare": False}
+    where, given = context(mutag), params([spec])
+    made, dealt, _ = task._planned(given, task.cells(given, where)[-1], where)
+    collection, net = task._collection(given, where), made.made["network"]
+    parameters = np.random.default_rng(0).normal(size=net.layout.num_parameters)
+    scores = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs])
+    gaps = scores[:, 1] - scores[:, 0]
+    parameters[-1] -= (np.quantile(gaps, 0.4) + np.quantile(gaps, 0.6)) / 2  # the last bias: about half of either answer
+    alone = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs]).argmax(1)
+    assert not np.array_equal(dealt.order, np.arange(dealt.order.size))
+    assert 0 < np.mean(alone) < 1
+    assert np.array_equal(graph_models._answers(made, parameters, dealt), alone)
 
 
 def test_degrees_stand_before_the_features(mutag: GraphCollection) -> None:
