@@ -35,6 +35,9 @@ class Params(BaseModel):
     retrieval_period: int | None = Field(
         None, ge=1, description="rounds between retrievals of embeddings; none: one, at the end"
     )
+    keep_every: int | None = Field(
+        None, ge=1, description="rounds between copies of the model that the server keeps, to look at training (default: none)"
+    )
     attendance_seed: int = Field(0, ge=0, description="root of the public coins of who takes part")
     embedding: small_graphs.Source = Field(
         "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"

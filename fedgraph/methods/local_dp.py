@@ -135,12 +135,16 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
     table: attendance.Attendance = plan.made["attendance"]
     nothing = [None] * plan.facts.num_clients
     memory = {"where": dict(state.memory.get("where", {})), "embeddings": list(state.memory.get("embeddings", nothing))}
+    before = state.model["parameters"]
+    memory["kept"] = state.memory.get("kept", before[:0].reshape(0, before.size))  # by keep_every; all clients were sent them
     model = state.model
     if inbox.round < plan.params.rounds and "change" in inbox.each:
         training = table.training[inbox.round]
         new = [c for c in training if c not in memory["where"]]
         memory["where"].update(zip(new, inbox.each.get("where", []), strict=True))
-        model = {"parameters": _merged(plan, state.model["parameters"], training, inbox.each["change"], memory["where"])}
+        model = {"parameters": _merged(plan, before, training, inbox.each["change"], memory["where"])}
+    if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
+        memory["kept"] = np.concatenate([memory["kept"], model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
             memory["embeddings"][client] = _rectified(plan, client, rows) if plan.params.rectify else rows

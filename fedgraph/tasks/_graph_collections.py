@@ -16,8 +16,13 @@ from fedgraph.partition.base import Shares
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
 
-def prepared(collection: GraphCollection, max_graphs: int | None, max_degree: int, root: int) -> GraphCollection:
-    """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features."""
+def prepared(
+    collection: GraphCollection, max_graphs: int | None, max_degree: int, root: int, degrees: bool = False
+) -> GraphCollection:
+    """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
+
+    degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
+    """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.generator(root, "subset", collection.name)
         kept: list[int] = []
@@ -28,7 +33,12 @@ def prepared(collection: GraphCollection, max_graphs: int | None, max_degree: in
         graphs = tuple(collection.graphs[i] for i in order)
         collection = replace(collection, graphs=graphs, labels=collection.labels[order])
     if collection.graphs[0].num_features == 0:
-        collection = tu.degree_features(collection, max_degree)
+        return tu.degree_features(collection, max_degree)
+    if degrees:
+        counted = tu.degree_features(collection, max_degree)
+        pairs = zip(counted.graphs, collection.graphs, strict=True)
+        joined = [replace(g, features=sp.csr_array(sp.hstack([d.features, g.features], format="csr"))) for d, g in pairs]
+        collection = replace(collection, graphs=tuple(joined))
     return collection
 
 

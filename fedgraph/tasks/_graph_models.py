@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph.geometry.classify import Split
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, State
 from fedgraph.privacy import bayes, blocks
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.types import GraphCollection
@@ -25,18 +25,60 @@ def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width:
     return found
 
 
-def accuracy(made: Plan, parameters: np.ndarray, dealt: collections.Dealt, collection: GraphCollection, split: Split) -> float:
-    """Test accuracy of the shared model itself, on the graphs in clear."""
+def answered(
+    made: Plan, state: State, dealt: collections.Dealt, collection: GraphCollection, split: Split, tuned: bool
+) -> dict[str, float]:
+    """``model``: test accuracy of the shared model itself, on the graphs in clear.
+
+    tuned: also ``model_on_training``, the accuracy on the graphs it was trained on; and where the server kept copies of the
+    model, test accuracies of the copy that is best on validation graphs (``model_by_validation``, the first of equals) and of
+    the one that is best on the test graphs themselves (``model_tuned_on_test``: no result, it shows what that would print).
+    """
+
+    def right(parameters: np.ndarray) -> np.ndarray:
+        return np.asarray(_answers(made, parameters, dealt) == collection.labels)
+
+    last = right(state.model["parameters"])
+    found = {"model": float(last[split.test].mean())}
+    if not tuned:
+        return found
+    found["model_on_training"] = float(last[split.train].mean())
+    if kept := [right(parameters) for parameters in state.memory["kept"]]:
+        by_validation = max(kept, key=lambda r: float(r[split.validation].mean()))
+        found["model_by_validation"] = float(by_validation[split.test].mean())
+        found["model_tuned_on_test"] = max(float(r[split.test].mean()) for r in kept)
+    return found
+
+
+def _answers(made: Plan, parameters: np.ndarray, dealt: collections.Dealt) -> np.ndarray:
+    """int64 [graphs]: the class that the model names, in the collection's order."""
     from fedgraph.learning import small_graphs  # torch only where a model ran
 
-    truth = np.full(collection.labels.size, -1)
-    truth[split.test] = collection.labels[split.test]
-    right, at = 0, 0
-    for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
-        guesses = small_graphs.graph_scores(made.made["network"], parameters, subgraph.graph, sizes).argmax(axis=1)
-        right += int((guesses == truth[dealt.order[at : at + len(sizes)]]).sum())
-        at += len(sizes)
-    return right / split.test.size
+    clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
+    named = [
+        small_graphs.graph_scores(made.made["network"], parameters, subgraph.graph, sizes).argmax(axis=1)
+        for subgraph, sizes in clients
+    ]
+    found = np.empty(dealt.order.size, dtype=np.int64)
+    found[dealt.order] = np.concatenate(named)
+    return found
+
+
+def facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
+    """What the tables show beside every row."""
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    return {
+        "clients": dealt.partition.num_clients,
+        "partition": dealt.partition.description,
+        "cut_edges": 0,
+        "graphs": int(sizes.size),
+        "mean_nodes": float(sizes.mean()),
+        "smallest": int(sizes.min()),
+        "majority": float(np.bincount(collection.labels).max() / sizes.size),
+        "split": [int(split.train.size), int(split.validation.size), int(split.test.size)],
+        "model": None,
+        "encoder": None,
+    }
 
 
 def bounds(made: Plan, dealt: collections.Dealt, collection: GraphCollection) -> dict[str, Any]:

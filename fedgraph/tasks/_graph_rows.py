@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fedgraph import seeds
 from fedgraph.geometry import classify, gromov
-from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_topology
-from fedgraph.privacy.mechanisms import Mechanism
+from fedgraph.geometry.metric_space import Metric, MetricSpace, from_embedding, from_topology
 from fedgraph.tasks._pairwise import all_pairs, nearest_pairs
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, GraphCollection
@@ -18,6 +18,7 @@ from fedgraph.types import Graph, GraphCollection
 SIZE, DEGREES, CONSTANT = "graph size", "size and degrees", "constant embedding"
 SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 LEAKS = (SIZE, DEGREES)
+FUSED_BY = ("raw", "embedding")
 
 
 def size_distances(sizes: np.ndarray) -> np.ndarray:
@@ -113,11 +114,41 @@ def distances_of(
     return context.cached(key, made[row]), {}
 
 
-def constant_spaces(
-    sizes: list[int], width: int, encode: Callable[[int], Mechanism], rng: np.random.Generator
+def embedded_spaces(
+    embeddings: Sequence[np.ndarray], metric: Metric, collection: GraphCollection, fused: str | None = None
 ) -> list[MetricSpace]:
-    """Embeddings that are ½ everywhere, through the encoder: they carry the size and nothing else."""
-    return [from_embedding(encode(n).apply(np.full((n, width), 0.5), rng)) for n in sizes]
+    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself."""
+    if fused is None:
+        return [from_embedding(h, metric) for h in embeddings]
+    rows = embeddings if fused == "embedding" else [g.features.toarray() for g in collection.graphs]
+    return [from_embedding(h, metric, features=x) for h, x in zip(embeddings, rows, strict=True)]
+
+
+def constant_distances(
+    key: tuple[Any, ...],
+    sizes: Sequence[int],
+    encoding: Any,
+    restarts: int,
+    context: Context,
+    split: classify.Split,
+    k: int | None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """As ``compared``, of embeddings that are ½ everywhere, through the encoder: they carry the size and nothing else.
+
+    Nothing of them is trained, so one draw, named by ``key``, serves all splits of this process.
+    """
+
+    def drawn() -> list[MetricSpace]:
+        rng = seeds.generator(context.root, *key, "constant")
+        constant = [np.full((n, encoding.width), 0.5) for n in sizes]
+        return [from_embedding(encoding.of_graph(len(h))[0].apply(h, rng)) for h in constant]
+
+    name = ("constant", *key)
+    spaces, options = context.cached((*name, "spaces"), drawn), gromov.GromovOptions(restarts=restarts)
+    if k is None:
+        return context.cached(name, lambda: all_pairs(spaces, options, context)), {}
+    known = context.cached((*name, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
+    return compared(spaces, options, context, split, k, known)
 
 
 @dataclass(frozen=True)

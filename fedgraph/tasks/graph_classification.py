@@ -24,7 +24,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.geometry import gromov
 from fedgraph.geometry.classify import Handling, Split
-from fedgraph.geometry.metric_space import Metric, from_embedding
+from fedgraph.geometry.metric_space import Metric
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
@@ -39,7 +39,7 @@ Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-OWN = "epsilons"  # a model may be run at budgets of its own
+OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 
 
 class Params(BaseModel):
@@ -47,10 +47,14 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     methods: list[dict[str, Any]] = Field(
-        min_length=1, description="shared models: method local_dp with a label, its own epsilons if any, and settings each"
+        min_length=1,
+        description="shared models: method local_dp, label, settings, and if wanted own epsilons, compare: false, fused",
     )
     epsilons: list[Annotated[float, Field(gt=0)] | Literal["1/n"]] = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
+    )
+    epsilons_of: dict[str, list[Annotated[float, Field(gt=0)] | Literal["1/n"]]] = Field(
+        {}, description="epsilons on single data sets, by name"
     )
     encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     baselines: list[Baseline] = Field(["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data")
@@ -70,12 +74,13 @@ class Params(BaseModel):
         "svm", description="svm, with votes beside it; neighbours: the first vote is the accuracy, and far pairs stay unsolved"
     )
     tuned_on_test: bool = Field(
-        False, description="also the accuracy with C and γ picked on the test graphs: no result, it shows what that would print"
+        False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
     )
     handling: Handling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
     max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
-    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
+    degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
 
     @field_validator("methods")
     @classmethod
@@ -83,6 +88,13 @@ class Params(BaseModel):
         for epsilon in (e for m in methods for e in m.get(OWN, [])):
             if epsilon != "1/n" and not float(epsilon) > 0:
                 raise ValueError(f"every ε must be > 0 (inf for no encoding) or 1/n, found {epsilon}")
+        for m in methods:
+            if m.get(FUSED, "raw") not in graph_rows.FUSED_BY or (FUSED in m and not all(map(_clear, m.get(OWN, ["1/n"])))):
+                raise ValueError(f"fused is one of {', '.join(graph_rows.FUSED_BY)} and looks at rows in clear: epsilons [inf]")
+            if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not all(map(_clear, m.get(OWN, ["1/n"])))):
+                raise ValueError(
+                    "compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum"
+                )
         return methods
 
     @model_validator(mode="after")
@@ -100,7 +112,10 @@ class Params(BaseModel):
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = [(("partition",), "partition", params.partition)]
-    return found + [(("methods", i), "methods", {k: v for k, v in m.items() if k != OWN}) for i, m in enumerate(params.methods)]
+    return found + [
+        (("methods", i), "methods", {k: v for k, v in m.items() if k not in (OWN, COMPARE, FUSED)})
+        for i, m in enumerate(params.methods)
+    ]
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -112,7 +127,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     for seed in range(min(context.seeds, repetitions)):
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
         for label, method in zip(labels(params), params.methods, strict=True):
-            budgets = method.get(OWN, params.epsilons)
+            budgets = method.get(OWN, params.epsilons_of.get(context.dataset, params.epsilons))
             if not _clear(budgets[0]):
                 found += [_cell(context, graph_rows.CONSTANT, e, label, budgets[0], smallest, seed) for e in params.encoders]
             for epsilon in budgets:
@@ -146,7 +161,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
 def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collections.Dealt, Split]:
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
-    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN)}
+    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN, COMPARE, FUSED)}
+    if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
+        raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     facts = PublicFacts(
         num_nodes=sum(map(sum, dealt.sizes)),
@@ -174,12 +191,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
-        rng = seeds.generator(context.root, *cell.path, "constant")
-        sizes = [g.num_nodes for g in collection.graphs]
-        encoding = made.made["encoding"]
-        spaces = graph_rows.constant_spaces(sizes, encoding.width, lambda n: encoding.of_graph(n)[0], rng)
-        options = gromov.GromovOptions(restarts=params.restarts)
-        distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
+        sizes, restarts = [g.num_nodes for g in collection.graphs], params.restarts
+        distances, asked = graph_rows.constant_distances(
+            cell.path[:-1], sizes, made.made["encoding"], restarts, context, split, params.only_nearest
+        )
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
     return _released(params, cell, context, made, dealt, split)
@@ -193,15 +208,17 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
     common = (cell.task, cell.dataset, cell.method, label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
-    spaces = [from_embedding(h, params.metric) for h in embeddings]
-    options = gromov.GromovOptions(restarts=params.restarts)
-    distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
-    metrics = _judged(params, cell, context, distances, split)
-    if params.only_nearest is None:
-        metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
+    metrics, asked, own = {}, {}, params.methods[labels(params).index(label)]
+    if own.get(COMPARE, True):
+        embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
+        spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection, own.get(FUSED))
+        options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)
+        distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
+        metrics = _judged(params, cell, context, distances, split)
+        if params.only_nearest is None:
+            metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
-        metrics["model"] = graph_models.accuracy(made, trained.state.model["parameters"], dealt, collection, split)
+        metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
     ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
     total = composition.disjoint(ledger.spent(cell.key), made.delta)
     paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
@@ -246,19 +263,8 @@ def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str,
 
 
 def _facts(params: Params, collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
-    sizes = np.array([g.num_nodes for g in collection.graphs])
-    return {
-        "clients": dealt.partition.num_clients,
-        "partition": dealt.partition.description,
-        "cut_edges": 0,
-        "graphs": int(sizes.size),
-        "mean_nodes": float(sizes.mean()),
-        "smallest": int(sizes.min()),
-        "majority": float(np.bincount(collection.labels).max() / sizes.size),
-        "split": [int(split.train.size), int(split.validation.size), int(split.test.size)],
-        "model": None,
-        "encoder": None,
-    } | ({} if params.only_nearest is None else {"classifier": f"k-NN, k = {params.neighbours[0]}"})
+    votes = {} if params.only_nearest is None else {"classifier": f"k-NN, k = {params.neighbours[0]}"}
+    return graph_models.facts(collection, dealt, split) | votes
 
 
 def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:
@@ -284,7 +290,7 @@ def _collection(params: Params, context: Context) -> GraphCollection:
 
     def make() -> GraphCollection:
         most = params.max_graphs_of.get(context.dataset, params.max_graphs)
-        return collections.prepared(given, most, params.max_degree, context.root)
+        return collections.prepared(given, most, params.max_degree, context.root, params.degrees)
 
     return context.cached(("collection", context.label, context.dataset), make)  # type: ignore[no-any-return]
 

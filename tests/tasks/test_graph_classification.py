@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,36 +161,14 @@ def test_drop_out_before_any_retrieval_still_gives_a_table(mutag: GraphCollectio
     assert 0 <= task.run(given, cell, where).metrics["accuracy"] <= 1
 
 
-def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: GraphCollection) -> None:
-    """Node labels of training graphs reach the clients, none of the others, and no graph label."""
-    spec = {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "nodes", "pooling": "none", "epsilons": ["inf"]}
-    where, given = context(mutag), params(methods=[spec, spec | {"label": "graphs", "pooling": "sum"}], baselines=[])
-    cells = [c for c in task.cells(given, where) if c.variant != "baseline"]
-    assert [(c.variant, c.epsilon) for c in cells] == [("nodes/none/epsilon", np.inf), ("graphs/none/epsilon", np.inf)]
-    on_nodes, on_graphs = (task.run(given, cell, where) for cell in cells)
-    assert "model" not in on_nodes.metrics
-    assert "model" in on_graphs.metrics
-    assert 0 < on_nodes.metrics["accuracy"] <= 1
-    plan = task.plan(given, cells[0], where)
-    assert plan is not None
-    collection = task._collection(given, where)
-    kinds, count = collections.node_kinds(collection)
-    assert plan.facts.num_classes == count == 7
-    split, dealt = task._dealt(given, 0, where, on_nodes=True)
-    shown = np.concatenate([s.graph.labels for s in dealt.partition.subgraphs])
-    expected = [kinds[i] if i in split.train else np.full(kinds[i].size, -1) for i in dealt.order]
-    assert np.array_equal(shown, np.concatenate(expected))
-
-
-def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
-    first = replace(mutag.graphs[0], features=sp.csr_array(np.hstack([np.full((mutag.graphs[0].num_nodes, 1), 2.5),
-                                                                      mutag.graphs[0].features.toarray()])))  # fmt: skip
-    kinds, count = collections.node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
-    assert count == 7
-    assert np.array_equal(kinds[0], mutag.graphs[0].features.toarray().argmax(axis=1))
-    bare = replace(first, features=sp.csr_array(np.full((first.num_nodes, 2), 0.3)))
-    with pytest.raises(ScenarioError, match="no node labels"):
-        collections.node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
+def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) -> None:
+    where, given = context(mutag, seeds=2), params(baselines=[], epsilons_of={"tu/mutag": ["1/n"]})
+    cells = [c for c in task.cells(given, where) if c.variant.startswith("gin/multi-bit/")]
+    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (graph_rows.CONSTANT, "local_dp")]
+    first, again = (task._constant(given, c, where, task._planned(given, c, where)[0]) for c in (cells[0], cells[2]))
+    other = next(c for c in task.cells(given, where) if c.method == graph_rows.CONSTANT and c.variant.startswith("gin/gauss"))
+    assert again is first
+    assert not np.array_equal(task._constant(given, other, where, task._planned(given, other, where)[0]), first)
 
 
 def test_repetitions_on_single_data_sets(mutag: GraphCollection) -> None:

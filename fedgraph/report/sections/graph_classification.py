@@ -22,6 +22,13 @@ ENCODERS = {
     "gaussian-as-coded": "N(0, ε²), as coded",
 }
 
+TUNED = {"tuned_on_test": "SVM tuned on the test graphs"}
+LOOKED_AT = {
+    "model_on_training": "the model on its training graphs",
+    "model_by_validation": "the model, round picked on validation graphs",
+    "model_tuned_on_test": "the model, round tuned on the test graphs",
+}
+
 
 def build(records: Records, notice: str | None) -> Section:
     """Accuracies, privacy, published numbers, bounds; and the plain words for them."""
@@ -142,26 +149,28 @@ def _name(row: Row) -> str:
     if not facts.get("encoder"):
         return str(row["method"])
     rule = ", ε = 1/n" if facts["rule"] == "1/n" else ""
+    if row["method"] not in LEAKS and not row.values("accuracy"):
+        return f"{facts['label']}: the model itself"
     what = f"{row['method']} of {facts['label']}'s width" if row["method"] in LEAKS else f"GW of {facts['label']} embedding"
     return f"{what}, {ENCODERS[facts['encoder']]}{rule}"
 
 
 def _accuracies(rows: Sequence[Row]) -> Table:
     neighbours = sorted({m for r in rows for m in r["metrics"] if m.startswith("knn")}, key=lambda m: int(m[3:]))
-    tuned = ["tuned_on_test"] if any("tuned_on_test" in r["metrics"] for r in rows) else []
+    tuned, looked_at = ([m for m in names if any(m in r["metrics"] for r in rows)] for names in (TUNED, LOOKED_AT))
     body = []
     for row in sorted(rows, key=lambda r: r["method"] not in LEAKS):
         paths = row["paths"]
         epsilon = (
             "—" if not row["facts"].get("encoder") else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
         )
-        scores = tuple(spread(row, m) for m in ("accuracy", *tuned, *neighbours, "model"))
+        scores = tuple(spread(row, m) for m in ("accuracy", *tuned, *neighbours, "model", *looked_at))
         mean = number(row.mean("gw_mean")) if row.values("gw_mean") else "—"
         path = tuple(bound(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
         body.append((_name(row), epsilon, *scores, mean, number(row.published), *path, bound(row.provable, 2), "—"))
     header = (
-        "what is compared", "largest ε", _judge(rows), *("SVM tuned on the test graphs" for _ in tuned),
-        *(f"k-NN, k = {m[3:]}" for m in neighbours), "the model itself", "mean GW",
+        "what is compared", "largest ε", _judge(rows), *(TUNED[m] for m in tuned),
+        *(f"k-NN, k = {m[3:]}" for m in neighbours), "the model itself", *(LOOKED_AT[m] for m in looked_at), "mean GW",
         "ε published",
         "ε provable: embedding", "ε provable: model path", "ε provable: all", "ε measured",
     )  # fmt: skip
@@ -171,7 +180,10 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         "degrees, too, which are not public)."
     )
     if tuned:
-        note += " “Tuned on the test graphs” picks C and γ on the graphs it reports: no result, but what that would print."
+        note += (
+            " “Tuned on the test graphs” picks C and γ, or the model's round, on the graphs it reports: no result, but what "
+            "that would print."
+        )
     return Table("Accuracy and privacy", header, tuple(body), note)
 
 

@@ -1,0 +1,115 @@
+"""Encoders of embeddings: what a release of one graph costs, and what any classifier can make of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.methods._local_dp_encoders import Encoding, promised_rows
+from fedgraph.privacy import bayes
+from fedgraph.privacy.accountant import price
+from fedgraph.privacy.blocks import PerBlock
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.mechanisms import GaussianNoise, MultiBitEncoder
+from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
+from fedgraph.privacy.units import Relation
+
+
+@pytest.mark.parametrize("n", [1, 5, 18])
+def test_what_each_encoder_costs(n: int) -> None:
+    def pure(encoder: str, **more: Any) -> float:
+        return price(Encoding(encoder, 2.0, "epsilon", 4, True, **more).of_graph(n)[1], 0.0).epsilon  # type: ignore[arg-type]
+
+    assert pure("multi-bit", bits=3) == pytest.approx(2.0)
+    assert pure("multi-bit-total", bits=3) == pytest.approx(2.0 / n)
+    assert pure("multi-bit-node", bits=2) == pytest.approx(2.0 * n)
+    assert pure("multi-bit-node", bits=2, promised_degree=2, reach=2) == pytest.approx(2.0)
+    assert pure("none") == math.inf
+    assert pure("gaussian-as-coded") == math.inf
+
+
+def test_released_code_is_a_gaussian_mechanism() -> None:
+    """MUTAG's mean size at ε = 1/n: std 1/18, Δ₂ = 6, μ = 108, far beyond any use."""
+    mechanism, event = Encoding("gaussian-as-coded", 1.0, "1/n", 2, True).of_graph(18)
+    assert mechanism == GaussianNoise(1 / 18)
+    assert isinstance(event, Gaussian)
+    assert event == Gaussian((1 / 18) / sensitivity_l2(SimplexRows(18), Relation.GRAPH_REPLACE))
+    assert event.noise_multiplier == pytest.approx(1 / 108)
+    assert price(event, 1e-5).epsilon > 108**2 / 2
+    assert price(event, 0.0).epsilon == math.inf
+    box = Encoding("gaussian-as-coded", 1.0, "1/n", 64, False).of_graph(18)[1]
+    assert isinstance(box, Gaussian)
+    assert box.noise_multiplier == pytest.approx((1 / 18) / math.sqrt(18 * 64))
+
+
+def test_promised_rows_cover_both_graphs() -> None:
+    assert promised_rows(2, 1) == 5
+    assert promised_rows(3, 2) == 2 * (1 + 3 * (1 + 2)) - 1
+    with pytest.raises(PrivacyError):
+        promised_rows(0, 2)
+
+
+def test_simplex_rows_bound_and_sensitivity() -> None:
+    bound = SimplexRows(2)
+    assert np.allclose(bound.enforce(np.array([[2.0, 2.0], [-1.0, 0.0]])), 0.5)
+    apart = bound.enforce(np.eye(2)) - bound.enforce(np.eye(2)[::-1])
+    assert np.linalg.norm(apart) == pytest.approx(sensitivity_l2(bound, Relation.GRAPH_REPLACE))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        one, two = (bound.enforce(rng.normal(size=(2, 3))) for _ in range(2))
+        assert np.linalg.norm(one - two) <= 2.0 + 1e-12
+    with pytest.raises(UnboundedValueError, match="NaN"):
+        bound.enforce(np.array([[np.nan, 1.0], [0.0, 1.0]]))
+    with pytest.raises(UnboundedValueError, match="2 non-empty rows"):
+        bound.enforce(np.ones((3, 2)))
+    with pytest.raises(PrivacyError):
+        SimplexRows(0)
+
+
+def test_blocks_are_noised_apart() -> None:
+    """Changing one graph leaves every other graph's part as it was, under the same coins."""
+    mechanism = PerBlock((MultiBitEncoder(0.5, 1), MultiBitEncoder(0.1, 1), GaussianNoise(1.0)), (2, 3, 1))
+    value = np.full((6, 4), 0.5)
+    other = value.copy()
+    other[2:5] = 1.0
+    one, two = (mechanism.apply(v, np.random.default_rng(3)) for v in (value, other))
+    assert np.array_equal(one[:2], two[:2])
+    assert np.array_equal(one[5:], two[5:])
+    with pytest.raises(PrivacyError, match="covers 6 rows"):
+        mechanism.apply(np.ones((5, 4)), np.random.default_rng(0))
+    with pytest.raises(PrivacyError, match="one mechanism per block"):
+        PerBlock((), ())
+    with pytest.raises(PrivacyError, match="one mechanism per block"):
+        PerBlock((GaussianNoise(1.0),), (0,))
+
+
+def test_bayes_bound() -> None:
+    assert bayes.best_accuracy(1 / 18) == pytest.approx(0.5139, abs=1e-4)
+    assert bayes.best_accuracy(0.0, 4) == 0.25
+    assert bayes.best_accuracy(math.inf) == 1.0
+    assert bayes.best_accuracy(bayes.needed_epsilon(0.9, 3), 3) == pytest.approx(0.9)
+    assert bayes.needed_epsilon(0.4) == 0.0
+    sizes, labels = np.array([1, 1, 1, 2]), np.array([0, 0, 1, 1])
+    assert bayes.best_given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
+    assert bayes.best_given_public(sizes, labels, np.full(4, math.inf)) == 1.0
+    with pytest.raises(PrivacyError):
+        bayes.best_accuracy(math.nan)
+    with pytest.raises(PrivacyError, match="two classes"):
+        bayes.best_given_public(np.arange(3), np.arange(3), np.zeros(3))
+
+
+def test_no_classifier_of_the_encoder_beats_the_bound() -> None:
+    """Two worlds, every entry 0 or every entry 1: the likelihood-ratio test on the encoder's own output stays below it."""
+    epsilon, n = 1.0, 6
+    encoder = Encoding("multi-bit", epsilon, "epsilon", 1, True).of_graph(n)[0]
+    rng, trials = np.random.default_rng(0), 4000
+    right = 0
+    for _ in range(trials):
+        truth = int(rng.integers(2))
+        total = encoder.apply(np.full((n, 1), float(truth)), rng).sum()
+        right += int((total > 0) == truth) if total else int(rng.integers(2) == truth)
+    assert 0.5 < right / trials < bayes.best_accuracy(epsilon)

@@ -1,0 +1,177 @@
+"""The shared models of graph classification: what they are trained on, what they answer, and which round is picked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
+
+from fedgraph import data, runtime
+from fedgraph.errors import ScenarioError
+from fedgraph.geometry import classify
+from fedgraph.learning import small_graphs
+from fedgraph.methods.base import State
+from fedgraph.report.sections import graph_classification as section
+from fedgraph.report.sections.base import Records
+from fedgraph.store import CellStore
+from fedgraph.tasks import _graph_collections as collections
+from fedgraph.tasks import _graph_models as graph_models
+from fedgraph.tasks import graph_classification as task
+from fedgraph.tasks.base import Context
+from fedgraph.types import GraphCollection
+
+
+@pytest.fixture(scope="module")
+def mutag() -> GraphCollection:
+    """The generated stand-in: 188 graphs."""
+    found = data.load("tu/mutag", stand_in=True)
+    assert isinstance(found, GraphCollection)
+    return found
+
+
+def context(collection: GraphCollection) -> Context:
+    return Context("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
+
+
+def params(methods: list[dict[str, Any]], **changes: Any) -> task.Params:
+    """In clear, on 30 graphs of 4 clients."""
+    small = {"partition": {"partition": "dirichlet", "clients": 4}, "max_graphs": 30, "folds": 3, "neighbours": [3]}
+    return task.Params(**({"methods": methods, "epsilons": [np.inf], "baselines": []} | small | changes))
+
+
+def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: GraphCollection) -> None:
+    """Node labels of training graphs reach the clients, none of the others, and no graph label."""
+    spec = {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "nodes", "pooling": "none", "epsilons": ["inf"]}
+    where, given = context(mutag), params(methods=[spec, spec | {"label": "graphs", "pooling": "sum"}])
+    cells = [c for c in task.cells(given, where) if c.variant != "baseline"]
+    assert [(c.variant, c.epsilon) for c in cells] == [("nodes/none/epsilon", np.inf), ("graphs/none/epsilon", np.inf)]
+    on_nodes, on_graphs = (task.run(given, cell, where) for cell in cells)
+    assert "model" not in on_nodes.metrics
+    assert "model" in on_graphs.metrics
+    assert 0 < on_nodes.metrics["accuracy"] <= 1
+    plan = task.plan(given, cells[0], where)
+    assert plan is not None
+    collection = task._collection(given, where)
+    kinds, count = collections.node_kinds(collection)
+    assert plan.facts.num_classes == count == 7
+    split, dealt = task._dealt(given, 0, where, on_nodes=True)
+    shown = np.concatenate([s.graph.labels for s in dealt.partition.subgraphs])
+    expected = [kinds[i] if i in split.train else np.full(kinds[i].size, -1) for i in dealt.order]
+    assert np.array_equal(shown, np.concatenate(expected))
+
+
+def test_a_model_may_be_asked_for_its_own_answers_only(mutag: GraphCollection, tmp_path: Path) -> None:
+    """No pair is compared; the row keeps its price, and the report shows the model's accuracy."""
+    spec = {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "alone", "epsilons": ["inf"], "compare": False}
+    where, given = context(mutag), params(methods=[spec])
+    store, cells = CellStore(tmp_path), task.cells(given, where)
+    for cell in cells:
+        store.save(cell, task.run(given, cell, where), 0.1)
+    found = store.load(cells[-1]).entry
+    assert set(found["metrics"]) == {"model"}
+    assert found["epsilon_provable"] == np.inf
+    made = section.build(
+        Records("t", "graph_classification", "t", "tu/mutag", given, tuple(store.load(c).entry for c in cells)), None
+    )
+    assert [row[0] for row in made.tables[0].rows][-1] == "alone: the model itself"
+    for refused in ({"pooling": "none"}, {"epsilons": [1.0]}):
+        with pytest.raises(ValidationError, match="own answers"):
+            params(methods=[spec | refused])
+
+
+def test_rows_in_clear_may_be_fused_with_node_features(mutag: GraphCollection) -> None:
+    """At alpha = 0 features alone count: raw ones do not depend on the training, the embedding does."""
+    spec = {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "m", "epsilons": ["inf"]}
+    means = []
+    for more in (
+        {},
+        {"fused": "raw"},
+        {"fused": "raw", "rounds": 1},
+        {"fused": "embedding"},
+        {"fused": "embedding", "rounds": 1},
+    ):
+        where, given = context(mutag), params([spec | more], alpha=0.0, max_graphs=20)
+        means.append(task.run(given, task.cells(given, where)[-1], where).metrics["gw_mean"])
+    assert means[1] == means[2]
+    assert len(set(means)) == 4
+    for refused in ({"fused": "labels"}, {"fused": "raw", "epsilons": [1.0]}):
+        with pytest.raises(ValidationError, match="fused is one of raw, embedding"):
+            params([spec | refused])
+
+
+def test_degrees_as_features_carry_a_nodes_edges_further(mutag: GraphCollection) -> None:
+    """A promised degree bounds the rows that a node reaches; its edges also change the degrees of its neighbours."""
+    spec = {"method": "local_dp", "model": "gin", "rounds": 2, "hidden": 4, "label": "m", "promised_degree": 4}
+    given = params([spec], degrees=True, epsilons=[1.0], encoders=["multi-bit-node"])
+    where = context(mutag)
+    with pytest.raises(ScenarioError, match="one-hot degrees of its neighbours"):
+        task.plan(given, task.cells(given, where)[-1], where)
+    for held in (params([spec | {"model": "gcn"}], degrees=True), params([spec])):
+        assert task.plan(held, task.cells(held, where)[-1], where) is not None
+
+
+def test_the_round_may_be_picked_where_copies_are_kept(mutag: GraphCollection) -> None:
+    """The last copy is the model itself; picking on the test graphs is never worse; without copies there is nothing to pick."""
+    spec = {"method": "local_dp", "rounds": 6, "hidden": 4, "label": "m", "optimiser": "adam", "learning_rate": 0.1}
+    found = {}
+    for every in (None, 2, 6):
+        model = spec | {"epsilons": ["inf"], "compare": False, "keep_every": every}
+        where, given = context(mutag), params(methods=[model], tuned_on_test=True)
+        found[every] = task.run(given, task.cells(given, where)[-1], where).metrics
+    assert set(found[None]) == {"model", "model_on_training"}
+    assert found[6]["model_by_validation"] == found[6]["model_tuned_on_test"] == found[6]["model"] == found[None]["model"]
+    assert found[2]["model_tuned_on_test"] >= max(found[2]["model"], found[2]["model_by_validation"])
+
+
+def test_picking_a_round_looks_at_the_right_graphs(mutag: GraphCollection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies that are right on chosen graphs only: the validation graphs pick the first, the test graphs the second."""
+    collection = replace(mutag, labels=np.arange(188) % 2)
+    split = classify.Split(np.arange(100), np.arange(100, 150), np.arange(150, 188))
+    right = {
+        name: np.isin(np.arange(188), rows) for name, rows in {"a": split.validation, "b": split.test, "c": split.train}.items()
+    }
+    monkeypatch.setattr(graph_models, "_answers", lambda made, name, dealt: np.where(right[name], collection.labels, 2))
+    state: Any = State({"parameters": "c"}, {"kept": ["a", "b"]})  # type: ignore[dict-item]
+    found = graph_models.answered(None, state, None, collection, split, True)  # type: ignore[arg-type]
+    assert found == {"model": 0.0, "model_on_training": 1.0, "model_by_validation": 0.0, "model_tuned_on_test": 1.0}
+
+
+def test_answers_are_in_the_collections_order(mutag: GraphCollection) -> None:
+    """What the model says of a client's graphs together is what it says of each one alone."""
+    spec = {"method": "local_dp", "hidden": 4, "label": "m", "epsilons": ["inf"], "compare": False}
+    where, given = context(mutag), params([spec])
+    made, dealt, _ = task._planned(given, task.cells(given, where)[-1], where)
+    collection, net = task._collection(given, where), made.made["network"]
+    parameters = np.random.default_rng(0).normal(size=net.layout.num_parameters)
+    scores = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs])
+    gaps = scores[:, 1] - scores[:, 0]
+    parameters[-1] -= (np.quantile(gaps, 0.4) + np.quantile(gaps, 0.6)) / 2  # the last bias: about half of either answer
+    alone = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs]).argmax(1)
+    assert not np.array_equal(dealt.order, np.arange(dealt.order.size))
+    assert 0 < np.mean(alone) < 1
+    assert np.array_equal(graph_models._answers(made, parameters, dealt), alone)
+
+
+def test_degrees_stand_before_the_features(mutag: GraphCollection) -> None:
+    wide = collections.prepared(mutag, None, 4, 0, degrees=True)
+    rows, own = wide.graphs[3].features.toarray(), mutag.graphs[3].features.toarray()
+    assert np.array_equal(rows[:, 5:], own)
+    assert np.array_equal(rows[:, :5].argmax(axis=1), np.minimum(mutag.graphs[3].degrees, 4))
+    assert np.array_equal(rows[:, :5].sum(axis=1), np.ones(len(rows)))
+    assert all(map(np.array_equal, collections.node_kinds(wide)[0], collections.node_kinds(mutag)[0]))
+
+
+def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
+    first = replace(mutag.graphs[0], features=sp.csr_array(np.hstack([np.full((mutag.graphs[0].num_nodes, 1), 2.5),
+                                                                      mutag.graphs[0].features.toarray()])))  # fmt: skip
+    kinds, count = collections.node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
+    assert count == 7
+    assert np.array_equal(kinds[0], mutag.graphs[0].features.toarray().argmax(axis=1))
+    bare = replace(first, features=sp.csr_array(np.full((first.num_nodes, 2), 0.3)))
+    with pytest.raises(ScenarioError, match="no node labels"):
+        collections.node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
