@@ -24,7 +24,7 @@ from fedgraph.types import Graph
 
 OFFSET = 0.05  # t: how much single words count beside pairs
 WORD_DIRECTIONS = 600  # coordinates below the kernel
-LANDMARKS = 8000  # public rows that are compared with, at most (their kernel is a dense matrix)
+LANDMARKS = 4000  # public rows that are compared with, at most (their kernel is a dense matrix)
 ROWS = 2048  # rows whose similarities are held at a time
 
 
