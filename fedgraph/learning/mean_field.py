@@ -26,6 +26,11 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float, sp.csr_array]], roun
     return spread
 
 
+def doubt(scores: np.ndarray) -> float:
+    """What the logits [n, c] leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c]."""
+    return float(1.0 - softmax(scores, axis=1).max(axis=1).mean())
+
+
 def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
     """Row-stochastic [n, n]: each row's ``count`` nearest others by inner product (fewer where there are none).
 

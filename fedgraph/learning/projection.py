@@ -56,28 +56,34 @@ def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps:
     walk = row_stochastic(public.adjacency).astype(np.float32)
     back, columns = sp.csr_array(walk.T), sp.csr_array(rows.T)
 
-    def spread(over: sp.csr_array, block: np.ndarray) -> np.ndarray:
-        out = block
-        for _ in range(steps):
-            out = np.float32(1 - alpha) * (over @ out) + np.float32(alpha) * block
-        return out
-
     width = min(num_directions + OVERSAMPLED, *rows.shape)
     block = np.random.default_rng(0).standard_normal((rows.shape[1], width), dtype=np.float32)
     for _ in range(PASSES):
-        image, _ = np.linalg.qr(spread(walk, rows @ block))
-        block, _ = np.linalg.qr(columns @ spread(back, image))
-    _, strength, turned = np.linalg.svd(spread(walk, rows @ block), full_matrices=False)
+        image, _ = np.linalg.qr(smoothed(walk, rows @ block, alpha, steps))
+        block, _ = np.linalg.qr(columns @ smoothed(back, image, alpha, steps))
+    _, strength, turned = np.linalg.svd(smoothed(walk, rows @ block, alpha, steps), full_matrices=False)
     k = max(1, min(num_directions, int((strength > 1e-5 * strength[0]).sum())))
     return np.ascontiguousarray(weights[:, None] * (block @ turned[:k].T).astype(np.float32))
+
+
+def smoothed(over: sp.csr_array, block: np.ndarray, alpha: float, steps: int) -> np.ndarray:
+    """B ← (1 − α) W B + α block, ``steps`` times from B = block; W = over [n, n], block float32 [n, k]."""
+    out = block
+    for _ in range(steps):
+        out = np.float32(1 - alpha) * (over @ out) + np.float32(alpha) * block
+    return out
+
+
+def unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
+    """Each row divided by its norm, float32 [n, k]; a row whose norm is at most ``least`` (rounding only) becomes zero."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > least)
 
 
 def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
     """Unit rows of ``features`` · basis, float32 [n, k]. Every row is on its own; one outside the basis becomes zero."""
     rows = np.asarray(unit_rows(features) @ basis, dtype=np.float32)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    seen = norms > 1e-6 * np.abs(basis).max()  # below it there is rounding only
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=seen)
+    return unit_or_zero(rows, 1e-6 * np.abs(basis).max())
 
 
 def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
@@ -85,14 +91,13 @@ def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
     return sp.csr_array(coordinates(features, basis))
 
 
-def public_curvature(public: Graph, basis: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
-    """(S + damping·I)⁻¹ with S the second moment of the projected public rows, [k + 1, k + 1]; the last index is the bias.
+def public_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
+    """(S + damping·I)⁻¹ with S the second moment of public rows [n, k] and their bias, [k + 1, k + 1]; bias last.
 
     The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
     only private part is the gradient.
     """
-    rows = coordinates(public.features, basis)
     rows = np.hstack([rows, np.full((rows.shape[0], 1), bias_scale, dtype=np.float32)]).astype(np.float64)
     second = rows.T @ rows / rows.shape[0]
     return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)

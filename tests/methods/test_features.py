@@ -8,12 +8,16 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import softmax
 from scipy.stats import kstest
 
 from fedgraph import seeds
 from fedgraph.data import splits
+from fedgraph.learning.mean_field import mean_field
+from fedgraph.learning.projection import coordinates
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, Streams
+from fedgraph.privacy import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Unprotected
 from fedgraph.privacy.mechanisms import Disclose, GaussianNoise
@@ -64,7 +68,9 @@ def relabelled(graph: Graph, node: int, label: int) -> Graph:
     return dataclasses.replace(graph, labels=labels)
 
 
-@pytest.mark.parametrize("settings", [{}, {"curvature": False}, {"projection": "none"}, {"model": "mlp"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"pairs": True}, {"curvature": False}, {"projection": "none"}, {"model": "mlp"}], ids=str
+)
 def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: splits.Split, settings: dict[str, object]) -> None:
     plan, rng = planned(split, **settings), np.random.default_rng(0)
     clip, largest = plan.made["clip"], 0.0
@@ -127,20 +133,54 @@ def test_the_plan_is_a_function_of_public_facts(split: splits.Split) -> None:
     rng = np.random.default_rng(0)
     shuffled = dataclasses.replace(split.train, labels=rng.permutation(split.train.labels))
     other = dataclasses.replace(split, train=dataclasses.replace(shuffled, features=sp.csr_array(shuffled.features * 0)))
-    a, b = planned(split), planned(other)
-    assert np.array_equal(a.made["basis"], b.made["basis"])
-    assert np.array_equal(a.made["curvature"], b.made["curvature"])
-    assert a.releases == b.releases
     public = dataclasses.replace(split.test, labels=np.full(split.test.num_nodes, -1))
-    blind = planned(dataclasses.replace(split, test=public))
-    assert np.array_equal(a.made["basis"], blind.made["basis"]), "labels of test nodes are not public"
+    blind = dataclasses.replace(split, test=public)  # labels of test nodes are not public
+    for pairs in (False, True):
+        a, b, c = (planned(s, pairs=pairs) for s in (split, other, blind))
+        assert a.releases == b.releases == c.releases
+        for same in (b, c):
+            assert np.array_equal(a.made["basis"], same.made["basis"])
+            assert np.array_equal(a.made["curvature"], same.made["curvature"])
+            assert not pairs or np.array_equal(a.made["pairs"].mixing, same.made["pairs"].mixing)
 
 
 def test_more_budget_means_more_directions_and_less_damping(split: splits.Split) -> None:
     wide = dataclasses.replace(facts(split), num_nodes=4000)
-    low, high = (features.plan(features.Params(), wide, Budget(e, 1e-3)).made for e in (0.5, 8.0))
+    low, high = (features.plan(features.Params(pairs=False), wide, Budget(e, 1e-3)).made for e in (0.5, 8.0))
     assert high["basis"].shape[1] >= low["basis"].shape[1]
     assert np.linalg.eigvalsh(high["curvature"]).max() > np.linalg.eigvalsh(low["curvature"]).max()
+
+
+def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: splits.Split) -> None:
+    """From s = n·μ = 2.5 per public row on; separate clients each add noise, so s is smaller there."""
+    n, m = split.train.num_nodes, split.test.num_nodes
+    for epsilon in (0.2, 0.5, 1.0, 2.0, 8.0, math.inf):
+        budget = Budget(epsilon, 1e-3, "provable")
+        mu = min(3.0, 1 / calibrate.gaussian_multiplier(1, epsilon, 1e-3)) if budget.private else 3.0
+        for clients, viewer in ((1, Viewer.CURATOR_TRUSTED), (9, Viewer.SERVER)):
+            made = features.plan(features.Params(), facts(split, clients, viewer), budget).made
+            enough = n * mu / math.sqrt(clients if budget.private else 1) >= 2.5 * m
+            if budget.private:
+                assert (made["pairs"] is not None) == enough
+                assert made["layout"].widths[0] == (made["pairs"].mixing if enough else made["basis"]).shape[1]
+    assert planned(split, math.inf).made["pairs"] is not None
+    assert planned(split, math.inf, model="mlp").made["basis"] is None
+    assert planned(split, 8.0, projection="none").made["pairs"] is None
+
+
+def test_edges_say_less_where_the_features_decide(split: splits.Split) -> None:
+    """The coupling is a multiple of what the scores leave open: half of it open, half of the multiple."""
+    plan = planned(split, pairs=False, likeness=0.0, coupling=3.0)
+    rng, shape = np.random.default_rng(0), (plan.made["basis"].shape[1], split.train.num_classes)
+    weights = np.vstack([rng.standard_normal(shape), np.zeros((1, shape[1]))]).astype(np.float32)
+    rows = coordinates(split.test.features, plan.made["basis"])
+    open_shares = []
+    for scale in (0.5, 5.0, 50.0):
+        found = features.predict(plan, features.State({}, {"average": scale * weights.ravel()}), split.test)
+        scores = rows @ (scale * weights[:-1])
+        open_shares.append(1 - softmax(scores, axis=1).max(axis=1).mean())
+        assert np.allclose(found, mean_field(scores, [(3 * open_shares[-1], split.test.adjacency)], 3), atol=1e-4)
+    assert open_shares[0] > 0.3 > 0.05 > open_shares[-1]
 
 
 def test_the_server_sees_the_sum_only(split: splits.Split) -> None:
@@ -153,15 +193,16 @@ def test_the_server_sees_the_sum_only(split: splits.Split) -> None:
     assert np.array_equal(one.model["parameters"], many.model["parameters"])
 
 
+@pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("change", ["no words", "no edges"])
-def test_odd_public_graphs_still_plan_and_predict(split: splits.Split, change: str) -> None:
+def test_odd_public_graphs_still_plan_and_predict(split: splits.Split, change: str, pairs: bool) -> None:
     n = split.test.num_nodes
     public = split.test
     if change == "no words":
         public = dataclasses.replace(public, features=sp.csr_array(public.features.shape, dtype=np.float32))
     else:
         public = dataclasses.replace(public, adjacency=sp.csr_array((n, n), dtype=np.float32))
-    plan = planned(dataclasses.replace(split, test=public))
+    plan = planned(dataclasses.replace(split, test=public), pairs=pairs)
     found = features.predict(plan, features.start(plan, np.random.default_rng(0)), public)
     assert found.shape == (n, public.num_classes)
     assert np.isfinite(found).all()
@@ -171,4 +212,3 @@ def test_a_tiny_budget_and_none_at_all_run(split: splits.Split) -> None:
     assert math.isfinite(planned(split, 1e-3).releases[0].mechanism.std)  # type: ignore[attr-defined]
     bare = planned(split, math.inf)
     assert isinstance(bare.releases[0].mechanism, Disclose)
-    assert bare.made["basis"] is None
