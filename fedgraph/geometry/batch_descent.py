@@ -18,7 +18,8 @@ import torch
 
 from fedgraph.geometry import batch_transport as transport
 from fedgraph.geometry.batch_transport import Basis
-from fedgraph.geometry.descent import PRODUCT, RANDOM, random_orders
+from fedgraph.geometry.descent import PRODUCT, RANDOM
+from fedgraph.geometry.orders import random_orders
 from fedgraph.geometry.packing import Packed
 
 MEMORY = 2**28

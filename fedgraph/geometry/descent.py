@@ -20,41 +20,11 @@ from __future__ import annotations
 import numpy as np
 
 from fedgraph.compiled import compiled
+from fedgraph.geometry.orders import random_orders
 from fedgraph.geometry.transport import PARENT, improve, plant, wander
 
 BLAS_FROM = 64
 PRODUCT, SORTED, RANDOM = 0, 1, 2
-
-
-@compiled(nan=False)
-def _scramble(state):
-    """One splitmix64 output (Steele, Lea & Flood 2014) of a uint64 state."""
-    z = state + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@compiled(nan=False)
-def _shuffled(order, state):
-    """A random permutation of 0 … size − 1 into ``order``; returns the state that follows."""
-    for i in range(order.size):
-        order[i] = i
-    for i in range(order.size - 1, 0, -1):
-        state = _scramble(state)
-        j = np.int64(state % np.uint64(i + 1))
-        order[i], order[j] = order[j], order[i]
-    return state
-
-
-@compiled(nan=False)
-def random_orders(seed, attempt, first, second, rows, columns):
-    """The random north-west corner of a pair: permutations into ``rows`` and ``columns``, named by (seed, attempt, names)."""
-    state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
-    state = _scramble(state ^ np.uint64(min(first, second)))
-    state = _scramble(state ^ np.uint64(max(first, second)))
-    state = _shuffled(rows, state)
-    _shuffled(columns, state)
 
 
 @compiled(nan=False)
