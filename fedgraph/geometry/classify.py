@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
@@ -26,6 +27,7 @@ from sklearn.svm import SVC
 Handling = Literal["as_is", "clip", "shift"]
 COSTS = tuple(10.0**k for k in range(-7, 8))
 GAMMAS = tuple(2.0**k for k in range(-10, 11))
+_VANISHING = 1e-30  # beside a diagonal of ones; left in, entries near the end of double precision can stop LAPACK
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +86,26 @@ def kernel(distances: np.ndarray, gamma: float, handling: Handling = "clip") -> 
         raise ValueError(f"unknown handling {handling!r}; allowed: 'as_is', 'clip', 'shift'")
     gram = np.exp(-gamma * np.asarray(distances, dtype=np.float64))
     gram = 0.5 * (gram + gram.T)
+    gram[gram < _VANISHING] = 0.0
     if handling == "clip":
-        values, vectors = np.linalg.eigh(gram)
+        values, vectors = _spectrum(gram)
         lowest = float(values[0])
         if lowest < 0:
             gram = (vectors * np.clip(values, 0.0, None)) @ vectors.T
     else:
-        lowest = float(np.linalg.eigvalsh(gram)[0])
+        lowest = float(_spectrum(gram)[0][0])
         if handling == "shift" and lowest < 0:
             gram[np.diag_indices_from(gram)] -= lowest
     return gram, lowest
+
+
+def _spectrum(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, ascending, and eigenvectors: by divide and conquer; by the QR algorithm, slower and surer, where that fails."""
+    try:
+        values, vectors = np.linalg.eigh(gram)
+    except np.linalg.LinAlgError:
+        values, vectors = scipy.linalg.eigh(gram, driver="ev")
+    return values, vectors
 
 
 def svm(
