@@ -100,7 +100,7 @@ def kernel(distances: np.ndarray, gamma: float, handling: Handling = "clip") -> 
 
 
 def _spectrum(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ascending eigenvalues, and eigenvectors: by divide and conquer; where that fails by the QR algorithm, slower and surer."""
+    """Ascending eigenvalues, and eigenvectors: by divide and conquer; where that fails by QR, slower and surer."""
     try:
         values, vectors = np.linalg.eigh(gram)
     except np.linalg.LinAlgError:
