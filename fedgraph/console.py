@@ -23,7 +23,7 @@ class Console:
         self._last = 0.0
         self._cells = (0, 0)
         self._cell_clock = self._begun
-        self._label = ""
+        self._running: dict[str, float] = {}  # cell → when it began, longest first
 
     def say(self, text: str) -> None:
         """A line that is always shown."""
@@ -37,19 +37,26 @@ class Console:
         self.say(f"{total} cells to run" + (f", {already} of them finished earlier" if already else ""))
 
     def begin(self, label: str) -> None:
-        self._label = label
-        self._stage_clock = time.monotonic()
-        self._line("started")
+        self._running[label] = time.monotonic()
+        self._line(label, "started")
 
-    def finish(self) -> None:
+    def finish(self, label: str) -> None:
+        del self._running[label]
         self._cells = (self._cells[0] + 1, self._cells[1])
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """done of total within the current cell."""
-        elapsed = max(time.monotonic() - self._stage_clock, 1e-9)
-        self._line(f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
+        """done of total within the cell that is running."""
+        label, began = next(iter(self._running.items()))
+        elapsed = max(time.monotonic() - began, 1e-9)
+        self._line(label, f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
 
-    def _line(self, text: str) -> None:
+    def wait(self) -> None:
+        """Cells run side by side and none is done."""
+        label, began = next(iter(self._running.items()))
+        others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
+        self._line(label, f"running for {_span(time.monotonic() - began)}{others}")
+
+    def _line(self, label: str, text: str) -> None:
         now = time.monotonic()
         if now - self._last < SECONDS_BETWEEN_LINES:
             return
@@ -57,7 +64,7 @@ class Console:
         done, total = self._cells
         fresh = done - self._already
         left = f", about {_span((now - self._cell_clock) / fresh * (total - done))} left" if fresh else ""
-        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {self._label}: {text}")
+        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {label}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table = Table(title=title, title_justify="left", header_style="bold")
