@@ -9,6 +9,7 @@ from rich.console import Console as RichConsole
 from rich.table import Table
 
 SECONDS_BETWEEN_LINES = 2.0
+SECONDS_OF_SILENCE = 10.0  # while cells run side by side and none is done
 
 
 class Console:
@@ -51,7 +52,9 @@ class Console:
         self._line(label, f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
 
     def wait(self) -> None:
-        """Cells run side by side and none is done."""
+        """Cells run side by side and none is done: say so where nothing was said for a while."""
+        if time.monotonic() - self._last < SECONDS_OF_SILENCE:
+            return
         label, began = next(iter(self._running.items()))
         others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
         self._line(label, f"running for {_span(time.monotonic() - began)}{others}")

@@ -126,8 +126,9 @@ def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypat
     console.plan(4, 0)
     for label in ("first", "second"):
         console.begin(label)
-    now[0] += 10
-    console.wait()
+    for _ in range(4):
+        now[0] += 2.5
+        console.wait()
     now[0] += 10
     console.finish("second")
     console.begin("third")
