@@ -4,6 +4,7 @@ The map of the house, in the order in which data travels (``experiment.py`` is t
 
     run, scenario      argv and YAML become a validated, frozen scenario
     data               names become checked graphs
+    cells              who computes which cell: all workers one, or every worker one of its own
     tasks              what is run, cell by cell: node classification, graph clustering …
     partition          a graph becomes clients' subgraphs
     methods            one paper, one file: plan, client, server, predict

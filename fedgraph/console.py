@@ -9,6 +9,7 @@ from rich.console import Console as RichConsole
 from rich.table import Table
 
 SECONDS_BETWEEN_LINES = 2.0
+SECONDS_OF_SILENCE = 10.0  # while cells run side by side and none is done
 
 
 class Console:
@@ -23,7 +24,7 @@ class Console:
         self._last = 0.0
         self._cells = (0, 0)
         self._cell_clock = self._begun
-        self._label = ""
+        self._running: dict[str, float] = {}  # cell → when it began, longest first
 
     def say(self, text: str) -> None:
         """A line that is always shown."""
@@ -37,27 +38,37 @@ class Console:
         self.say(f"{total} cells to run" + (f", {already} of them finished earlier" if already else ""))
 
     def begin(self, label: str) -> None:
-        self._label = label
-        self._stage_clock = time.monotonic()
-        self._line("started")
+        self._running[label] = time.monotonic()
+        self._line(label, "started")
 
-    def finish(self) -> None:
+    def finish(self, label: str) -> None:
+        del self._running[label]
         self._cells = (self._cells[0] + 1, self._cells[1])
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """done of total within the current cell."""
-        elapsed = max(time.monotonic() - self._stage_clock, 1e-9)
-        self._line(f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
+        """done of total within the cell that is running."""
+        label, began = next(iter(self._running.items()))
+        elapsed = max(time.monotonic() - began, 1e-9)
+        self._line(label, f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
 
-    def _line(self, text: str) -> None:
+    def wait(self) -> None:
+        """Cells run side by side and none is done: say so where nothing was said for a while."""
+        if time.monotonic() - self._last < SECONDS_OF_SILENCE:
+            return
+        label, began = next(iter(self._running.items()))
+        others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
+        self._line(label, f"running for {_span(time.monotonic() - began)}{others}")
+
+    def _line(self, label: str, text: str) -> None:
         now = time.monotonic()
         if now - self._last < SECONDS_BETWEEN_LINES:
             return
         self._last = now
         done, total = self._cells
+        half = len(self._running) / 2 if len(self._running) > 1 else 0.0  # of several that run, each is half done on average
         fresh = done - self._already
-        left = f", about {_span((now - self._cell_clock) / fresh * (total - done))} left" if fresh else ""
-        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {self._label}: {text}")
+        left = f", about {_span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
+        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {label}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table = Table(title=title, title_justify="left", header_style="bold")

@@ -5,31 +5,21 @@ scenario → data → (task → partition → clients → release → server →
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from fedgraph import data, environment, plugins, report, runtime, store
+from fedgraph import cells, data, environment, plugins, report, runtime, store
+from fedgraph.cells import Stage
 from fedgraph.console import Console
 from fedgraph.methods.base import Plan
 from fedgraph.report.results import bound, number
 from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
-from fedgraph.scenario import DatasetSettings, Ready, TaskSettings
+from fedgraph.scenario import DatasetSettings, Ready
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, GraphCollection
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """One task on one data set, with its cells."""
-
-    task: TaskSettings
-    context: Context
-    cells: tuple[Cell, ...]
 
 
 def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: Console) -> Path:
@@ -48,12 +38,8 @@ def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: 
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
         total = sum(len(stage.cells) for stage in stages)
         console.plan(total, total - len(todo))
-        for stage, cell in todo:
-            console.begin(cell.key)
-            began = time.perf_counter()
-            outcome = plugins.load("tasks", stage.task.kind).run(stage.task.params, cell, stage.context)
-            kept.save(cell, outcome, time.perf_counter() - began)
-            console.finish()
+        for done in cells.computed(todo, engine, console):
+            kept.save(done.cell, done.outcome, done.seconds)
         where = engine.describe()
     facts = environment.describe(ready.scenario.seed, graphs, where)
     report.write(out, ready.scenario, text, [records_of(stage, kept) for stage in stages], graphs, facts, console)

@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str] | None] = {
         "data", "partition", "methods", "federation", "privacy", "geometry", "learning", "runtime", "types", "errors", "seeds",
         "plugins",
     },
+    "cells": {"scenario", "tasks", "runtime", "console", "types", "errors", "plugins"},
     "experiment": EVERYTHING,
     "run": EVERYTHING,
     "__init__": set(),

@@ -6,6 +6,8 @@ A runtime gets functions and data and knows no method. It offers
 * ``on_workers``: deal the items 0 … n−1 to the pool in fixed contiguous blocks (an item always meets the
   same worker, so what that worker prepared for it is still there),
 * ``map``: deal independent tasks to whoever is free, results in order,
+* ``as_done``: the same for tasks that come in queues (what belongs together stays at one worker where it can), each result
+  as soon as it is there,
 * ``on_server``: one call on the server actor.
 
 Calls return futures; futures and shared values may be passed to later calls, so that results travel from
@@ -46,6 +48,20 @@ class Runtime(ABC):
         """``function(task, *args)`` for every task, as values, in order."""
 
     @abstractmethod
+    def as_done(
+        self,
+        function: Callable[..., Any],
+        queues: Sequence[Sequence[tuple[Any, ...]]],
+        started: Callable[[tuple[Any, ...]], None],
+        waiting: Callable[[], None],
+    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """(task, ``function(*task)``) for every task of ``queues``, whichever is done first; ``Queues`` deals them.
+
+        Each worker has one task at a time. started is told a task when it is handed out; waiting is called about once a
+        second while nothing is done. The first error ends the iteration.
+        """
+
+    @abstractmethod
     def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any:
         """A future of ``function(*args)`` (a tuple of ``returns`` futures when it returns that many values)."""
 
@@ -66,6 +82,27 @@ class Runtime(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+class Queues:
+    """Deals tasks that come in queues: a free worker takes the next of its own queue, else a queue that nobody has begun,
+    else the later half of the longest one. So neighbours mostly meet the same worker, and nobody is idle while a task waits.
+    """
+
+    def __init__(self, queues: Sequence[Sequence[Any]]) -> None:
+        self._untouched = [list(q) for q in queues if q]
+        self._own: dict[int, list[Any]] = {}
+
+    def next(self, worker: int) -> Any | None:
+        """The task that ``worker`` shall do now; None when all are dealt."""
+        own = self._own.setdefault(worker, [])
+        if not own and self._untouched:
+            own[:] = self._untouched.pop(0)
+        elif not own:
+            longest = max(self._own.values(), key=len)
+            half = len(longest) // 2
+            own[:], longest[half:] = longest[half:], []
+        return own.pop(0) if own else None
 
 
 def require_same(key: str, known: Any, value: Any) -> None:

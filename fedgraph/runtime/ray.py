@@ -18,9 +18,10 @@ from typing import Any
 import ray
 from ray.exceptions import RayTaskError
 
-from fedgraph.runtime.base import Runtime, blocks, require_same
+from fedgraph.runtime.base import Queues, Runtime, blocks, require_same
 from fedgraph.runtime.threads import use_one_thread
 
+_SECONDS_BETWEEN_SIGNS = 1.0  # of life, while every worker computes
 _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
@@ -111,6 +112,33 @@ class RayRuntime(Runtime):
             while emit in done:
                 yield done.pop(emit)
                 emit += 1
+
+    def as_done(
+        self,
+        function: Callable[..., Any],
+        queues: Sequence[Sequence[tuple[Any, ...]]],
+        started: Callable[[tuple[Any, ...]], None],
+        waiting: Callable[[], None],
+    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        dealt = Queues(queues)
+        running: dict[ray.ObjectRef, tuple[tuple[Any, ...], int]] = {}
+
+        def hand_out(worker: int) -> None:
+            if (task := dealt.next(worker)) is not None:
+                running[self._pool[worker].call.remote(function, *task)] = (task, worker)
+                started(task)
+
+        for worker in range(self.num_workers):
+            hand_out(worker)
+        while running:
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=_SECONDS_BETWEEN_SIGNS)
+            for future in ready:
+                task, worker = running.pop(future)
+                value = self.get(future)
+                hand_out(worker)  # first, so that nobody waits while the caller looks at the value
+                yield task, value
+            if not ready:
+                waiting()
 
     def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any:
         out = self._server.call.options(num_returns=returns).remote(function, *args)

@@ -6,6 +6,7 @@ would fail under Ray fails here too.
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,17 @@ class SerialRuntime(Runtime):
     def map(self, function: Callable[..., Any], tasks: Sequence[Any], *args: Any) -> Iterator[Any]:
         for task in tasks:
             yield frozen_copy(function(task, *_values(args)))
+
+    def as_done(
+        self,
+        function: Callable[..., Any],
+        queues: Sequence[Sequence[tuple[Any, ...]]],
+        started: Callable[[tuple[Any, ...]], None],
+        waiting: Callable[[], None],
+    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        for task in itertools.chain.from_iterable(queues):
+            started(task)
+            yield task, frozen_copy(function(*_values(task)))
 
     def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any:
         result = frozen_copy(function(*_values(args)))

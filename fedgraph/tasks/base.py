@@ -7,6 +7,7 @@ A task module defines
     cells(params, context) → list[Cell]    all that will be run, in order
     plan(params, cell, context) → Plan     its noise and releases, from public facts (None: nothing is released)
     run(params, cell, context) → Outcome   the numbers, the releases and the artefacts
+    alone(params, cell) → bool             optional: one worker can do the whole cell, so that cells may run side by side
     NEEDS_DATA = False                     only where a task reads no data set
 
 A *cell* is one method in one setting at one budget with one seed. It is computed whole or not at all, so

@@ -64,6 +64,11 @@ def cells(params: Params, context: Context) -> list[Cell]:
     ]
 
 
+def alone(params: Params, cell: Cell) -> bool:
+    """Nothing here uses the pool."""
+    return True
+
+
 def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
     """Nothing is released."""
     return None

@@ -115,6 +115,11 @@ def cells(params: Params, context: Context) -> list[Cell]:
     return found
 
 
+def alone(params: Params, cell: Cell) -> bool:
+    """A curator is one client."""
+    return cell.setting == "central"
+
+
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
     setting = _setting(params, cell.seed, context)

@@ -12,7 +12,7 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.errors import DataError, RuntimeFailure
-from fedgraph.runtime.base import Runtime, blocks
+from fedgraph.runtime.base import Queues, Runtime, blocks
 from fedgraph.runtime.serial import SerialRuntime, frozen_copy
 
 
@@ -27,6 +27,14 @@ def pair(a: int, b: int) -> tuple[int, int]:
 def square(task: int, offset: int) -> int:
     time.sleep(0.001 * (task % 3))
     return task * task + offset
+
+
+def waits_for(marker: str, name: str, scale: np.ndarray) -> str:
+    for _ in range(3000):
+        if not marker or Path(marker).exists():
+            return name * int(scale[0])
+        time.sleep(0.01)
+    raise DataError("the results came in order, not as they were done")
 
 
 def overwrite(items: range, array: np.ndarray) -> None:
@@ -72,6 +80,47 @@ def test_futures_travel_to_the_server(engine: Runtime) -> None:
 
 def test_map_gives_results_in_order(engine: Runtime) -> None:
     assert list(engine.map(square, list(range(9)), 1)) == [i * i + 1 for i in range(9)]
+
+
+def test_queues_deal_every_task_once_and_nobody_is_idle() -> None:
+    for lengths in ([], [0], [1], [5], [3, 0, 4], [1, 1, 1, 9]):
+        for workers in (1, 2, 3):
+            queues = [[(q, i) for i in range(n)] for q, n in enumerate(lengths)]
+            dealt = Queues(queues)
+            found = [dealt.next(i % workers) for i in range(sum(lengths))]
+            assert sorted(found) == [task for queue in queues for task in queue], "a task is missing, twice, or held back"
+            assert all(dealt.next(worker) is None for worker in range(workers))
+
+
+def test_queues_keep_neighbours_together() -> None:
+    dealt = Queues(["abcdef", "vw"])
+    assert [dealt.next(0), dealt.next(1)] == ["a", "v"]
+    assert [dealt.next(1), dealt.next(0)] == ["w", "b"]
+    assert dealt.next(1) == "e", "the later half of what worker 0 still has"
+    assert [dealt.next(0) for _ in range(3)] == ["c", "d", "f"]
+    assert dealt.next(1) is None
+
+
+def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> None:
+    """Under Ray the first task ends only after the second one's result was seen."""
+    marker = tmp_path / "seen"
+    first = str(marker) if engine.name == "ray" else ""
+    scale = engine.share("scale", np.full(100_000, 2))
+    queues = [[(first, "a", scale)], [("", "b", scale), ("", "c", scale)]]
+    started: list[str] = []
+    found = {}
+    for task, value in engine.as_done(waits_for, queues, lambda task: started.append(task[1]), lambda: None):
+        assert task[1] in started
+        found[task[1]] = value
+        if "b" in found:
+            marker.write_text("x", encoding="utf-8")
+    assert found == {"a": "aa", "b": "bb", "c": "cc"}
+    assert sorted(started) == ["a", "b", "c"]
+
+
+def test_as_done_keeps_an_error(engine: Runtime) -> None:
+    with pytest.raises(DataError, match="client 3: broken"):
+        list(engine.as_done(fail, [[(range(1),)]], lambda task: None, lambda: None))
 
 
 def test_shared_arrays_are_read_only(engine: Runtime) -> None:

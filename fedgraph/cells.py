@@ -1,0 +1,110 @@
+"""Cells are computed one after another, each on the whole pool; those that fit on one worker, side by side before the others.
+
+Where a task says that a cell is *alone* (``tasks.base``), all its work belongs to one client and the rest of the pool
+would only watch. Such cells are work items themselves: a worker runs the whole cell as the serial engine does, so the
+numbers are the same bit for bit, and the driver gets each outcome as soon as it is there. Cells of one stage and seed share
+splits and plans, so they are dealt together (``runtime.base.Queues``), and a worker forgets them when it goes on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedgraph import plugins
+from fedgraph.console import Console
+from fedgraph.errors import FedgraphError, RuntimeFailure
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.scenario import TaskSettings
+from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.types import Graph, GraphCollection
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One task on one data set, with its cells."""
+
+    task: TaskSettings
+    context: Context
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """A computed cell. seconds: wall time of it alone."""
+
+    cell: Cell
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What a worker needs to know of a cell, but for the data. group: names what it keeps from one cell to the next."""
+
+    group: str
+    task: TaskSettings
+    root: int
+    seeds: int
+    cell: Cell
+
+
+_orders = itertools.count()  # makes the groups of every call their own
+_kept: dict[str, Context] = {}  # at a worker: the latest group's context; made again wherever it is missing
+
+
+def computed(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console) -> Iterator[Done]:
+    """Every cell of ``todo``, as soon as it is done."""
+    beside = [engine.num_workers > 1 and is_alone(stage, cell) for stage, cell in todo]
+    yield from _side_by_side(list(itertools.compress(todo, beside)), engine, console)
+    for stage, cell in itertools.compress(todo, [not b for b in beside]):
+        console.begin(cell.key)
+        yield Done(cell, *_timed(stage.task, cell, stage.context))
+        console.finish(cell.key)
+
+
+def is_alone(stage: Stage, cell: Cell) -> bool:
+    """Whether the task says that one worker can do the whole cell; a task that says nothing needs the pool."""
+    alone = getattr(plugins.load("tasks", stage.task.kind), "alone", None)
+    return alone is not None and alone(stage.task.params, cell)
+
+
+def _side_by_side(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console) -> Iterator[Done]:
+    queues: dict[str, list[tuple[Order, Any]]] = {}
+    run = next(_orders)
+    for stage, cell in todo:
+        context = stage.context
+        group = f"{run}/{context.label}/{context.dataset}/{cell.seed}"
+        data = engine.share(f"data:{context.dataset}", context.data)
+        order = Order(group, stage.task, context.root, context.seeds, cell)
+        queues.setdefault(group, []).append((order, data))
+    for (order, _), (outcome, seconds) in engine.as_done(
+        compute, list(queues.values()), lambda task: console.begin(task[0].cell.key), console.wait
+    ):
+        yield Done(order.cell, outcome, seconds)
+        console.finish(order.cell.key)
+
+
+def compute(order: Order, data: Graph | GraphCollection | None) -> tuple[Outcome, float]:
+    """(outcome, seconds) of one cell, all of it in this process."""
+    cell = order.cell
+    if order.group not in _kept:
+        _kept.clear()
+        _kept[order.group] = Context(cell.task, cell.dataset, data, order.root, order.seeds, SerialRuntime())
+    try:
+        return _timed(order.task, cell, _kept[order.group])
+    except FedgraphError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise RuntimeFailure(f"cell {cell.key}: {what}; --runtime serial shows where") from error
+
+
+def _timed(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
+    began = time.perf_counter()
+    outcome: Outcome = plugins.load("tasks", task.kind).run(task.params, cell, context)
+    return outcome, time.perf_counter() - began

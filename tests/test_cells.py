@@ -1,0 +1,161 @@
+"""Cells side by side give what cells one after another give, and nothing finished is lost."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import cells, experiment, run, scenario
+from fedgraph.console import Console
+from fedgraph.errors import DataError, RuntimeFailure
+from fedgraph.tasks import graph_metrics, node_classification
+from fedgraph.tasks.base import Cell, Context
+from fedgraph.types import Graph
+
+MIXED = """\
+name: mixed
+seed: 3
+seeds: 2
+runtime: {engine: ray, workers: 2}
+datasets:
+  - name: embedded/library
+tasks:
+  - task: node_classification
+    epsilons: [1, inf]
+    settings: [local, central]
+    partition: {partition: uniform, clients: 3}
+    methods:
+      - {method: features, steps: 3, projection: 16}
+      - {method: sage, level: node, layers: 1, steps: 2}
+"""
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    path = tmp_path / "mixed.yaml"
+    path.write_text(MIXED, encoding="utf-8")
+    return path
+
+
+def numbers(folder: Path) -> list[dict[str, str]]:
+    with (folder / "results.csv").open(encoding="utf-8") as file:
+        lines = csv.DictReader(line for line in file if line[0] != "#")
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in lines]
+
+
+@pytest.mark.ray
+def test_side_by_side_equals_one_after_another(mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the run is cut while cells are side by side, and continued."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert run.main([str(mixed), "--runtime", "serial", "--out", str(whole)]) == 0
+
+    real, here = node_classification.run, []
+    save, saved = experiment.store.CellStore.save, []
+
+    def only_federated(params: object, cell: Cell, context: Context) -> object:
+        here.append(cell.setting)
+        return real(params, cell, context)  # type: ignore[arg-type]
+
+    def dies_after_three(self: object, cell: Cell, *args: object) -> None:
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+        saved.append(cell.setting)
+        save(self, cell, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(node_classification, "run", only_federated)
+    monkeypatch.setattr(experiment.store.CellStore, "save", dies_after_three)
+    assert run.main([str(mixed), "--out", str(cut)]) == 1
+    assert saved == ["central"] * 3
+    assert here == []
+    monkeypatch.setattr(experiment.store.CellStore, "save", save)
+    assert run.main([str(mixed), "--resume", str(cut)]) == 0
+    assert here == ["local"] * 8, "a curator's cell ran in the driver, or a federated one elsewhere"
+    assert numbers(cut) == numbers(whole)
+    assert len(numbers(whole)) == 2 * 2 * 2 * 2
+    assert (cut / "ledger.jsonl").read_bytes() == (whole / "ledger.jsonl").read_bytes()
+
+
+def test_who_is_alone() -> None:
+    cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
+    metrics = cells.Stage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
+    claims = cells.Stage(_task("claims", None), _context(None), ())
+    assert cells.is_alone(metrics, cell)
+    assert not cells.is_alone(claims, cell), "a task that says nothing needs the pool"
+    for setting, expected in (("central", True), ("secure", False), ("local", False)):
+        asked = Cell("t", "d", "m", "v", setting, 1.0, "provable", 0)
+        assert node_classification.alone(_params(), asked) is expected
+
+
+def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Context] = []
+
+    def looks(params: object, cell: Cell, context: Context) -> str:
+        found.append(context)
+        context.cached("split", lambda: np.zeros(3))
+        return "outcome"
+
+    monkeypatch.setattr(node_classification, "run", looks)
+    orders = [_order(group) for group in ("a", "a", "b", "a")]
+    assert [cells.compute(order, library)[0] for order in orders] == ["outcome"] * 4
+    assert found[0] is found[1]
+    assert found[1] is not found[2]
+    assert found[3] is not found[0], "the first group was kept while the second ran"
+    assert list(cells._kept) == ["a"]
+    assert found[3].data is library
+    assert (found[3].label, found[3].dataset, found[3].root, found[3].seeds) == ("t", "d", 3, 2)
+
+    def fails(params: object, cell: Cell, context: Context) -> None:
+        raise error
+
+    monkeypatch.setattr(node_classification, "run", fails)
+    error: Exception = DataError("node 3 is missing")
+    with pytest.raises(DataError, match=r"^node 3 is missing$"):
+        cells.compute(_order("a"), library)
+    error = ValueError("shapes differ")
+    with pytest.raises(RuntimeFailure, match=r"cell t/d/m/v/central/.*/0: ValueError: shapes differ; --runtime serial"):
+        cells.compute(_order("a"), library)
+
+
+def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("fedgraph.console.time.monotonic", lambda: now[0])
+    console = Console()
+    console.plan(4, 0)
+    for label in ("first", "second"):
+        console.begin(label)
+    for _ in range(4):
+        now[0] += 2.5
+        console.wait()
+    now[0] += 10
+    console.finish("second")
+    console.begin("third")
+    console.finish("first")
+    now[0] += 10
+    console.wait()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:] == [
+        "[0 s] cell 1/4: first: started",
+        "[10 s] cell 1/4: first: running for 10 s, 1 beside it",
+        "[20 s] cell 2/4, about 20 s left: third: started",
+        "[30 s] cell 3/4, about 30 s left: third: running for 10 s",
+    ]
+
+
+def _task(kind: str, params: object) -> scenario.TaskSettings:
+    return scenario.TaskSettings("t", kind, params)
+
+
+def _params() -> node_classification.Params:
+    return node_classification.Params(methods=[{"method": "features"}], settings=["central"], epsilons=[1.0])
+
+
+def _context(data: Graph | None) -> Context:
+    return Context("t", "d", data, 3, 2, runtime=None)  # type: ignore[arg-type]
+
+
+def _order(group: str) -> cells.Order:
+    cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
+    return cells.Order(group, _task("node_classification", _params()), 3, 2, cell)
