@@ -175,7 +175,7 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         "ε provable: embedding", "ε provable: model path", "ε provable: all", "ε measured",
     )  # fmt: skip
     note = (
-        f"Unit: one graph of known size; δ = {rows[0]['delta']:.3g}. Rows of raw data are ∞: nothing hides them. "
+        f"{_unit(rows)}; δ = {rows[0]['delta']:.3g}. Rows of raw data are ∞: nothing hides them. "
         "“ε = 1/n”: each graph its own, the largest is shown. The first rows see the public sizes only (the second the "
         "degrees, too, which are not public)."
     )
@@ -185,6 +185,13 @@ def _accuracies(rows: Sequence[Row]) -> Table:
             "that would print."
         )
     return Table("Accuracy and privacy", header, tuple(body), note)
+
+
+def _unit(rows: Sequence[Row]) -> str:
+    """What one ε protects; a promised degree protects a node, not the graph."""
+    of_nodes = [_name(r) for r in rows if r["protection"]["unit"] == "node"]
+    words = "Unit: one graph of known size"
+    return words + (f", but one node, at the promised degree, in {' and '.join(of_nodes)}" if of_nodes else "")
 
 
 def _beside(rows: Sequence[Row]) -> list[Table]:
