@@ -60,7 +60,8 @@ def attributes(raw: RawFiles, file: str, num_nodes: int, width: int) -> np.ndarr
 
 def _as_many(raw: RawFiles, file: str, found: np.ndarray, wanted: int, what: str) -> np.ndarray:
     if len(found) != wanted:
-        raise DataError(f"{raw.folder / file}: {len(found)} lines; allowed: {wanted}, one for each of the {what} in the indicator")
+        allowed = f"{wanted}, one for each of the {what} of the indicator"
+        raise DataError(f"{raw.folder / file}: {len(found)} lines; allowed: {allowed}")
     return found
 
 
@@ -83,7 +84,8 @@ def _numbers(raw: RawFiles, file: str, columns: int) -> np.ndarray:
         cells.pop()
     for number, line in enumerate(cells, start=1):
         if len(line) != columns:
-            raise DataError(f"{raw.folder / file}:{number}: numbers in this line: {len(line)}; allowed: {columns} in every line")
+            found_here = f"numbers in this line: {len(line)}"
+            raise DataError(f"{raw.folder / file}:{number}: {found_here}; allowed: {columns} in every line")
     try:
         found = np.array(cells, dtype=np.float64).reshape(-1, columns)
     except ValueError:

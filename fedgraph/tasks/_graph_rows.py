@@ -18,7 +18,6 @@ from fedgraph.types import Graph, GraphCollection
 SIZE, DEGREES, CONSTANT = "graph size", "size and degrees", "constant embedding"
 SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 LEAKS = (SIZE, DEGREES)
-FUSED_BY = ("raw", "embedding")
 
 
 def size_distances(sizes: np.ndarray) -> np.ndarray:

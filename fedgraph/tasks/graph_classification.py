@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
@@ -32,32 +32,30 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
+from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
+from fedgraph.tasks._graph_settings import label as label_of
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
 
 Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
-Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
-
-
-OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 
 
 class Params(BaseModel):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    methods: list[dict[str, Any]] = Field(
+    methods: Models = Field(
         min_length=1,
         description="shared models: method local_dp, label, settings, and if wanted own epsilons, compare: false, fused",
     )
-    epsilons: list[Annotated[float, Field(gt=0)] | Literal["1/n"]] = Field(
+    epsilons: Epsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
     )
-    epsilons_of: dict[str, list[Annotated[float, Field(gt=0)] | Literal["1/n"]]] = Field(
-        {}, description="epsilons on single data sets, by name"
+    epsilons_of: dict[str, Epsilons] = Field({}, description="epsilons on single data sets, by name")
+    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    baselines: Annotated[list[Baseline], Distinct] = Field(
+        ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
-    encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
-    baselines: list[Baseline] = Field(["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
@@ -81,21 +79,6 @@ class Params(BaseModel):
     max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
-
-    @field_validator("methods")
-    @classmethod
-    def _own_budgets(cls, methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for epsilon in (e for m in methods for e in m.get(OWN, [])):
-            if epsilon != "1/n" and not float(epsilon) > 0:
-                raise ValueError(f"every ε must be > 0 (inf for no encoding) or 1/n, found {epsilon}")
-        for m in methods:
-            if m.get(FUSED, "raw") not in graph_rows.FUSED_BY or (FUSED in m and not all(map(_clear, m.get(OWN, ["1/n"])))):
-                raise ValueError(f"fused is one of {', '.join(graph_rows.FUSED_BY)} and looks at rows in clear: epsilons [inf]")
-            if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not all(map(_clear, m.get(OWN, ["1/n"])))):
-                raise ValueError(
-                    "compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum"
-                )
-        return methods
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
@@ -128,21 +111,17 @@ def cells(params: Params, context: Context) -> list[Cell]:
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
         for label, method in zip(labels(params), params.methods, strict=True):
             budgets = method.get(OWN, params.epsilons_of.get(context.dataset, params.epsilons))
-            if not _clear(budgets[0]):
+            if not clear(budgets[0]):
                 found += [_cell(context, graph_rows.CONSTANT, e, label, budgets[0], smallest, seed) for e in params.encoders]
             for epsilon in budgets:
-                used = ["none"] if _clear(epsilon) else list(params.encoders)
+                used = ["none"] if clear(epsilon) else list(params.encoders)
                 found += [_cell(context, "local_dp", encoder, label, epsilon, smallest, seed) for encoder in used]
     return found
 
 
 def labels(params: Params) -> list[str]:
     """Names of the models, in order."""
-    return [str(m.get("label", m.get("model", "gcn"))) for m in params.methods]
-
-
-def _clear(epsilon: float | str) -> bool:
-    return epsilon != "1/n" and bool(np.isinf(float(epsilon)))
+    return [label_of(m) for m in params.methods]
 
 
 def _cell(context: Context, method: str, encoder: str, label: str, epsilon: float | str, smallest: int, seed: int) -> Cell:

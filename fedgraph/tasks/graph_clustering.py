@@ -12,10 +12,10 @@ Every table has the rows ``graph size`` (clusters made from the public number of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
@@ -27,11 +27,11 @@ from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks._graph_rows import degree_distances
+from fedgraph.tasks._graph_settings import Distinct, Encoder, Epsilons
 from fedgraph.tasks._pairwise import all_pairs
-from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
+from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
 
-Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 SIZE_ONLY = "graph size"
 SIZE_AND_DEGREES = "size and degrees"
 CONSTANT = "constant embedding"
@@ -49,24 +49,15 @@ class Params(BaseModel):
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs are the clients",
     )
-    epsilons: list[Annotated[float, Field()] | Literal["1/n"]] = Field(
+    epsilons: Epsilons = Field(
         min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
     )
-    encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
-
-    @field_validator("epsilons")
-    @classmethod
-    def _positive(cls, values: list[float | str]) -> list[float | str]:
-        for value in values:
-            if not isinstance(value, str) and not value > 0:
-                raise ValueError(f"every ε must be > 0 (inf for no encoding), found {value}: at ε = 0 nothing may be released")
-        require_distinct("ε", values)
-        return values
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
