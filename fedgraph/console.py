@@ -24,6 +24,7 @@ class Console:
         self._cells = (0, 0)
         self._cell_clock = self._begun
         self._label = ""
+        self._stage: tuple[str, int, int, float] | None = None  # name, total, done when it began, when
 
     def say(self, text: str) -> None:
         """A line that is always shown."""
@@ -38,16 +39,23 @@ class Console:
 
     def begin(self, label: str) -> None:
         self._label = label
-        self._stage_clock = time.monotonic()
+        self._stage = None
         self._line("started")
 
     def finish(self) -> None:
         self._cells = (self._cells[0] + 1, self._cells[1])
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """done of total within the current cell."""
-        elapsed = max(time.monotonic() - self._stage_clock, 1e-9)
-        self._line(f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
+        """done of total within the current cell; the first call of a stage starts its clock."""
+        now = time.monotonic()
+        if self._stage is None or self._stage[:2] != (stage, total) or done < self._stage[2]:
+            self._stage = (stage, total, done, now)
+        _, _, before, began = self._stage
+        text = f"{stage} {done}/{total}"
+        if done > before:
+            rate = (done - before) / max(now - began, 1e-9)
+            text += f", {rate:.{0 if rate >= 10 else 2}f}/s, about {_span((total - done) / rate)} left of them"
+        self._line(text)
 
     def _line(self, text: str) -> None:
         now = time.monotonic()

@@ -83,11 +83,13 @@ def compared(
     k: int | None,
     known: np.ndarray | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and as a fact how many were asked for."""
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and how many were asked. The facts say
+    where each pair's result is kept (``_kept_pairs``).
+    """
     if k is None:
-        return all_pairs(spaces, options, context), {}
-    found, asked = nearest_pairs(spaces, options, context, split, k, known)
-    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]}
+        return all_pairs(spaces, options, context)
+    found, asked, solved = nearest_pairs(spaces, options, context, split, k, known)
+    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]} | solved
 
 
 def distances_of(
@@ -101,16 +103,16 @@ def distances_of(
         known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
         return compared(spaces, options, context, split, k, known)
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    made: dict[str, Callable[[], np.ndarray]] = {
-        SIZE: lambda: size_distances(sizes),
-        DEGREES: lambda: degree_distances(collection.graphs),
-        SHORTEST: lambda: shortest_path_distances(collection),
+    made: dict[str, Callable[[], tuple[np.ndarray, dict[str, Any]]]] = {
+        SIZE: lambda: (size_distances(sizes), {}),
+        DEGREES: lambda: (degree_distances(collection.graphs), {}),
+        SHORTEST: lambda: (shortest_path_distances(collection), {}),
         TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False), gromov.GromovOptions(restarts=restarts), context),
         FUSED: lambda: all_pairs(
             topology_spaces(collection, True), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
         ),
     }
-    return context.cached(key, made[row]), {}
+    return context.cached(key, made[row])  # type: ignore[no-any-return]
 
 
 def embedded_spaces(
@@ -145,7 +147,7 @@ def constant_distances(
     name = ("constant", *key)
     spaces, options = context.cached((*name, "spaces"), drawn), gromov.GromovOptions(restarts=restarts)
     if k is None:
-        return context.cached(name, lambda: all_pairs(spaces, options, context)), {}
+        return context.cached(name, lambda: all_pairs(spaces, options, context))  # type: ignore[no-any-return]
     known = context.cached((*name, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
     return compared(spaces, options, context, split, k, known)
 

@@ -51,11 +51,11 @@ def label(method: dict[str, Any]) -> str:
 
 
 def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The models with numbers as their own ε. ``ValueError`` for names given twice, and keys that do not go together."""
+    """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
     require_distinct("the model", [label(m) for m in methods])
     found = []
     for m in methods:
-        given = m | ({OWN: distinct([epsilon(e) for e in m[OWN]])} if OWN in m else {})
+        given = m | ({OWN: distinct([_written(epsilon(e)) for e in m[OWN]])} if OWN in m else {})
         in_clear = OWN in m and all(map(clear, given[OWN]))
         if m.get(FUSED, "raw") not in FUSED_BY or (FUSED in m and not in_clear):
             raise ValueError(f"fused is one of {', '.join(FUSED_BY)} and looks at rows in clear: epsilons [inf]")
@@ -63,6 +63,11 @@ def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
             raise ValueError("compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum")
         found.append(given)
     return found
+
+
+def _written(epsilon: float | str) -> float | str:
+    """As JSON and YAML keep it inside a mapping of settings: ∞ as ``inf``."""
+    return "inf" if clear(epsilon) else epsilon
 
 
 Models = Annotated[list[dict[str, Any]], AfterValidator(checked)]

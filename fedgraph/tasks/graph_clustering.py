@@ -121,7 +121,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     truth = np.array([s.graph.labels[s.center] for s in partition.subgraphs])
     k = params.clusters or _graph(context).num_classes
     if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
-        return _unreleased(cell, context, partition, truth, _by_counts(cell, context, partition, k), None)
+        return _unreleased(cell, context, partition, truth, _by_counts(cell, context, partition, k), None, {})
     made = plan(params, cell, context)
     assert made is not None
     if cell.method == CONSTANT:
@@ -132,7 +132,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
 
     spaces = [from_embedding(h) for h in _known(trained.state.memory["embeddings"], made)]
-    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+    distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(
         context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
@@ -157,6 +157,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
         | {"gw_mean": float(upper.mean()) if upper.size else 0.0},
         facts=_facts(partition)
+        | solved
         | {"rounds": made.rounds, "node_losses": quantiles, "worst_node_clients": len(by_path["embedding"])},
         account=Account(cell.key, made.protection, made.delta, total.worst_holders, tuple(by_path.items())),
         releases=trained.releases,
@@ -199,16 +200,22 @@ def _constant(
     rng, encoding = seeds.generator(context.root, *cell.path, "constant"), made.made["encoding"]
     sizes = made.facts.client_sizes
     spaces = [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng)) for n in sizes]
-    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+    distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(
         context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
     )
-    return _unreleased(cell, context, partition, truth, found.labels, distances)
+    return _unreleased(cell, context, partition, truth, found.labels, distances, solved)
 
 
 def _unreleased(
-    cell: Cell, context: Context, partition: Partition, truth: np.ndarray, labels: np.ndarray, distances: np.ndarray | None
+    cell: Cell,
+    context: Context,
+    partition: Partition,
+    truth: np.ndarray,
+    labels: np.ndarray,
+    distances: np.ndarray | None,
+    more: dict[str, Any],
 ) -> Outcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != SIZE_AND_DEGREES
@@ -216,7 +223,7 @@ def _unreleased(
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(
         metrics=cluster.scores(truth, labels, distances),
-        facts=_facts(partition) | {"rounds": 0},
+        facts=_facts(partition) | {"rounds": 0} | more,
         account=Account(cell.key, protection, 1.0 / _graph(context).num_nodes),
         releases=(),
         epsilon_published=None,

@@ -201,4 +201,5 @@ def test_settings_that_would_mix_rows_or_release_nothing_are_refused(changes: di
 def test_budgets_are_numbers_or_the_rule() -> None:
     given = params([{"method": "local_dp", "epsilons": ["1e-3", "inf"]}], epsilons=["1/n", 8, "64", ".5"])
     assert given.epsilons == ["1/n", 8.0, 64.0, 0.5]
-    assert given.methods[0]["epsilons"] == [0.001, np.inf]
+    assert given.methods[0]["epsilons"] == [0.001, "inf"]
+    assert task.Params(**given.model_dump(mode="json")) == given

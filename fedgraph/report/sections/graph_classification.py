@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from fedgraph.privacy import bayes
 from fedgraph.report import plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import Records, Section, Table, solved
 
 SIZE, SVM = "graph size", "SVM"
 LEAKS = (SIZE, "size and degrees", "constant embedding")
@@ -48,6 +48,7 @@ def build(records: Records, notice: str | None) -> Section:
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
+        *solved(rows),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
     tables = [_accuracies(rows), *printed, *_bounds(rows)]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.report import plots
 from fedgraph.report.results import Row, bound, grouped, number, spread
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import Records, Section, Table, solved
 
 METRICS = ("ari", "nmi", "purity", "silhouette")
 
@@ -26,6 +26,7 @@ def build(records: Records, notice: str | None) -> Section:
         "node, which the simulator knows and the server does not.",
         "The number of nodes of every released graph is public, so a release has shown something only above the rows "
         "“graph size” and “constant embedding” (the encoder on ½ everywhere). “size and degrees” is raw data: its ε is ∞.",
+        *solved(rows),
     )
     return Section(sentences, (_table(rows),), _figures(records, rows, notice))
 
