@@ -10,7 +10,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.geometry import classify, gromov
-from fedgraph.geometry.metric_space import Metric, MetricSpace, from_embedding, from_topology
+from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.tasks._pairwise import all_pairs, nearest_pairs
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, GraphCollection
@@ -70,9 +70,9 @@ def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
     return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(collection.graphs)))
 
 
-def topology_spaces(collection: GraphCollection, features: bool) -> list[MetricSpace]:
+def topology_spaces(collection: GraphCollection, features: bool, weights: Weights) -> list[MetricSpace]:
     """Shortest paths, with node features where asked for (unreachable pairs: one more than the diameter)."""
-    return [from_topology(g.adjacency, features=g.features.toarray() if features else None) for g in collection.graphs]
+    return [from_topology(g.adjacency, weights, g.features.toarray() if features else None) for g in collection.graphs]
 
 
 def compared(
@@ -93,13 +93,20 @@ def compared(
 
 
 def distances_of(
-    row: str, collection: GraphCollection, alpha: float, restarts: int, context: Context, split: classify.Split, k: int | None
+    row: str,
+    collection: GraphCollection,
+    alpha: float,
+    restarts: int,
+    context: Context,
+    split: classify.Split,
+    k: int | None,
+    weights: Weights = "uniform",
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """As ``compared``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
-    key = ("distances", row, context.dataset, alpha, restarts)
+    key = ("distances", row, context.dataset, alpha, restarts, weights)
     if k is not None and row in (TOPOLOGY, FUSED):
         options = gromov.GromovOptions(alpha=alpha if row == FUSED else None, restarts=restarts)
-        spaces = context.cached((*key, "spaces"), lambda: topology_spaces(collection, row == FUSED))
+        spaces = context.cached((*key, "spaces"), lambda: topology_spaces(collection, row == FUSED, weights))
         known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
         return compared(spaces, options, context, split, k, known)
     sizes = np.array([g.num_nodes for g in collection.graphs])
@@ -107,22 +114,32 @@ def distances_of(
         SIZE: lambda: (size_distances(sizes), {}),
         DEGREES: lambda: (degree_distances(collection.graphs), {}),
         SHORTEST: lambda: (shortest_path_distances(collection), {}),
-        TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False), gromov.GromovOptions(restarts=restarts), context),
+        TOPOLOGY: lambda: all_pairs(
+            topology_spaces(collection, False, weights), gromov.GromovOptions(restarts=restarts), context
+        ),
         FUSED: lambda: all_pairs(
-            topology_spaces(collection, True), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
+            topology_spaces(collection, True, weights), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
         ),
     }
     return context.cached(key, made[row])  # type: ignore[no-any-return]
 
 
 def embedded_spaces(
-    embeddings: Sequence[np.ndarray], metric: Metric, collection: GraphCollection, fused: str | None = None
+    embeddings: Sequence[np.ndarray],
+    metric: Metric,
+    graphs: Sequence[Graph],
+    fused: str | None = None,
+    weights: Weights = "uniform",
 ) -> list[MetricSpace]:
-    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself."""
-    if fused is None:
-        return [from_embedding(h, metric) for h in embeddings]
-    rows = embeddings if fused == "embedding" else [g.features.toarray() for g in collection.graphs]
-    return [from_embedding(h, metric, features=x) for h, x in zip(embeddings, rows, strict=True)]
+    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
+
+    weights ``degree`` reads the graph itself: only for embeddings that are sent in clear.
+    """
+    made = []
+    for rows, graph in zip(embeddings, graphs, strict=True):
+        features = None if fused is None else rows if fused == "embedding" else graph.features.toarray()
+        made.append(from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features))
+    return made
 
 
 def constant_distances(
@@ -133,6 +150,7 @@ def constant_distances(
     context: Context,
     split: classify.Split,
     k: int | None,
+    metric: Metric = "euclidean",
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """As ``compared``, of embeddings that are ½ everywhere, through the encoder: they carry the size and nothing else.
 
@@ -142,7 +160,7 @@ def constant_distances(
     def drawn() -> list[MetricSpace]:
         rng = seeds.generator(context.root, *key, "constant")
         constant = [np.full((n, encoding.width), 0.5) for n in sizes]
-        return [from_embedding(encoding.of_graph(len(h))[0].apply(h, rng)) for h in constant]
+        return [from_embedding(encoding.of_graph(len(h))[0].apply(h, rng), metric) for h in constant]
 
     name = ("constant", *key)
     spaces, options = context.cached((*name, "spaces"), drawn), gromov.GromovOptions(restarts=restarts)

@@ -11,6 +11,7 @@ from fedgraph.tasks.base import require_distinct
 
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 FUSED_BY = ("raw", "embedding")
+WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 

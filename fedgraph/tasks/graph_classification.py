@@ -24,7 +24,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.geometry import gromov
 from fedgraph.geometry.classify import Handling, Split
-from fedgraph.geometry.metric_space import Metric
+from fedgraph.geometry.metric_space import Metric, Weights
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
@@ -32,6 +32,7 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
+from fedgraph.tasks import _graph_settings as settings
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
 from fedgraph.tasks._graph_settings import label as label_of
 from fedgraph.tasks.base import Cell, Context, Outcome
@@ -65,6 +66,7 @@ class Params(BaseModel):
     validation: float = Field(0.2, gt=0, lt=1, description="share of all graphs that choose C and γ")
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
     metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: Weights = Field("uniform", description=settings.WEIGHTS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
@@ -165,14 +167,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.variant == "baseline":
         split = _dealt(params, cell.seed, context)[0]
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
-        wanted = (params.alpha, params.restarts, context, split, params.only_nearest)
+        wanted = (params.alpha, params.restarts, context, split, params.only_nearest, params.weights)
         distances, asked = graph_rows.distances_of(cell.method, collection, *wanted)
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
         sizes, restarts = [g.num_nodes for g in collection.graphs], params.restarts
         distances, asked = graph_rows.constant_distances(
-            cell.path[:-1], sizes, made.made["encoding"], restarts, context, split, params.only_nearest
+            cell.path[:-1], sizes, made.made["encoding"], restarts, context, split, params.only_nearest, params.metric
         )
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
@@ -190,7 +192,8 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     metrics, asked, own = {}, {}, params.methods[labels(params).index(label)]
     if own.get(COMPARE, True):
         embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
-        spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection, own.get(FUSED))
+        weights = params.weights if clear(cell.epsilon) else "uniform"
+        spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)
         distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
         metrics = _judged(params, cell, context, distances, split)

@@ -12,7 +12,7 @@ Every table has the rows ``graph size`` (clusters made from the public number of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,13 +21,13 @@ from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.geometry import cluster, gromov, maps
-from fedgraph.geometry.metric_space import MetricSpace, from_embedding
+from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks._graph_rows import degree_distances
-from fedgraph.tasks._graph_settings import Distinct, Encoder, Epsilons
+from fedgraph.tasks._graph_rows import degree_distances, embedded_spaces
+from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons
 from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
@@ -55,9 +55,12 @@ class Params(BaseModel):
     encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
+    metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: Weights = Field("uniform", description=WEIGHTS)
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
+    map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -131,7 +134,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
 
-    spaces = [from_embedding(h) for h in _known(trained.state.memory["embeddings"], made)]
+    weights = params.weights if np.isinf(cell.epsilon) else "uniform"
+    received = _known(trained.state.memory["embeddings"], made)
+    spaces = embedded_spaces(received, params.metric, [s.graph for s in partition.subgraphs], weights=weights)
     distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(
@@ -149,7 +154,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         paths[path], by_path[path] = losses.worst.epsilon, losses.worst_holders
         if path == "embedding":
             quantiles = losses.quantiles
-    artefacts = {} if cell.seed else _artefacts(distances, truth, found.labels)
+    rng = seeds.generator(context.root, *cell.path, "map")
+    places = None if cell.seed else maps.mds(distances) if params.map == "mds" else maps.tsne(distances, rng)
     by_spectrum = cluster.spectral(distances, k, seeds.generator(context.root, *cell.path, "spectral"))
     upper = distances[np.triu_indices(len(spaces), 1)]
     return Outcome(
@@ -166,7 +172,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         theorem=total.worst.theorem,
         paths=paths,
         notes=made.notes,
-        artefacts=artefacts,
+        artefacts={} if places is None else _artefacts(distances, truth, found.labels, places),
     )
 
 
@@ -199,7 +205,8 @@ def _constant(
     """The encoder on embeddings that hold nothing, then the same geometry."""
     rng, encoding = seeds.generator(context.root, *cell.path, "constant"), made.made["encoding"]
     sizes = made.facts.client_sizes
-    spaces = [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng)) for n in sizes]
+    drawn = [encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng) for n in sizes]
+    spaces = [from_embedding(rows, params.metric) for rows in drawn]
     distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(
@@ -245,8 +252,8 @@ def _facts(partition: Partition) -> dict[str, Any]:
     }
 
 
-def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": maps.mds(distances)}
+def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
+    return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": places}
 
 
 def _graph(context: Context) -> Graph:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.geometry import edits, gromov
-from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_topology
+from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.methods.base import Plan
 from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks._graph_rows import FUSED, TOPOLOGY
@@ -42,6 +42,8 @@ class Params(BaseModel):
     max_nodes: int = Field(60, ge=1, description="largest graph")
     ged_nodes: int = Field(7, ge=0, le=9, description="GED only where no graph has more nodes (its search is exponential)")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+    metric: Metric = Field("euclidean", description="distance between rows of embeddings: euclidean, cosine or correlation")
+    weights: Weights = Field("uniform", description="weights of nodes: uniform or degree")
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(5, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     training: clear.Model = Field(clear.Model(), description="the model, and how it is trained")
@@ -80,7 +82,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         values = np.array([edits.edit_distance(compared[i].adjacency, compared[j].adjacency) for i, j in which])
     else:
         options = gromov.GromovOptions(alpha=params.alpha if cell.method == FUSED else None, restarts=params.restarts)
-        values = gromov.solve_pairs([_space(cell.method, g, model) for g in compared], which, options).value
+        values = gromov.solve_pairs([_space(params, cell.method, g, model) for g in compared], which, options).value
         changes = _changes(params, cell, context, found.graphs, model, options)
         for name, moved in changes.items():
             key = name.replace(" ", "_")
@@ -111,20 +113,20 @@ def _changes(
     which: list[tuple[int, int]] = []
     for graph in graphs:
         own = len(spaces)
-        spaces.append(_space(cell.method, graph, model))
+        spaces.append(_space(params, cell.method, graph, model))
         for kind, adjacency, kept in edits.edits(graph.adjacency, params.edits, rng):
             after = replace(graph, adjacency=adjacency, features=graph.features[kept], labels=graph.labels[kept])
             which.append((own, len(spaces)))
             kinds.append(kind)
-            spaces.append(_space(cell.method, after, model))
+            spaces.append(_space(params, cell.method, after, model))
     values = gromov.solve_pairs(spaces, np.array(which), options).value
     return {name: values[[k == name for k in kinds]] for name in edits.EDITS if name in kinds}
 
 
-def _space(method: str, graph: Graph, model: clear.Embedder) -> MetricSpace:
+def _space(params: Params, method: str, graph: Graph, model: clear.Embedder) -> MetricSpace:
     if method == EMBEDDED:
-        return from_embedding(model.of(graph))
-    return from_topology(graph.adjacency, features=graph.features.toarray() if method == FUSED else None)
+        return from_embedding(model.of(graph), params.metric, params.weights, graph.degrees)
+    return from_topology(graph.adjacency, params.weights, graph.features.toarray() if method == FUSED else None)
 
 
 def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample, clear.Embedder]:

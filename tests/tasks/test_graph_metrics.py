@@ -92,3 +92,15 @@ def test_sampling_respects_sizes_and_repeats(library: Graph) -> None:
     assert all(3 <= g.num_nodes <= 5 for g in one[0].graphs)
     assert np.array_equal(one[1].parameters, two[1].parameters)
     assert all((a.adjacency != b.adjacency).nnz == 0 for a, b in zip(one[0].graphs, two[0].graphs, strict=True))
+
+
+def test_weights_and_metric_are_settings(library: Graph, tmp_path: Path) -> None:
+    """Weights by degree move every row but GED; the metric moves embeddings alone."""
+    found = {}
+    for number, changes in enumerate(({}, {"weights": "degree"}, {"metric": "correlation"})):
+        found[number] = {
+            m: o.artefacts["distances"] for m, o in run(library, params(**changes), tmp_path / str(number))[0].items()
+        }
+    for method, plain in found[0].items():
+        assert np.array_equal(found[1][method], plain) == (method == "GED")
+        assert np.array_equal(found[2][method], plain) == (method != "GW(H)")

@@ -78,7 +78,8 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "distances" in arrays and (math.isinf(entry["epsilon"]) or entry["epsilon"] == encoded[0]["epsilon"]):
             tag = "" if entry["variant"] == "encoded" else "-" + entry["variant"].replace("/", "-")
-            found.append(_geometry(records.name + tag, entry["epsilon"], arrays, notice))
+            how = "t-SNE" if records.params.map == "tsne" else "classical-MDS"
+            found.append(_geometry(records.name + tag, entry["epsilon"], arrays, how, notice))
     return tuple(found)
 
 
@@ -91,7 +92,7 @@ def _encoder(row: Row) -> str:
     )
 
 
-def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: str | None) -> plots.Figure:
+def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.Figure:
     order = np.lexsort((arrays["truth"], arrays["clusters"]))
     edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
     what = "no encoding" if math.isinf(epsilon) else f"ε = {epsilon:g}"
@@ -102,5 +103,5 @@ def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: 
         plots.scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
 
     tag = "clear" if math.isinf(epsilon) else f"eps{epsilon:g}"
-    caption = f"Pairwise Gromov-Wasserstein discrepancies and their classical-MDS map, {what}, first seed."
+    caption = f"Pairwise Gromov-Wasserstein discrepancies and their {how} map, {what}, first seed."
     return plots.draw(f"{name}-geometry-{tag}", caption, 3, paint, notice)
