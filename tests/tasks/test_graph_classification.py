@@ -113,6 +113,8 @@ def test_every_table_holds_the_rows_that_only_see_sizes(mutag: GraphCollection, 
     words = " ".join(made.sentences)
     assert "almost fair coins" in words
     assert "graph size alone gives" in words
+    assert "One fold has no standard error" in words
+    assert "above graph size" not in words
     assert any(table.title == "Beside the published numbers" for table in made.tables)
     assert made.figures
 

@@ -138,6 +138,8 @@ def _useful(rows: Sequence[Row], size: Row) -> str:
                     f"{mean:+.1%} above graph size, more than two standard errors."
                 )
     tried = max((r["epsilon"] for r in rows if "bayes_balanced" in r["facts"]), default=math.nan)
+    if len(level) < 2:
+        return f"One fold has no standard error: it does not test whether a release (up to ε = {number(tried)}) is of use."
     return f"No multi-bit release tried, up to ε = {number(tried)} per graph, is above graph size by two standard errors."
 
 
