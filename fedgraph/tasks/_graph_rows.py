@@ -142,6 +142,11 @@ def embedded_spaces(
     return made
 
 
+def constant_spaces(sizes: Sequence[int], encoding: Any, metric: Metric, rng: np.random.Generator) -> list[MetricSpace]:
+    """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
+    return [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric) for n in sizes]
+
+
 def constant_distances(
     key: tuple[Any, ...],
     sizes: Sequence[int],
@@ -158,9 +163,7 @@ def constant_distances(
     """
 
     def drawn() -> list[MetricSpace]:
-        rng = seeds.generator(context.root, *key, "constant")
-        constant = [np.full((n, encoding.width), 0.5) for n in sizes]
-        return [from_embedding(encoding.of_graph(len(h))[0].apply(h, rng), metric) for h in constant]
+        return constant_spaces(sizes, encoding, metric, seeds.generator(context.root, *key, "constant"))
 
     name = ("constant", *key)
     spaces, options = context.cached((*name, "spaces"), drawn), gromov.GromovOptions(restarts=restarts)

@@ -51,6 +51,17 @@ def label(method: dict[str, Any]) -> str:
     return str(method.get("label", method.get("model", "gcn")))
 
 
+def no_encoder(method: dict[str, Any]) -> dict[str, Any]:
+    """Itself; ``ValueError`` where a model names an encoder or a rule of ε of its own: rows are named by the task's."""
+    for key, instead in (("encoder", "encoders"), ("epsilon_rule", "epsilons (1/n is the rule)")):
+        if key in method:
+            raise ValueError(f"{key} is a setting of the whole task here; allowed: the task's {instead}")
+    return method
+
+
+Model = Annotated[dict[str, Any], AfterValidator(no_encoder)]
+
+
 def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
     require_distinct("the model", [label(m) for m in methods])
@@ -71,4 +82,4 @@ def _written(epsilon: float | str) -> float | str:
     return "inf" if clear(epsilon) else epsilon
 
 
-Models = Annotated[list[dict[str, Any]], AfterValidator(checked)]
+Models = Annotated[list[Model], AfterValidator(checked)]

@@ -21,13 +21,13 @@ from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.geometry import cluster, gromov, maps
-from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding
+from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks._graph_rows import degree_distances, embedded_spaces
-from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons
+from fedgraph.tasks._graph_rows import constant_spaces, degree_distances, embedded_spaces
+from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model
 from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
@@ -42,9 +42,7 @@ class Params(BaseModel):
     """One encoder, several budgets, and how the server compares and clusters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    method: dict[str, Any] = Field(
-        {"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings"
-    )
+    method: Model = Field({"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs are the clients",
@@ -87,10 +85,15 @@ def _cell(params: Params, context: Context, method: str, encoder: str, epsilon: 
     """The variant names encoder and rule; epsilon is the largest over graphs."""
     if isinstance(epsilon, str):
         smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
-        return Cell(context.label, context.dataset, method, f"{encoder}/1/n", "local", 1.0 / smallest, "provable", seed)
+        return Cell(context.label, context.dataset, method, f"{encoder}/1/n", "local", 1.0 / smallest, _reading(encoder), seed)
     variant = PLAIN if encoder == "multi-bit" or np.isinf(epsilon) else f"{encoder}/epsilon"
-    reading = "provable" if np.isfinite(epsilon) else "none"
+    reading = "none" if np.isinf(epsilon) else _reading(encoder)
     return Cell(context.label, context.dataset, method, variant, "local", float(epsilon), reading, seed)
+
+
+def _reading(encoder: str) -> str:
+    """Which ε the target is: of the released code, the published one."""
+    return "published" if encoder == "gaussian-as-coded" else "provable"
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
@@ -203,10 +206,8 @@ def _constant(
     params: Params, cell: Cell, context: Context, partition: Partition, made: Plan, truth: np.ndarray, k: int
 ) -> Outcome:
     """The encoder on embeddings that hold nothing, then the same geometry."""
-    rng, encoding = seeds.generator(context.root, *cell.path, "constant"), made.made["encoding"]
-    sizes = made.facts.client_sizes
-    drawn = [encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng) for n in sizes]
-    spaces = [from_embedding(rows, params.metric) for rows in drawn]
+    rng = seeds.generator(context.root, *cell.path, "constant")
+    spaces = constant_spaces(made.facts.client_sizes, made.made["encoding"], params.metric, rng)
     distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(

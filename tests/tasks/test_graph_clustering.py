@@ -49,6 +49,8 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
             ("encoded", np.inf),
         ]
     assert len({c.key for c in cells}) == len(cells)
+    readings = {(c.variant.split("/")[0], c.calibrated_by) for c in cells if c.method == "local_dp" and np.isfinite(c.epsilon)}
+    assert readings == {("multi-bit", "provable"), ("encoded", "provable"), ("gaussian-as-coded", "published")}
     assert {c.seed for c in task.cells(params(seeds=1), context(library, seeds=2))} == {0}
 
 
@@ -124,7 +126,15 @@ def test_serial_equals_ray(library: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"epsilons": [0]}, {"epsilons": [-1]}, {"epsilons": ["1/m"]}, {"epsilons": [1, 1]}, {"clusters": 1}]
+    "bad",
+    [
+        {"epsilons": [0]},
+        {"epsilons": [-1]},
+        {"epsilons": ["1/m"]},
+        {"epsilons": [1, 1]},
+        {"clusters": 1},
+        {"method": {"method": "local_dp", "encoder": "none"}},
+    ],
 )
 def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises((ValidationError, ValueError)):

@@ -189,6 +189,8 @@ def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection)
         ({"encoders": ["multi-bit", "multi-bit"]}, "'multi-bit' appears twice"),
         ({"baselines": ["GW(A)", "GW(A)"]}, "appears twice"),
         ({"methods": [{"method": "local_dp"}, {"method": "local_dp", "rounds": 9}]}, "the model 'gcn' appears twice"),
+        ({"methods": [{"method": "local_dp", "encoder": "none"}]}, "encoder is a setting of the whole task"),
+        ({"methods": [{"method": "local_dp", "epsilon_rule": "1/n"}]}, "epsilon_rule is a setting of the whole task"),
         ({"methods": [{"method": "local_dp", "epsilons": [0]}]}, "at ε = 0 nothing may be released"),
     ],
 )

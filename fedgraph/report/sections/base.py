@@ -12,6 +12,14 @@ from typing import Any
 from fedgraph.report.plots import Figure
 from fedgraph.report.results import Row
 
+ENCODERS = {
+    "none": "in clear",
+    "multi-bit": "multi-bit, m per row",
+    "multi-bit-total": "multi-bit, m in total",
+    "multi-bit-node": "multi-bit per node",
+    "gaussian-as-coded": "N(0, ε²), as coded",
+}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -52,9 +60,10 @@ def solved(rows: Sequence[Row]) -> list[str]:
     if not found:
         return []
     pairs, converged = (sum(int(f[k]) for f in found.values()) for k in ("pairs", "converged"))
+    share = "all" if converged == pairs else f"{converged:,}"
     words = (
         f"A Gromov-Wasserstein value is the local minimum at which conditional gradient ended; of {pairs:,} pairs solved here "
-        f"{converged / pairs:.2%} ended by the tolerance, the others at the limit of steps."
+        f"{share} ended by the tolerance{'' if converged == pairs else ', the others at the limit of steps'}."
     )
     if all(f["file"] for f in found.values()):
         words += (

@@ -10,18 +10,10 @@ from matplotlib.axes import Axes
 from fedgraph.privacy import bayes
 from fedgraph.report import plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
-from fedgraph.report.sections.base import Records, Section, Table, solved
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
 SIZE, SVM = "graph size", "SVM"
 LEAKS = (SIZE, "size and degrees", "constant embedding")
-ENCODERS = {
-    "none": "in clear",
-    "multi-bit": "multi-bit, m per row",
-    "multi-bit-total": "multi-bit, m in total",
-    "multi-bit-node": "multi-bit per node",
-    "gaussian-as-coded": "N(0, ε²), as coded",
-}
-
 TUNED = {"tuned_on_test": "SVM tuned on the test graphs"}
 LOOKED_AT = {
     "model_on_training": "the model on its training graphs",

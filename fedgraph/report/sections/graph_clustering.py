@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.report import plots
 from fedgraph.report.results import Row, bound, grouped, number, spread
-from fedgraph.report.sections.base import Records, Section, Table, solved
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
 METRICS = ("ari", "nmi", "purity", "silhouette")
 
@@ -39,17 +39,25 @@ def _table(rows: Sequence[Row]) -> Table:
         model = bound(row.path("model"), 2) if "model" in paths else "—"
         target = "none" if not paths else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
         scores = tuple(spread(row, m) for m in (*METRICS, "spectral_ari"))
-        name = row["method"] if not paths else f"{row['method']} · {row['variant']}"
-        body.append((name, target, *scores, number(row.published, 2), embedding, model, bound(row.provable, 2), "—"))
+        body.append((_name(row), target, *scores, number(row.published, 2), embedding, model, bound(row.provable, 2), "—"))
     header = (
         "what is released", "ε per graph", "ARI", "NMI", "purity", "silhouette", "ARI, spectral", "ε published",
         "ε provable: embedding, worst node", "ε provable: model path", "ε provable: all", "ε measured",
     )  # fmt: skip
     note = (
+        "“ε = 1/n”: each graph its own, the largest is shown. "
         "Ego-networks overlap: the worst node's loss is the sum over all clients that hold it. "
         "The published ε counts one graph and leaves the FedAvg updates out."
     )
     return Table("Clusters and privacy", header, tuple(body), note)
+
+
+def _name(row: Row) -> str:
+    if not row["paths"]:
+        return str(row["method"])
+    encoder, rule = ("multi-bit", "epsilon") if row["variant"] == "encoded" else str(row["variant"]).split("/", 1)
+    how = "in clear" if math.isinf(row["epsilon"]) else ENCODERS[encoder] + (", ε = 1/n" if rule == "1/n" else "")
+    return f"GW of the embedding, {how}"
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
