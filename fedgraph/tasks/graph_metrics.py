@@ -1,10 +1,10 @@
 """How alike are two small graphs, and how much does one edge or node matter (Jin & Chen, Appendix D and F, Figures 11 and 12)?
 
-Rows: ``GED`` (graph edit distance on topology; only where all graphs are small enough for an exact search), ``GW(A)``
-(shortest paths), ``FGW(A, X)`` (with node features) and ``GW(H)`` (embeddings in clear of a model trained on node labels). Per
-repetition: the distances of all pairs of ``compared`` graphs, and for every graph |GW(G, G')| where G' is G after one random
-edit. The edited graph is embedded by the same model: what changes is the graph alone. Raw data: nothing is released and no ε is
-claimed.
+Rows: ``graph size`` ((n − n')²: what public sizes alone tell), ``GED`` (graph edit distance on topology; only where all graphs
+are small enough for an exact search), ``GW(A)`` (shortest paths), ``FGW(A, X)`` (with node features) and ``GW(H)`` (embeddings
+in clear of a model trained on node labels). Per repetition: the distances of all pairs of ``compared`` graphs, and for every
+graph |GW(G, G')| where G' is G after one random edit. The edited graph is embedded by the same model: what changes is the
+graph alone. Raw data: nothing is released and no ε is claimed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fedgraph.geometry import edits, gromov
 from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.methods.base import Plan
 from fedgraph.tasks import _clear_embeddings as clear
-from fedgraph.tasks._graph_rows import FUSED, TOPOLOGY
+from fedgraph.tasks._graph_rows import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
 
@@ -58,7 +58,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: every way to compare."""
     if context.data is None:
         raise ScenarioError("graph_metrics needs a data set")
-    names = [*([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
+    names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
     return [
         Cell(context.label, context.dataset, name, "raw", "local", np.inf, "none", seed)
         for seed in range(context.seeds)
@@ -78,7 +78,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     which = gromov.pairs(len(compared))
     metrics: dict[str, float] = {}
     arrays: dict[str, np.ndarray] = {}
-    if cell.method == GED:
+    if cell.method == SIZE:
+        nodes = np.array([g.num_nodes for g in compared], dtype=np.float64)
+        values = (nodes[which[:, 0]] - nodes[which[:, 1]]) ** 2
+    elif cell.method == GED:
         values = np.array([edits.edit_distance(compared[i].adjacency, compared[j].adjacency) for i, j in which])
     else:
         options = gromov.GromovOptions(alpha=params.alpha if cell.method == FUSED else None, restarts=params.restarts)
