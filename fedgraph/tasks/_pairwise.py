@@ -17,7 +17,7 @@ from fedgraph.learning.sparse import device
 from fedgraph.tasks._kept_pairs import Table, name_of
 from fedgraph.tasks.base import Context
 
-PAIRS_PER_CHUNK = 2000
+PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
 PAIRS_PER_BATCH = 20_000  # on a GPU, in order of size
 
 
@@ -67,9 +67,9 @@ def _solver(
 ) -> Iterator[tuple[Table, Callable[[np.ndarray], np.ndarray]]]:
     """Solves pairs int64 [q, 2] on the pool, as often as asked: float64 [q]. What the table had is not solved again."""
     handle = context.runtime.share(f"spaces:{id(spaces)}", tuple(spaces))
-    on_gpu = options.solver == "fast" and context.runtime.get(context.runtime.on_server(_on_gpu))
-    options, size = (replace(options, solver="batched"), PAIRS_PER_BATCH) if on_gpu else (options, PAIRS_PER_CHUNK)
     points = np.array([space.num_points for space in spaces])
+    on_gpu = options.solver == "fast" and context.runtime.get(context.runtime.on_server(_on_gpu))
+    options, size = (replace(options, solver="batched"), PAIRS_PER_BATCH) if on_gpu else (options, chunk_size(points))
     table = Table(len(spaces), name_of(spaces, options) if context.pairs else "", context.pairs)
 
     def solve(which: np.ndarray) -> np.ndarray:
@@ -89,6 +89,12 @@ def _solver(
     finally:
         table.flush()  # also where the run is interrupted
         context.runtime.forget(handle)
+
+
+def chunk_size(points: np.ndarray) -> int:
+    """Pairs that are solved in one call, for spaces of int64 [N] points: about the work of the least number at 20 points."""
+    least, most = PAIRS_PER_CHUNK
+    return int(np.clip(least * 400.0 / max(float(points.mean()) ** 2, 1.0), least, most))
 
 
 def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> gromov.PairResults:

@@ -30,7 +30,7 @@ def context(folder: Path | None) -> Context:
 
 def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, options, real = spaces(), GromovOptions(restarts=1), _pairwise._solve_chunk
-    monkeypatch.setattr(_pairwise, "PAIRS_PER_CHUNK", 30)
+    monkeypatch.setattr(_pairwise, "PAIRS_PER_CHUNK", (30, 30))
     whole = _pairwise.all_pairs(given, options, context(None))[0]
     calls: list[int] = []
 
@@ -97,3 +97,7 @@ def test_progress_names_rate_and_time_left(capsys: pytest.CaptureFixture[str], m
     console.progress("GW pairs", 600, 1000)
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert "GW pairs 600/1000, 25/s, about 16 s left of them" in last
+
+
+def test_tiny_spaces_are_solved_many_at_a_time() -> None:
+    assert [_pairwise.chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]

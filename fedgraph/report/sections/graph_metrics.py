@@ -76,7 +76,7 @@ def _moved(rows: Sequence[Row]) -> list[str]:
         if row["method"] not in (GED, SIZE) and typical > 0:
             parts = [
                 f"{name.replace('_', ' ')} {row.mean(f'{name}_median') / typical:.1%} (95 % of them below "
-                f"{row.mean(f'{name}_high') / typical:.0%})"
+                f"{row.mean(f'{name}_high') / typical:.1%})"
                 for name in EDITS
                 if row.values(f"{name}_median")
             ]
