@@ -133,7 +133,8 @@ PLAN_HEADER = ("cell", "releases of one client", "clients", "rounds", "viewer", 
 
 def plan_row(cell: Cell, made: Plan) -> tuple[str, ...]:
     """One line of the dry run."""
-    own = [r for r in made.releases if r.client in (None, 0)]
+    first = min((r.client for r in made.releases if r.client is not None), default=0)  # client 0 may never send anything
+    own = [r for r in made.releases if r.client in (None, first)]
     price = {path: bound(made.provable(path).epsilon) for path in made.paths}
     releases = "\n".join(f"{r.path}: {r.count} × {r.mechanism.words}; provable ε = {price[r.path]}" for r in own)
     where = f"{cell.method} · {cell.variant} · {cell.setting} · ε = {number(cell.epsilon)}"
