@@ -25,6 +25,7 @@ class Console:
         self._cells = (0, 0)
         self._cell_clock = self._begun
         self._running: dict[str, float] = {}  # cell → when it began, longest first
+        self._stage: tuple[str, int, int, float] | None = None  # name, total, done when it began, when
 
     def say(self, text: str) -> None:
         """A line that is always shown."""
@@ -39,6 +40,7 @@ class Console:
 
     def begin(self, label: str) -> None:
         self._running[label] = time.monotonic()
+        self._stage = None
         self._line(label, "started")
 
     def finish(self, label: str) -> None:
@@ -46,10 +48,16 @@ class Console:
         self._cells = (self._cells[0] + 1, self._cells[1])
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """done of total within the cell that is running."""
-        label, began = next(iter(self._running.items()))
-        elapsed = max(time.monotonic() - began, 1e-9)
-        self._line(label, f"{stage} {done}/{total}, {done / elapsed:.0f}/s")
+        """done of total within the cell that is running; the first call of a stage starts its clock."""
+        now = time.monotonic()
+        if self._stage is None or self._stage[:2] != (stage, total) or done < self._stage[2]:
+            self._stage = (stage, total, done, now)
+        _, _, before, began = self._stage
+        text = f"{stage} {done}/{total}"
+        if done > before:
+            rate = (done - before) / max(now - began, 1e-9)
+            text += f", {rate:.{0 if rate >= 10 else 2}f}/s, about {_span((total - done) / rate)} left of them"
+        self._line(next(iter(self._running)), text)
 
     def wait(self) -> None:
         """Cells run side by side and none is done: say so where nothing was said for a while."""

@@ -34,7 +34,7 @@ def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: 
         console.say(report.describe(graph))
     settings = ready.scenario.runtime
     with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker) as engine:
-        stages = tuple(stages_of(ready, graphs, engine, console))
+        stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
         total = sum(len(stage.cells) for stage in stages)
         console.plan(total, total - len(todo))
@@ -61,7 +61,9 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
     )
 
 
-def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console) -> Iterator[Stage]:
+def stages_of(
+    ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
+) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
@@ -79,6 +81,7 @@ def stages_of(ready: Ready, graphs: list[Graph | GraphCollection], engine: Runti
                 seeds=ready.scenario.seeds,
                 runtime=engine,
                 progress=console.progress,
+                pairs=pairs,
             )
             module = plugins.load("tasks", task.kind)
             yield Stage(task, context, tuple(module.cells(task.params, context)))
@@ -116,7 +119,8 @@ PLAN_HEADER = ("cell", "releases of one client", "clients", "rounds", "viewer", 
 
 def plan_row(cell: Cell, made: Plan) -> tuple[str, ...]:
     """One line of the dry run."""
-    own = [r for r in made.releases if r.client in (None, 0)]
+    first = min((r.client for r in made.releases if r.client is not None), default=0)  # client 0 may never send anything
+    own = [r for r in made.releases if r.client in (None, first)]
     price = {path: bound(made.provable(path).epsilon) for path in made.paths}
     releases = "\n".join(f"{r.path}: {r.count} × {r.mechanism.words}; provable ε = {price[r.path]}" for r in own)
     where = f"{cell.method} · {cell.variant} · {cell.setting} · ε = {number(cell.epsilon)}"

@@ -213,7 +213,8 @@ def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
     if problem["type"] == "missing":
         return f"missing key {key!r}; it is needed here"
     found = problem.get("input")
-    return f"{key}: found {found!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{key}: found {found!r}; {message[0].lower()}{message[1:]}"
 
 
 def _keys(model: type[BaseModel], where: Location) -> list[str]:

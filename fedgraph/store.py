@@ -2,6 +2,7 @@
 
     DIR/scenario.yaml            the scenario, resolved
     DIR/cells/<name>.json, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all)
+    DIR/pairs/<name>.npz         the discrepancies of one set of spaces, pair by pair (``<name>.<number>.npz``: still at work)
 
 A cell is there or it is not. ``--resume`` computes what is missing, and since every random stream is
 named by its cell the result is the same as without the interruption.
@@ -87,6 +88,51 @@ class CellStore:
 
     def _file(self, cell: Cell) -> Path:
         return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}.json"
+
+
+class PairStore:
+    """Tables of solved pairs, each under a name, as equally long columns; parts are added until the table is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "pairs"
+
+    def load(self, name: str) -> list[dict[str, np.ndarray]]:
+        """Every part that was written whole; an empty list where there is none."""
+        found = []
+        for file in self._files(name):
+            with np.load(file, allow_pickle=False) as data:
+                found.append(dict(data))
+        return found
+
+    def add(self, name: str, columns: dict[str, np.ndarray]) -> None:
+        """One more part."""
+        self.folder.mkdir(exist_ok=True)
+        number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
+        self._write(self.folder / f"{name}.{number}.npz", columns)
+
+    def close(self, name: str) -> str:
+        """Join the parts into one table; its file, as seen from the run's folder."""
+        parts = self._files(name)
+        if parts != [self._whole(name)]:
+            found = self.load(name)
+            self._write(self._whole(name), {k: np.concatenate([part[k] for part in found]) for k in found[0]})
+            for file in parts:
+                if file != self._whole(name):
+                    file.unlink()
+        return f"pairs/{name}.npz"
+
+    def _whole(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
+
+    def _files(self, name: str) -> list[Path]:
+        numbered = sorted(self.folder.glob(f"{name}.*.npz"), key=lambda f: int(f.name.split(".")[1]))
+        return [f for f in (self._whole(name), *numbered) if f.exists()]
+
+    @staticmethod
+    def _write(file: Path, columns: dict[str, np.ndarray]) -> None:
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **columns)
+        write_atomically(file, buffer.getvalue())
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -9,7 +9,7 @@ import socket
 import tempfile
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,14 +65,26 @@ def find(
     folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
 ) -> RawFiles | None:
     """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
-    for root in roots:
-        places = [root / folder]
-        if direct:
-            places.append(root / folder.partition("/")[2])
-        for place in places:
-            if all((place / name).is_file() for name in files):
-                return RawFiles(place, expected)
+    for place in _places(folder, roots, direct):
+        if all((place / name).is_file() for name in files):
+            return RawFiles(place, expected)
     return None
+
+
+def incomplete(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
+    """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
+    for place in _places(folder, roots, direct):
+        lacking = [name for name in files if not (place / name).is_file()]
+        if len(lacking) < len(files):
+            return f"{place} lacks {', '.join(lacking)}"
+    return ""
+
+
+def _places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
+    for root in roots:
+        yield root / folder
+        if direct:
+            yield root / folder.partition("/")[2]
 
 
 def download(folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]) -> str:

@@ -170,8 +170,10 @@ def load_published(
         return stand_in(request.seed)
     searched = ", ".join(str(f) for f in (*request.roots, cache))
     wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
+    partly = _files.incomplete(data.folder, data.files, (*request.roots, cache), data.direct)
+    searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
     raise DataError(
-        f"data set {data.key!r} is not available (searched: {searched}; {trouble}). Put these files below one of these "
+        f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
         f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
         f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
     )

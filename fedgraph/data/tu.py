@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import _small_graphs, base
+from fedgraph.data import _small_graphs, _tu_files, base
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import feature_matrix, undirected
 from fedgraph.errors import DataError
@@ -38,6 +38,7 @@ _COUNTS = {
 }
 _DRAWS = {"mutag": _small_graphs.molecule, "proteins": _small_graphs.contact_map, "imdb-binary": _small_graphs.circles}
 _EXTRAS = {"mutag": ("node_labels",), "proteins": ("node_attributes", "node_labels"), "imdb-binary": ()}
+_KINDS = {"mutag": 7, "proteins": 3}  # node labels
 
 DATASETS = {
     name: base.Published(
@@ -75,18 +76,16 @@ def stand_in(dataset: str, seed: int) -> GraphCollection:
 def read(dataset: str, raw: RawFiles) -> GraphCollection:
     """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
     data, prefix = DATASETS[dataset], dataset.upper()
-    arcs = _numbers(raw, f"{prefix}_A.txt").astype(np.int64).reshape(-1, 2) - 1
-    owner = _numbers(raw, f"{prefix}_graph_indicator.txt").astype(np.int64) - 1
-    values, labels = np.unique(_numbers(raw, f"{prefix}_graph_labels.txt"), return_inverse=True)
+    owner = _tu_files.indicator(raw, f"{prefix}_graph_indicator.txt")
+    num_graphs = int(owner[-1]) + 1
+    arcs = _tu_files.arcs(raw, f"{prefix}_A.txt", owner)
+    values, labels = np.unique(_tu_files.classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
     columns = [np.zeros((owner.size, 0))]
     if "node_attributes" in _EXTRAS[dataset]:
-        columns.append(_numbers(raw, f"{prefix}_node_attributes.txt").reshape(owner.size, -1))
+        columns.append(_tu_files.attributes(raw, f"{prefix}_node_attributes.txt", owner.size, 1))
     if "node_labels" in _EXTRAS[dataset]:
-        kinds = _numbers(raw, f"{prefix}_node_labels.txt").astype(np.int64)
-        columns.append(np.eye(kinds.max() - kinds.min() + 1)[kinds - kinds.min()])
+        columns.append(np.eye(_KINDS[dataset])[_tu_files.kinds(raw, f"{prefix}_node_labels.txt", owner.size, _KINDS[dataset])])
     features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
-    if owner.size == 0 or (np.diff(owner) < 0).any() or (arcs.size and not 0 <= arcs.min() <= arcs.max() < owner.size):
-        raise DataError(f"{raw.folder}: the graph indicator is not sorted, or an edge names a node that it does not list")
     adjacency = undirected(arcs[:, 0], arcs[:, 1], owner.size).adjacency
     found = Counts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
     if found != _COUNTS[dataset]:
@@ -107,15 +106,6 @@ def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollec
         ones = np.ones(graph.num_nodes, dtype=np.float32)
         graphs.append(replace(graph, features=sp.csr_array((ones, columns, index), shape=(graph.num_nodes, max_degree + 1))))
     return replace(collection, graphs=tuple(graphs))
-
-
-def _numbers(raw: RawFiles, file: str) -> np.ndarray:
-    """Every number of a text file, float64 [k]; commas and white space separate them."""
-    content = raw.read(file).replace(b",", b" ").split()
-    try:
-        return np.array(content, dtype=np.float64)
-    except ValueError as error:
-        raise DataError(f"{raw.folder / file}: {error}; allowed: numbers only") from error
 
 
 def _cut(

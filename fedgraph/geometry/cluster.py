@@ -8,11 +8,13 @@ clustering shows beyond that row is what it learnt from the release.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
 from fedgraph.geometry.barycentre import barycentre
@@ -69,7 +71,8 @@ def kmeans_gw(
 def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator, scale: float | None = None) -> Clustering:
     """Spectral clustering on the affinity exp(−D / scale); scale defaults to the median off-diagonal distance.
 
-    Only labels are meaningful: there are no centroids and the inertia is NaN.
+    Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
+    are clusters, some are empty, or split by rounding.
     """
     if scale is None:
         upper = distances[np.triu_indices(distances.shape[0], 1)]
@@ -79,7 +82,9 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
         labels = np.arange(distances.shape[0]) % num_clusters
     else:
         model = SpectralClustering(num_clusters, affinity="precomputed", random_state=_legacy_seed(rng), assign_labels="kmeans")
-        labels = model.fit_predict(affinity)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+            labels = model.fit_predict(affinity)
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
 
 

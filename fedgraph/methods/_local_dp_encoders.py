@@ -81,13 +81,18 @@ class Encoding:
         return bound, PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)), _worst([event for _, event in made.values()])
 
     def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
-        """Per client and graph, the pure ε of all its retrievals; ∞ where there is none."""
-        once = {n: _pure(self.of_graph(n)[1]) for n in {n for own in sizes for n in own}}
+        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price
+        (a promised degree prices a node; all bits of a graph say more about the graph); ∞ where there is none.
+        """
+        once = {n: _of_all_bits(self.of_graph(n)[0], n) for n in {n for own in sizes for n in own}}
         return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
 
 
-def _pure(event: Event) -> float:
-    return event.epsilon_per_bit * event.num_bits if isinstance(event, MultiBit) else math.inf
+def _of_all_bits(mechanism: Mechanism, num_nodes: int) -> float:
+    """Pure ε of everything that a graph sends at once."""
+    if not isinstance(mechanism, MultiBitEncoder):
+        return math.inf
+    return mechanism.epsilon_per_bit * mechanism.num_sampled * (1 if mechanism.in_total else num_nodes)
 
 
 def promised_rows(degree: int, hops: int) -> int:

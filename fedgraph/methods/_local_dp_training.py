@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from fedgraph.errors import PrivacyError
 from fedgraph.learning import small_graphs
 from fedgraph.learning.training import adam, descent
 from fedgraph.methods._local_dp_settings import Params
@@ -25,6 +26,13 @@ class Work:
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+    """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
+    promised, found = plan.protection.promised_degree, int(subgraph.graph.degrees.max())
+    if promised is not None and found > promised:
+        raise PrivacyError(
+            f"client {subgraph.client} holds a node with {found} neighbours, but the promised degree is {promised}: a row then "
+            f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
+        )
     several = plan.facts.graph_sizes
     inputs = small_graphs.inputs(plan.made["network"], subgraph.graph, several[subgraph.client] if several else None)
     net, where = small_graphs.selected(plan.made["network"], inputs)

@@ -39,7 +39,12 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     unit, relation = protection.unit.value, protection.relation.words
     found = []
     if not row["paths"]:
-        found.append("Nothing private is sent; only public sizes are used, so nothing is to be protected.")
+        raw = math.isinf(row.provable)
+        found.append(
+            f"Computed on the raw data, for comparison: it protects nothing {who}, ε = ∞."
+            if raw
+            else "Nothing private is sent; only public sizes are used, so nothing is to be protected."
+        )
         return found
     if math.isinf(row.provable):
         open_paths = [p for p in row["paths"] if math.isinf(row.path(p))]

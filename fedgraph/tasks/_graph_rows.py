@@ -10,7 +10,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.geometry import classify, gromov
-from fedgraph.geometry.metric_space import Metric, MetricSpace, from_embedding, from_topology
+from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.tasks._pairwise import all_pairs, nearest_pairs
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, GraphCollection
@@ -18,7 +18,6 @@ from fedgraph.types import Graph, GraphCollection
 SIZE, DEGREES, CONSTANT = "graph size", "size and degrees", "constant embedding"
 SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 LEAKS = (SIZE, DEGREES)
-FUSED_BY = ("raw", "embedding")
 
 
 def size_distances(sizes: np.ndarray) -> np.ndarray:
@@ -71,9 +70,9 @@ def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
     return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(collection.graphs)))
 
 
-def topology_spaces(collection: GraphCollection, features: bool) -> list[MetricSpace]:
+def topology_spaces(collection: GraphCollection, features: bool, weights: Weights) -> list[MetricSpace]:
     """Shortest paths, with node features where asked for (unreachable pairs: one more than the diameter)."""
-    return [from_topology(g.adjacency, features=g.features.toarray() if features else None) for g in collection.graphs]
+    return [from_topology(g.adjacency, weights, g.features.toarray() if features else None) for g in collection.graphs]
 
 
 def compared(
@@ -84,44 +83,68 @@ def compared(
     k: int | None,
     known: np.ndarray | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and as a fact how many were asked for."""
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and how many were asked. The facts say
+    where each pair's result is kept (``_kept_pairs``).
+    """
     if k is None:
-        return all_pairs(spaces, options, context), {}
-    found, asked = nearest_pairs(spaces, options, context, split, k, known)
-    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]}
+        return all_pairs(spaces, options, context)
+    found, asked, solved = nearest_pairs(spaces, options, context, split, k, known)
+    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]} | solved
 
 
 def distances_of(
-    row: str, collection: GraphCollection, alpha: float, restarts: int, context: Context, split: classify.Split, k: int | None
+    row: str,
+    collection: GraphCollection,
+    alpha: float,
+    restarts: int,
+    context: Context,
+    split: classify.Split,
+    k: int | None,
+    weights: Weights = "uniform",
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """As ``compared``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
-    key = ("distances", row, context.dataset, alpha, restarts)
+    key = ("distances", row, context.dataset, alpha, restarts, weights)
     if k is not None and row in (TOPOLOGY, FUSED):
         options = gromov.GromovOptions(alpha=alpha if row == FUSED else None, restarts=restarts)
-        spaces = context.cached((*key, "spaces"), lambda: topology_spaces(collection, row == FUSED))
+        spaces = context.cached((*key, "spaces"), lambda: topology_spaces(collection, row == FUSED, weights))
         known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
         return compared(spaces, options, context, split, k, known)
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    made: dict[str, Callable[[], np.ndarray]] = {
-        SIZE: lambda: size_distances(sizes),
-        DEGREES: lambda: degree_distances(collection.graphs),
-        SHORTEST: lambda: shortest_path_distances(collection),
-        TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False), gromov.GromovOptions(restarts=restarts), context),
+    made: dict[str, Callable[[], tuple[np.ndarray, dict[str, Any]]]] = {
+        SIZE: lambda: (size_distances(sizes), {}),
+        DEGREES: lambda: (degree_distances(collection.graphs), {}),
+        SHORTEST: lambda: (shortest_path_distances(collection), {}),
+        TOPOLOGY: lambda: all_pairs(
+            topology_spaces(collection, False, weights), gromov.GromovOptions(restarts=restarts), context
+        ),
         FUSED: lambda: all_pairs(
-            topology_spaces(collection, True), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
+            topology_spaces(collection, True, weights), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
         ),
     }
-    return context.cached(key, made[row]), {}
+    return context.cached(key, made[row])  # type: ignore[no-any-return]
 
 
 def embedded_spaces(
-    embeddings: Sequence[np.ndarray], metric: Metric, collection: GraphCollection, fused: str | None = None
+    embeddings: Sequence[np.ndarray],
+    metric: Metric,
+    graphs: Sequence[Graph],
+    fused: str | None = None,
+    weights: Weights = "uniform",
 ) -> list[MetricSpace]:
-    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself."""
-    if fused is None:
-        return [from_embedding(h, metric) for h in embeddings]
-    rows = embeddings if fused == "embedding" else [g.features.toarray() for g in collection.graphs]
-    return [from_embedding(h, metric, features=x) for h, x in zip(embeddings, rows, strict=True)]
+    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
+
+    weights ``degree`` reads the graph itself: only for embeddings that are sent in clear.
+    """
+    made = []
+    for rows, graph in zip(embeddings, graphs, strict=True):
+        features = None if fused is None else rows if fused == "embedding" else graph.features.toarray()
+        made.append(from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features))
+    return made
+
+
+def constant_spaces(sizes: Sequence[int], encoding: Any, metric: Metric, rng: np.random.Generator) -> list[MetricSpace]:
+    """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
+    return [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric) for n in sizes]
 
 
 def constant_distances(
@@ -132,6 +155,7 @@ def constant_distances(
     context: Context,
     split: classify.Split,
     k: int | None,
+    metric: Metric = "euclidean",
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """As ``compared``, of embeddings that are ½ everywhere, through the encoder: they carry the size and nothing else.
 
@@ -139,14 +163,12 @@ def constant_distances(
     """
 
     def drawn() -> list[MetricSpace]:
-        rng = seeds.generator(context.root, *key, "constant")
-        constant = [np.full((n, encoding.width), 0.5) for n in sizes]
-        return [from_embedding(encoding.of_graph(len(h))[0].apply(h, rng)) for h in constant]
+        return constant_spaces(sizes, encoding, metric, seeds.generator(context.root, *key, "constant"))
 
     name = ("constant", *key)
     spaces, options = context.cached((*name, "spaces"), drawn), gromov.GromovOptions(restarts=restarts)
     if k is None:
-        return context.cached(name, lambda: all_pairs(spaces, options, context)), {}
+        return context.cached(name, lambda: all_pairs(spaces, options, context))  # type: ignore[no-any-return]
     known = context.cached((*name, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
     return compared(spaces, options, context, split, k, known)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -88,9 +88,17 @@ class Outcome:
     artefacts: dict[str, np.ndarray] = field(default_factory=dict)
 
 
+class Pairs(Protocol):
+    """Where solved pairs are kept while a run goes on and after it (``store.PairStore``)."""
+
+    def load(self, name: str) -> list[dict[str, np.ndarray]]: ...
+    def add(self, name: str, columns: dict[str, np.ndarray]) -> None: ...
+    def close(self, name: str) -> str: ...
+
+
 @dataclass(eq=False)
 class Context:
-    """What a task may use. cache: kept for the life of the process (splits, shared partitions)."""
+    """What a task may use. cache: kept for the life of the process (splits, shared partitions). pairs: None keeps none."""
 
     label: str
     dataset: str
@@ -101,6 +109,7 @@ class Context:
     prefixes: Prefixes = field(default_factory=Prefixes)
     cache: dict[Any, Any] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+    pairs: Pairs | None = None
 
     def on_round(self, done: int, total: int) -> None:
         """Told by the federated loop."""

@@ -17,14 +17,14 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.geometry import gromov
 from fedgraph.geometry.classify import Handling, Split
-from fedgraph.geometry.metric_space import Metric
+from fedgraph.geometry.metric_space import Metric, Weights
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
@@ -32,32 +32,31 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
+from fedgraph.tasks import _graph_settings as settings
+from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
+from fedgraph.tasks._graph_settings import label as label_of
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
 
 Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
-Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
-
-
-OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 
 
 class Params(BaseModel):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    methods: list[dict[str, Any]] = Field(
+    methods: Models = Field(
         min_length=1,
         description="shared models: method local_dp, label, settings, and if wanted own epsilons, compare: false, fused",
     )
-    epsilons: list[Annotated[float, Field(gt=0)] | Literal["1/n"]] = Field(
+    epsilons: Epsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
     )
-    epsilons_of: dict[str, list[Annotated[float, Field(gt=0)] | Literal["1/n"]]] = Field(
-        {}, description="epsilons on single data sets, by name"
+    epsilons_of: dict[str, Epsilons] = Field({}, description="epsilons on single data sets, by name")
+    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    baselines: Annotated[list[Baseline], Distinct] = Field(
+        ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
-    encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
-    baselines: list[Baseline] = Field(["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
@@ -67,6 +66,7 @@ class Params(BaseModel):
     validation: float = Field(0.2, gt=0, lt=1, description="share of all graphs that choose C and γ")
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
     metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: Weights = Field("uniform", description=settings.WEIGHTS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
@@ -81,21 +81,6 @@ class Params(BaseModel):
     max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
-
-    @field_validator("methods")
-    @classmethod
-    def _own_budgets(cls, methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for epsilon in (e for m in methods for e in m.get(OWN, [])):
-            if epsilon != "1/n" and not float(epsilon) > 0:
-                raise ValueError(f"every ε must be > 0 (inf for no encoding) or 1/n, found {epsilon}")
-        for m in methods:
-            if m.get(FUSED, "raw") not in graph_rows.FUSED_BY or (FUSED in m and not all(map(_clear, m.get(OWN, ["1/n"])))):
-                raise ValueError(f"fused is one of {', '.join(graph_rows.FUSED_BY)} and looks at rows in clear: epsilons [inf]")
-            if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not all(map(_clear, m.get(OWN, ["1/n"])))):
-                raise ValueError(
-                    "compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum"
-                )
-        return methods
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
@@ -128,21 +113,17 @@ def cells(params: Params, context: Context) -> list[Cell]:
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
         for label, method in zip(labels(params), params.methods, strict=True):
             budgets = method.get(OWN, params.epsilons_of.get(context.dataset, params.epsilons))
-            if not _clear(budgets[0]):
+            if not clear(budgets[0]):
                 found += [_cell(context, graph_rows.CONSTANT, e, label, budgets[0], smallest, seed) for e in params.encoders]
             for epsilon in budgets:
-                used = ["none"] if _clear(epsilon) else list(params.encoders)
+                used = ["none"] if clear(epsilon) else list(params.encoders)
                 found += [_cell(context, "local_dp", encoder, label, epsilon, smallest, seed) for encoder in used]
     return found
 
 
 def labels(params: Params) -> list[str]:
     """Names of the models, in order."""
-    return [str(m.get("label", m.get("model", "gcn"))) for m in params.methods]
-
-
-def _clear(epsilon: float | str) -> bool:
-    return epsilon != "1/n" and bool(np.isinf(float(epsilon)))
+    return [label_of(m) for m in params.methods]
 
 
 def _cell(context: Context, method: str, encoder: str, label: str, epsilon: float | str, smallest: int, seed: int) -> Cell:
@@ -186,14 +167,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.variant == "baseline":
         split = _dealt(params, cell.seed, context)[0]
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
-        wanted = (params.alpha, params.restarts, context, split, params.only_nearest)
+        wanted = (params.alpha, params.restarts, context, split, params.only_nearest, params.weights)
         distances, asked = graph_rows.distances_of(cell.method, collection, *wanted)
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
         sizes, restarts = [g.num_nodes for g in collection.graphs], params.restarts
         distances, asked = graph_rows.constant_distances(
-            cell.path[:-1], sizes, made.made["encoding"], restarts, context, split, params.only_nearest
+            cell.path[:-1], sizes, made.made["encoding"], restarts, context, split, params.only_nearest, params.metric
         )
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
@@ -211,7 +192,8 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     metrics, asked, own = {}, {}, params.methods[labels(params).index(label)]
     if own.get(COMPARE, True):
         embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
-        spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection, own.get(FUSED))
+        weights = params.weights if clear(cell.epsilon) else "uniform"
+        spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)
         distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
         metrics = _judged(params, cell, context, distances, split)

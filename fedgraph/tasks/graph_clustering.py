@@ -15,23 +15,23 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.geometry import cluster, gromov, maps
-from fedgraph.geometry.metric_space import MetricSpace, from_embedding
+from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks._graph_rows import degree_distances
+from fedgraph.tasks._graph_rows import constant_spaces, degree_distances, embedded_spaces
+from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model
 from fedgraph.tasks._pairwise import all_pairs
-from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
+from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
 
-Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 SIZE_ONLY = "graph size"
 SIZE_AND_DEGREES = "size and degrees"
 CONSTANT = "constant embedding"
@@ -42,31 +42,23 @@ class Params(BaseModel):
     """One encoder, several budgets, and how the server compares and clusters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    method: dict[str, Any] = Field(
-        {"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings"
-    )
+    method: Model = Field({"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs are the clients",
     )
-    epsilons: list[Annotated[float, Field()] | Literal["1/n"]] = Field(
+    epsilons: Epsilons = Field(
         min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
     )
-    encoders: list[Encoder] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
+    metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: Weights = Field("uniform", description=WEIGHTS)
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
-
-    @field_validator("epsilons")
-    @classmethod
-    def _positive(cls, values: list[float | str]) -> list[float | str]:
-        for value in values:
-            if not isinstance(value, str) and not value > 0:
-                raise ValueError(f"every ε must be > 0 (inf for no encoding), found {value}: at ε = 0 nothing may be released")
-        require_distinct("ε", values)
-        return values
+    map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -93,10 +85,15 @@ def _cell(params: Params, context: Context, method: str, encoder: str, epsilon: 
     """The variant names encoder and rule; epsilon is the largest over graphs."""
     if isinstance(epsilon, str):
         smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
-        return Cell(context.label, context.dataset, method, f"{encoder}/1/n", "local", 1.0 / smallest, "provable", seed)
+        return Cell(context.label, context.dataset, method, f"{encoder}/1/n", "local", 1.0 / smallest, _reading(encoder), seed)
     variant = PLAIN if encoder == "multi-bit" or np.isinf(epsilon) else f"{encoder}/epsilon"
-    reading = "provable" if np.isfinite(epsilon) else "none"
+    reading = "none" if np.isinf(epsilon) else _reading(encoder)
     return Cell(context.label, context.dataset, method, variant, "local", float(epsilon), reading, seed)
+
+
+def _reading(encoder: str) -> str:
+    """Which ε the target is: of the released code, the published one."""
+    return "published" if encoder == "gaussian-as-coded" else "provable"
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
@@ -130,7 +127,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     truth = np.array([s.graph.labels[s.center] for s in partition.subgraphs])
     k = params.clusters or _graph(context).num_classes
     if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
-        return _unreleased(cell, context, partition, truth, _by_counts(cell, context, partition, k), None)
+        return _unreleased(cell, context, partition, truth, _by_counts(cell, context, partition, k), None, {})
     made = plan(params, cell, context)
     assert made is not None
     if cell.method == CONSTANT:
@@ -140,8 +137,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
 
-    spaces = [from_embedding(h) for h in _known(trained.state.memory["embeddings"], made)]
-    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+    weights = params.weights if np.isinf(cell.epsilon) else "uniform"
+    received = _known(trained.state.memory["embeddings"], made)
+    spaces = embedded_spaces(received, params.metric, [s.graph for s in partition.subgraphs], weights=weights)
+    distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(
         context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
@@ -158,7 +157,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         paths[path], by_path[path] = losses.worst.epsilon, losses.worst_holders
         if path == "embedding":
             quantiles = losses.quantiles
-    artefacts = {} if cell.seed else _artefacts(distances, truth, found.labels)
+    rng = seeds.generator(context.root, *cell.path, "map")
+    places = None if cell.seed else maps.mds(distances) if params.map == "mds" else maps.tsne(distances, rng)
     by_spectrum = cluster.spectral(distances, k, seeds.generator(context.root, *cell.path, "spectral"))
     upper = distances[np.triu_indices(len(spaces), 1)]
     return Outcome(
@@ -166,6 +166,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
         | {"gw_mean": float(upper.mean()) if upper.size else 0.0},
         facts=_facts(partition)
+        | solved
         | {"rounds": made.rounds, "node_losses": quantiles, "worst_node_clients": len(by_path["embedding"])},
         account=Account(cell.key, made.protection, made.delta, total.worst_holders, tuple(by_path.items())),
         releases=trained.releases,
@@ -174,7 +175,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         theorem=total.worst.theorem,
         paths=paths,
         notes=made.notes,
-        artefacts=artefacts,
+        artefacts={} if places is None else _artefacts(distances, truth, found.labels, places),
     )
 
 
@@ -205,19 +206,24 @@ def _constant(
     params: Params, cell: Cell, context: Context, partition: Partition, made: Plan, truth: np.ndarray, k: int
 ) -> Outcome:
     """The encoder on embeddings that hold nothing, then the same geometry."""
-    rng, encoding = seeds.generator(context.root, *cell.path, "constant"), made.made["encoding"]
-    sizes = made.facts.client_sizes
-    spaces = [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng)) for n in sizes]
-    distances = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
+    rng = seeds.generator(context.root, *cell.path, "constant")
+    spaces = constant_spaces(made.facts.client_sizes, made.made["encoding"], params.metric, rng)
+    distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(
         context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
     )
-    return _unreleased(cell, context, partition, truth, found.labels, distances)
+    return _unreleased(cell, context, partition, truth, found.labels, distances, solved)
 
 
 def _unreleased(
-    cell: Cell, context: Context, partition: Partition, truth: np.ndarray, labels: np.ndarray, distances: np.ndarray | None
+    cell: Cell,
+    context: Context,
+    partition: Partition,
+    truth: np.ndarray,
+    labels: np.ndarray,
+    distances: np.ndarray | None,
+    more: dict[str, Any],
 ) -> Outcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != SIZE_AND_DEGREES
@@ -225,7 +231,7 @@ def _unreleased(
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(
         metrics=cluster.scores(truth, labels, distances),
-        facts=_facts(partition) | {"rounds": 0},
+        facts=_facts(partition) | {"rounds": 0} | more,
         account=Account(cell.key, protection, 1.0 / _graph(context).num_nodes),
         releases=(),
         epsilon_published=None,
@@ -247,8 +253,8 @@ def _facts(partition: Partition) -> dict[str, Any]:
     }
 
 
-def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": maps.mds(distances)}
+def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
+    return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": places}
 
 
 def _graph(context: Context) -> Graph:

@@ -1,10 +1,10 @@
 """How alike are two small graphs, and how much does one edge or node matter (Jin & Chen, Appendix D and F, Figures 11 and 12)?
 
-Rows: ``GED`` (graph edit distance on topology; only where all graphs are small enough for an exact search), ``GW(A)``
-(shortest paths), ``FGW(A, X)`` (with node features) and ``GW(H)`` (embeddings in clear of a model trained on node labels). Per
-repetition: the distances of all pairs of ``compared`` graphs, and for every graph |GW(G, G')| where G' is G after one random
-edit. The edited graph is embedded by the same model: what changes is the graph alone. Raw data: nothing is released and no ε is
-claimed.
+Rows: ``graph size`` ((n − n')²: what public sizes alone tell), ``GED`` (graph edit distance on topology; only where all graphs
+are small enough for an exact search), ``GW(A)`` (shortest paths), ``FGW(A, X)`` (with node features) and ``GW(H)`` (embeddings
+in clear of a model trained on node labels). Per repetition: the distances of all pairs of ``compared`` graphs, and for every
+graph |GW(G, G')| where G' is G after one random edit. The edited graph is embedded by the same model: what changes is the
+graph alone. Raw data: nothing is released and no ε is claimed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.geometry import edits, gromov
-from fedgraph.geometry.metric_space import MetricSpace, from_embedding, from_topology
+from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.methods.base import Plan
 from fedgraph.tasks import _clear_embeddings as clear
-from fedgraph.tasks._graph_rows import FUSED, TOPOLOGY
+from fedgraph.tasks._graph_rows import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
 
@@ -42,6 +42,8 @@ class Params(BaseModel):
     max_nodes: int = Field(60, ge=1, description="largest graph")
     ged_nodes: int = Field(7, ge=0, le=9, description="GED only where no graph has more nodes (its search is exponential)")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+    metric: Metric = Field("euclidean", description="distance between rows of embeddings: euclidean, cosine or correlation")
+    weights: Weights = Field("uniform", description="weights of nodes: uniform or degree")
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(5, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     training: clear.Model = Field(clear.Model(), description="the model, and how it is trained")
@@ -56,7 +58,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: every way to compare."""
     if context.data is None:
         raise ScenarioError("graph_metrics needs a data set")
-    names = [*([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
+    names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
     return [
         Cell(context.label, context.dataset, name, "raw", "local", np.inf, "none", seed)
         for seed in range(context.seeds)
@@ -81,11 +83,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     which = gromov.pairs(len(compared))
     metrics: dict[str, float] = {}
     arrays: dict[str, np.ndarray] = {}
-    if cell.method == GED:
+    if cell.method == SIZE:
+        nodes = np.array([g.num_nodes for g in compared], dtype=np.float64)
+        values = (nodes[which[:, 0]] - nodes[which[:, 1]]) ** 2
+    elif cell.method == GED:
         values = np.array([edits.edit_distance(compared[i].adjacency, compared[j].adjacency) for i, j in which])
     else:
         options = gromov.GromovOptions(alpha=params.alpha if cell.method == FUSED else None, restarts=params.restarts)
-        values = gromov.solve_pairs([_space(cell.method, g, model) for g in compared], which, options).value
+        values = gromov.solve_pairs([_space(params, cell.method, g, model) for g in compared], which, options).value
         changes = _changes(params, cell, context, found.graphs, model, options)
         for name, moved in changes.items():
             key = name.replace(" ", "_")
@@ -116,20 +121,20 @@ def _changes(
     which: list[tuple[int, int]] = []
     for graph in graphs:
         own = len(spaces)
-        spaces.append(_space(cell.method, graph, model))
+        spaces.append(_space(params, cell.method, graph, model))
         for kind, adjacency, kept in edits.edits(graph.adjacency, params.edits, rng):
             after = replace(graph, adjacency=adjacency, features=graph.features[kept], labels=graph.labels[kept])
             which.append((own, len(spaces)))
             kinds.append(kind)
-            spaces.append(_space(cell.method, after, model))
+            spaces.append(_space(params, cell.method, after, model))
     values = gromov.solve_pairs(spaces, np.array(which), options).value
     return {name: values[[k == name for k in kinds]] for name in edits.EDITS if name in kinds}
 
 
-def _space(method: str, graph: Graph, model: clear.Embedder) -> MetricSpace:
+def _space(params: Params, method: str, graph: Graph, model: clear.Embedder) -> MetricSpace:
     if method == EMBEDDED:
-        return from_embedding(model.of(graph))
-    return from_topology(graph.adjacency, features=graph.features.toarray() if method == FUSED else None)
+        return from_embedding(model.of(graph), params.metric, params.weights, graph.degrees)
+    return from_topology(graph.adjacency, params.weights, graph.features.toarray() if method == FUSED else None)
 
 
 def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample, clear.Embedder]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
@@ -39,6 +39,12 @@ class Params(BaseModel):
     )
     training: clear.Model = Field(clear.Model(), description="the model, and how it is trained")
 
+    @field_validator("noise")
+    @classmethod
+    def _distinct(cls, values: list[float]) -> list[float]:
+        require_distinct("noise", values)
+        return values
+
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """No nested plugin."""
@@ -49,7 +55,6 @@ def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: every strategy."""
     if context.data is None:
         raise ScenarioError("graph_starts needs a data set")
-    require_distinct("noise", params.noise)
     names = [PRODUCT, NUDGED, RANDOM, MIXED, THREE]
     names += [f"{kind} {s:g}" for s in params.noise for kind in ("noise", "product, noise")]
     return [

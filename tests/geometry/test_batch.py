@@ -165,7 +165,7 @@ def test_all_pairs_takes_the_batched_path_where_there_is_a_gpu(monkeypatch: pyte
     rng = np.random.default_rng(6)
     spaces = generic(rng, rng.integers(2, 9, size=12), uniform=True)
     context = Context("t", "none", None, 0, 1, runtime.start("serial"))  # type: ignore[arg-type]
-    plain = _pairwise.all_pairs(spaces, GromovOptions(), context)
+    plain, _ = _pairwise.all_pairs(spaces, GromovOptions(), context)
     calls: list[int] = []
     real = batch_descent.solve_all
     monkeypatch.setattr(_pairwise, "_on_gpu", lambda: True)
@@ -173,7 +173,7 @@ def test_all_pairs_takes_the_batched_path_where_there_is_a_gpu(monkeypatch: pyte
     monkeypatch.setattr(
         batch_descent, "solve_all", lambda packed, which, *how: calls.append(len(which)) or real(packed, which, *how)
     )
-    batch = _pairwise.all_pairs(spaces, GromovOptions(), context)
+    batch, _ = _pairwise.all_pairs(spaces, GromovOptions(), context)
     assert calls == [20, 20, 20, 6]
     assert np.allclose(batch, plain, rtol=1e-9, atol=1e-12)
 

@@ -35,7 +35,8 @@ def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> N
     spaces, options = given(kind), GromovOptions(alpha=alpha)
     full = assemble(60, pairs(60), solve_pairs(spaces, pairs(60), options).value)
     context = Context("t", "none", None, 0, 1, runtime.start("serial"))
-    found, asked = _pairwise.nearest_pairs(spaces, options, context, SPLIT, 7)
+    found, asked, facts = _pairwise.nearest_pairs(spaces, options, context, SPLIT, 7)
+    assert facts["solved"] == {"file": None, "pairs": asked, "converged": asked}
     known = np.arange(12, 60)
     ours, theirs = found[np.ix_(SPLIT.test, known)], full[np.ix_(SPLIT.test, known)]
     assert np.array_equal(ours[np.isfinite(ours)], theirs[np.isfinite(ours)])

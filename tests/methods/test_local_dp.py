@@ -32,7 +32,7 @@ def collection() -> tuple[Partition, PublicFacts]:
     """Three clients with whole graphs, one of them without any training label."""
     rng, subgraphs, first = np.random.default_rng(0), [], 0
     for client, sizes in enumerate(SIZES):
-        blocks = [np.triu(np.ones((n, n)), 1) + np.triu(np.ones((n, n)), 1).T for n in sizes]
+        blocks = [sp.csr_array(np.ones((n, n)) - np.eye(n)) for n in sizes]
         n = sum(sizes)
         labels = np.full(n, -1) if client == 1 else np.repeat(np.arange(len(sizes)) % 2, sizes)
         features = sp.csr_array(rng.random((n, 3)).astype(np.float32))
@@ -181,6 +181,14 @@ def test_node_unit_states_its_promise(library: Graph) -> None:
     assert plan.protection.promised_degree == 3
     assert plan.protection.relation is Relation.NODE_REPLACE
     assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(2.0)
+
+
+def test_a_broken_promise_is_refused() -> None:
+    """The largest graph is complete on five nodes: everybody has four neighbours."""
+    run(encoder="multi-bit-node", promised_degree=4)
+    with pytest.raises(PrivacyError, match="client 2 holds a node with 4 neighbours, but the promised degree is 3"):
+        run(encoder="multi-bit-node", promised_degree=3)
+    run(encoder="multi-bit", promised_degree=3)  # priced per graph: no promise is used
 
 
 @pytest.mark.parametrize(

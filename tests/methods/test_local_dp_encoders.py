@@ -53,6 +53,16 @@ def test_promised_rows_cover_both_graphs() -> None:
         promised_rows(0, 2)
 
 
+def test_a_node_s_price_is_not_taken_for_the_graph_s() -> None:
+    """Promised degree 1: a node reaches 3 of 30 rows and pays 2; all 30 rows together tell ten times as much of the graph."""
+    encoding = Encoding("multi-bit-node", 2.0, "epsilon", 4, True, 1, 2, 1)
+    assert price(encoding.of_graph(30)[1], 0.0).epsilon == pytest.approx(2.0)
+    assert encoding.pure_losses([(30, 3), (2,)], [1, 0]) == [pytest.approx([20.0, 2.0]), [0.0]]
+    for encoder, paid in (("multi-bit", 2.0), ("multi-bit-total", 2 / 30), ("multi-bit-node", 60.0), ("none", math.inf)):
+        plain = Encoding(encoder, 2.0, "epsilon", 4, True, 2)  # type: ignore[arg-type]
+        assert plain.pure_losses([(30,)], [3]) == [pytest.approx([3 * paid])]
+
+
 def test_simplex_rows_bound_and_sensitivity() -> None:
     bound = SimplexRows(2)
     assert np.allclose(bound.enforce(np.array([[2.0, 2.0], [-1.0, 0.0]])), 0.5)

@@ -62,6 +62,14 @@ def test_an_open_path_is_said_to_protect_nothing() -> None:
     assert "“embedding” alone" in text
 
 
+def test_rows_on_raw_data_are_not_called_public() -> None:
+    raw = results.Row((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),))
+    assert "raw data" in " ".join(statement.of(raw).sentences)
+    assert "ε = ∞" in " ".join(statement.of(raw).sentences)
+    sizes = results.Row((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),))
+    assert "only public sizes" in " ".join(statement.of(sizes).sentences)
+
+
 def test_csv_writes_infinity_and_leaves_none_empty() -> None:
     rows = results.flat("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
     text = results.as_csv(rows, "notice")

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from fedgraph import data, runtime
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry import classify
+from fedgraph.geometry import classify, gromov
+from fedgraph.geometry.metric_space import from_topology
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.results import Row
@@ -112,6 +113,8 @@ def test_every_table_holds_the_rows_that_only_see_sizes(mutag: GraphCollection, 
     words = " ".join(made.sentences)
     assert "almost fair coins" in words
     assert "graph size alone gives" in words
+    assert "One fold has no standard error" in words
+    assert "above graph size" not in words
     assert any(table.title == "Beside the published numbers" for table in made.tables)
     assert made.figures
 
@@ -278,3 +281,36 @@ def test_mutag_size_alone(data_root: Path) -> None:
     accuracy = classify.svm(distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)).mean
     assert accuracy == pytest.approx(0.851, abs=0.02)
     assert accuracy > 0.7957
+
+
+def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> None:
+    """Raw rows and rows in clear weigh nodes by degree; an encoded release must not: its degrees are private."""
+    changes: dict[str, Any] = {"baselines": ["GW(A)"], "epsilons": [4.0, np.inf], "encoders": ["multi-bit"]}
+    changes["methods"] = [
+        {"method": "local_dp", "rounds": 2, "hidden": 4, "label": "m", "optimiser": "adam", "learning_rate": 0.1}
+    ]
+    where, means, topology = {}, {}, {}
+    for weights in ("uniform", "degree"):
+        given, where[weights] = params(**changes, weights=weights), context(mutag)
+        cells = [c for c in task.cells(given, where[weights]) if c.method == "local_dp"]
+        means[weights] = {c.epsilon: task.run(given, c, where[weights]).metrics["gw_mean"] for c in cells}
+        split = task._dealt(given, 0, where[weights])[0]
+        collection = task._collection(given, where[weights])
+        wanted = (0.5, 0, where[weights], split, None, given.weights)
+        topology[weights] = graph_rows.distances_of("GW(A)", collection, *wanted)[0]
+        spaces = [from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
+        assert topology[weights][0, 1] == gromov.solve_pairs(spaces, np.array([[0, 1]])).value[0]
+    assert means["uniform"][4.0] == means["degree"][4.0]
+    assert means["uniform"][np.inf] != means["degree"][np.inf]
+    assert not np.array_equal(topology["uniform"], topology["degree"])
+
+
+def test_constant_embeddings_are_compared_as_the_others(mutag: GraphCollection) -> None:
+    """Under the cosine, rows of bits have other distances than under the Euclidean one, and so have constant ones."""
+    found = []
+    for metric in ("euclidean", "cosine"):
+        given, where = params(baselines=[], metric=metric), context(mutag)
+        cell = next(c for c in task.cells(given, where) if c.method == graph_rows.CONSTANT)
+        task.run(given, cell, where)
+        found.append(where.cache["constant", *cell.path[:-1]][0])
+    assert not np.allclose(*found)

@@ -49,6 +49,8 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
             ("encoded", np.inf),
         ]
     assert len({c.key for c in cells}) == len(cells)
+    readings = {(c.variant.split("/")[0], c.calibrated_by) for c in cells if c.method == "local_dp" and np.isfinite(c.epsilon)}
+    assert readings == {("multi-bit", "provable"), ("encoded", "provable"), ("gaussian-as-coded", "published")}
     assert {c.seed for c in task.cells(params(seeds=1), context(library, seeds=2))} == {0}
 
 
@@ -124,7 +126,15 @@ def test_serial_equals_ray(library: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"epsilons": [0]}, {"epsilons": [-1]}, {"epsilons": ["1/m"]}, {"epsilons": [1, 1]}, {"clusters": 1}]
+    "bad",
+    [
+        {"epsilons": [0]},
+        {"epsilons": [-1]},
+        {"epsilons": ["1/m"]},
+        {"epsilons": [1, 1]},
+        {"clusters": 1},
+        {"method": {"method": "local_dp", "encoder": "none"}},
+    ],
 )
 def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises((ValidationError, ValueError)):
@@ -137,3 +147,24 @@ def test_collections_and_partitions_without_centres_are_refused(library: Graph) 
     given = params(partition={"partition": "uniform", "clients": 3})
     with pytest.raises(ScenarioError, match="needs centres"):
         task.cells(given, context(library))
+
+
+def test_metric_weights_and_map_are_settings(library: Graph, tmp_path: Path) -> None:
+    """Weights by degree change rows in clear alone: the degrees of an encoded graph are private."""
+    kept: dict[tuple[Any, ...], Any] = {}
+    for changes in ({}, {"metric": "cosine"}, {"weights": "degree"}, {"map": "tsne"}):
+        where, given = context(library), params(epsilons=[4.0, np.inf], encoders=["multi-bit"], **changes)
+        for cell in task.cells(given, where)[-2:]:
+            kept[(*changes.values(), cell.epsilon)] = task.run(given, cell, where).artefacts
+    plain, clear = kept[(4.0,)]["distances"], kept[(np.inf,)]["distances"]
+    assert not np.array_equal(kept["cosine", 4.0]["distances"], plain)
+    assert np.array_equal(kept["degree", 4.0]["distances"], plain)
+    assert not np.array_equal(kept["degree", np.inf]["distances"], clear)
+    assert np.array_equal(kept["tsne", np.inf]["distances"], clear)
+    assert not np.array_equal(kept["tsne", np.inf]["map"], kept[(np.inf,)]["map"])
+    assert kept["tsne", np.inf]["map"].shape == (10, 2)
+    store, cells = CellStore(tmp_path), task.cells(given, where)
+    store.save(cells[-1], task.run(given, cells[-1], where), 0.1)
+    found = store.load(cells[-1])
+    made = section.build(Records("t", "graph_clustering", "t", "d", given, (found.entry,), (found.artefacts,)), None)
+    assert any("t-SNE map" in figure.caption for figure in made.figures)

@@ -38,7 +38,7 @@ def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[d
 
 def test_topology_cannot_tell_isomorphic_graphs_apart(library: Graph, tmp_path: Path) -> None:
     found, records = run(library, params(), tmp_path)
-    assert list(found) == ["GED", "GW(A)", "FGW(A, X)", "GW(H)"]
+    assert list(found) == ["graph size", "GED", "GW(A)", "FGW(A, X)", "GW(H)"]
     matrices = {name: out.artefacts["distances"] for name, out in found.items()}
     off = ~np.eye(8, dtype=bool)
     alike = (matrices["GED"] == 0) & off
@@ -49,7 +49,10 @@ def test_topology_cannot_tell_isomorphic_graphs_apart(library: Graph, tmp_path: 
     for matrix in matrices.values():
         assert np.array_equal(matrix, matrix.T)
         assert not matrix.diagonal().any()
-    words = " ".join(section.build(records, None).sentences)
+    assert not matrices["graph size"][alike].any(), "isomorphic graphs are of one size"
+    made = section.build(records, None)
+    assert [row[0] for row in made.tables[0].rows] == list(found)
+    words = " ".join(made.sentences)
     assert f"{int(alike.sum()) // 2} of 28 pairs are isomorphic" in words
 
 
@@ -78,7 +81,7 @@ def test_every_row_sees_the_same_edits(library: Graph, tmp_path: Path) -> None:
 def test_no_edit_distance_for_large_graphs(tmp_path: Path) -> None:
     mutag = data.load("tu/mutag", stand_in=True)
     found, records = run(mutag, params(max_nodes=28, min_nodes=8), tmp_path, seeds=2)
-    assert list(found) == ["GW(A)", "FGW(A, X)", "GW(H)"]
+    assert list(found) == ["graph size", "GW(A)", "FGW(A, X)", "GW(H)"]
     made = section.build(records, None)
     assert "exponential time" in " ".join(made.sentences)
     assert [t.title for t in made.tables] == ["Pairs of graphs", "One edge or node"]
@@ -92,3 +95,15 @@ def test_sampling_respects_sizes_and_repeats(library: Graph) -> None:
     assert all(3 <= g.num_nodes <= 5 for g in one[0].graphs)
     assert np.array_equal(one[1].parameters, two[1].parameters)
     assert all((a.adjacency != b.adjacency).nnz == 0 for a, b in zip(one[0].graphs, two[0].graphs, strict=True))
+
+
+def test_weights_and_metric_are_settings(library: Graph, tmp_path: Path) -> None:
+    """Weights by degree move every row but GED; the metric moves embeddings alone."""
+    found = {}
+    for number, changes in enumerate(({}, {"weights": "degree"}, {"metric": "correlation"})):
+        found[number] = {
+            m: o.artefacts["distances"] for m, o in run(library, params(**changes), tmp_path / str(number))[0].items()
+        }
+    for method, plain in found[0].items():
+        assert np.array_equal(found[1][method], plain) == (method in ("GED", "graph size"))
+        assert np.array_equal(found[2][method], plain) == (method != "GW(H)")

@@ -175,3 +175,33 @@ def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection)
     bare = replace(first, features=sp.csr_array(np.full((first.num_nodes, 2), 0.3)))
     with pytest.raises(ScenarioError, match="no node labels"):
         collections.node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"epsilons": [0]}, "at ε = 0 nothing may be released"),
+        ({"epsilons": [np.nan]}, "allowed: ε > 0, 1/n"),
+        ({"epsilons": [True]}, "allowed: ε > 0, 1/n"),
+        ({"epsilons": ["1/m"]}, "allowed: ε > 0, 1/n"),
+        ({"epsilons": [1, "1.0"]}, "1.0 appears twice"),
+        ({"epsilons_of": {"tu/mutag": ["0"]}}, "at ε = 0 nothing may be released"),
+        ({"encoders": ["multi-bit", "multi-bit"]}, "'multi-bit' appears twice"),
+        ({"baselines": ["GW(A)", "GW(A)"]}, "appears twice"),
+        ({"methods": [{"method": "local_dp"}, {"method": "local_dp", "rounds": 9}]}, "the model 'gcn' appears twice"),
+        ({"methods": [{"method": "local_dp", "encoder": "none"}]}, "encoder is a setting of the whole task"),
+        ({"methods": [{"method": "local_dp", "epsilon_rule": "1/n"}]}, "epsilon_rule is a setting of the whole task"),
+        ({"methods": [{"method": "local_dp", "epsilons": [0]}]}, "at ε = 0 nothing may be released"),
+    ],
+)
+def test_settings_that_would_mix_rows_or_release_nothing_are_refused(changes: dict[str, Any], said: str) -> None:
+    """Two models of one name gave two rows of the first."""
+    with pytest.raises(ValidationError, match=said):
+        params(**({"methods": [{"method": "local_dp"}]} | changes))
+
+
+def test_budgets_are_numbers_or_the_rule() -> None:
+    given = params([{"method": "local_dp", "epsilons": ["1e-3", "inf"]}], epsilons=["1/n", 8, "64", ".5"])
+    assert given.epsilons == ["1/n", 8.0, 64.0, 0.5]
+    assert given.methods[0]["epsilons"] == [0.001, "inf"]
+    assert task.Params(**given.model_dump(mode="json")) == given

@@ -5,10 +5,20 @@ A section module defines ``build(records, notice) -> Section``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fedgraph.report.plots import Figure
+from fedgraph.report.results import Row
+
+ENCODERS = {
+    "none": "in clear",
+    "multi-bit": "multi-bit, m per row",
+    "multi-bit-total": "multi-bit, m in total",
+    "multi-bit-node": "multi-bit per node",
+    "gaussian-as-coded": "N(0, ε²), as coded",
+}
 
 
 @dataclass(frozen=True)
@@ -41,3 +51,22 @@ class Records:
     params: Any
     entries: tuple[dict[str, Any], ...]
     artefacts: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+
+
+def solved(rows: Sequence[Row]) -> list[str]:
+    """How sure the discrepancies of a table are, and where each pair's is kept."""
+    every = [e["facts"]["solved"] for r in rows for e in r.entries if e["facts"].get("solved")]
+    found = {f["file"] or str(i): f for i, f in enumerate(every) if f["pairs"]}  # seeds may share a table
+    if not found:
+        return []
+    pairs, converged = (sum(int(f[k]) for f in found.values()) for k in ("pairs", "converged"))
+    share = "all" if converged == pairs else f"{converged:,}"
+    words = (
+        f"A Gromov-Wasserstein value is the local minimum at which conditional gradient ended; of {pairs:,} pairs solved here "
+        f"{share} ended by the tolerance{'' if converged == pairs else ', the others at the limit of steps'}."
+    )
+    if all(f["file"] for f in found.values()):
+        words += (
+            " Value, convergence and steps of every pair are in the file of the run's folder that its cell names (pairs/….npz)."
+        )
+    return [words]

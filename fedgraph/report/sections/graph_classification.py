@@ -10,18 +10,10 @@ from matplotlib.axes import Axes
 from fedgraph.privacy import bayes
 from fedgraph.report import plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
 SIZE, SVM = "graph size", "SVM"
 LEAKS = (SIZE, "size and degrees", "constant embedding")
-ENCODERS = {
-    "none": "in clear",
-    "multi-bit": "multi-bit, m per row",
-    "multi-bit-total": "multi-bit, m in total",
-    "multi-bit-node": "multi-bit per node",
-    "gaussian-as-coded": "N(0, ε²), as coded",
-}
-
 TUNED = {"tuned_on_test": "SVM tuned on the test graphs"}
 LOOKED_AT = {
     "model_on_training": "the model on its training graphs",
@@ -48,6 +40,7 @@ def build(records: Records, notice: str | None) -> Section:
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
+        *solved(rows),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
     tables = [_accuracies(rows), *printed, *_bounds(rows)]
@@ -137,6 +130,8 @@ def _useful(rows: Sequence[Row], size: Row) -> str:
                     f"{mean:+.1%} above graph size, more than two standard errors."
                 )
     tried = max((r["epsilon"] for r in rows if "bayes_balanced" in r["facts"]), default=math.nan)
+    if len(level) < 2:
+        return f"One fold has no standard error: it does not test whether a release (up to ε = {number(tried)}) is of use."
     return f"No multi-bit release tried, up to ε = {number(tried)} per graph, is above graph size by two standard errors."
 
 
@@ -175,7 +170,7 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         "ε provable: embedding", "ε provable: model path", "ε provable: all", "ε measured",
     )  # fmt: skip
     note = (
-        f"Unit: one graph of known size; δ = {rows[0]['delta']:.3g}. Rows of raw data are ∞: nothing hides them. "
+        f"{_unit(rows)}; δ = {rows[0]['delta']:.3g}. Rows of raw data are ∞: nothing hides them. "
         "“ε = 1/n”: each graph its own, the largest is shown. The first rows see the public sizes only (the second the "
         "degrees, too, which are not public)."
     )
@@ -185,6 +180,13 @@ def _accuracies(rows: Sequence[Row]) -> Table:
             "that would print."
         )
     return Table("Accuracy and privacy", header, tuple(body), note)
+
+
+def _unit(rows: Sequence[Row]) -> str:
+    """What one ε protects; a promised degree protects a node, not the graph."""
+    of_nodes = [_name(r) for r in rows if r["protection"]["unit"] == "node"]
+    words = "Unit: one graph of known size"
+    return words + (f", but one node, at the promised degree, in {' and '.join(of_nodes)}" if of_nodes else "")
 
 
 def _beside(rows: Sequence[Row]) -> list[Table]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.report import plots
 from fedgraph.report.results import Row, bound, grouped, number, spread
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
 METRICS = ("ari", "nmi", "purity", "silhouette")
 
@@ -26,6 +26,7 @@ def build(records: Records, notice: str | None) -> Section:
         "node, which the simulator knows and the server does not.",
         "The number of nodes of every released graph is public, so a release has shown something only above the rows "
         "“graph size” and “constant embedding” (the encoder on ½ everywhere). “size and degrees” is raw data: its ε is ∞.",
+        *solved(rows),
     )
     return Section(sentences, (_table(rows),), _figures(records, rows, notice))
 
@@ -38,17 +39,25 @@ def _table(rows: Sequence[Row]) -> Table:
         model = bound(row.path("model"), 2) if "model" in paths else "—"
         target = "none" if not paths else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
         scores = tuple(spread(row, m) for m in (*METRICS, "spectral_ari"))
-        name = row["method"] if not paths else f"{row['method']} · {row['variant']}"
-        body.append((name, target, *scores, number(row.published, 2), embedding, model, bound(row.provable, 2), "—"))
+        body.append((_name(row), target, *scores, number(row.published, 2), embedding, model, bound(row.provable, 2), "—"))
     header = (
         "what is released", "ε per graph", "ARI", "NMI", "purity", "silhouette", "ARI, spectral", "ε published",
         "ε provable: embedding, worst node", "ε provable: model path", "ε provable: all", "ε measured",
     )  # fmt: skip
     note = (
+        "“ε = 1/n”: each graph its own, the largest is shown. "
         "Ego-networks overlap: the worst node's loss is the sum over all clients that hold it. "
         "The published ε counts one graph and leaves the FedAvg updates out."
     )
     return Table("Clusters and privacy", header, tuple(body), note)
+
+
+def _name(row: Row) -> str:
+    if not row["paths"]:
+        return str(row["method"])
+    encoder, rule = ("multi-bit", "epsilon") if row["variant"] == "encoded" else str(row["variant"]).split("/", 1)
+    how = "in clear" if math.isinf(row["epsilon"]) else ENCODERS[encoder] + (", ε = 1/n" if rule == "1/n" else "")
+    return f"GW of the embedding, {how}"
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
@@ -77,7 +86,8 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "distances" in arrays and (math.isinf(entry["epsilon"]) or entry["epsilon"] == encoded[0]["epsilon"]):
             tag = "" if entry["variant"] == "encoded" else "-" + entry["variant"].replace("/", "-")
-            found.append(_geometry(records.name + tag, entry["epsilon"], arrays, notice))
+            how = "t-SNE" if records.params.map == "tsne" else "classical-MDS"
+            found.append(_geometry(records.name + tag, entry["epsilon"], arrays, how, notice))
     return tuple(found)
 
 
@@ -90,7 +100,7 @@ def _encoder(row: Row) -> str:
     )
 
 
-def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: str | None) -> plots.Figure:
+def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.Figure:
     order = np.lexsort((arrays["truth"], arrays["clusters"]))
     edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
     what = "no encoding" if math.isinf(epsilon) else f"ε = {epsilon:g}"
@@ -101,5 +111,5 @@ def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: 
         plots.scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
 
     tag = "clear" if math.isinf(epsilon) else f"eps{epsilon:g}"
-    caption = f"Pairwise Gromov-Wasserstein discrepancies and their classical-MDS map, {what}, first seed."
+    caption = f"Pairwise Gromov-Wasserstein discrepancies and their {how} map, {what}, first seed."
     return plots.draw(f"{name}-geometry-{tag}", caption, 3, paint, notice)

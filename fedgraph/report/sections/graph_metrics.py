@@ -12,7 +12,7 @@ from fedgraph.report import plots
 from fedgraph.report.results import Row, grouped, number, spread
 from fedgraph.report.sections.base import Records, Section, Table
 
-GED = "GED"
+GED, SIZE = "GED", "graph size"
 EDITS = ("edge_removed", "edge_added", "node_removed")
 
 
@@ -73,10 +73,10 @@ def _moved(rows: Sequence[Row]) -> list[str]:
     found = []
     for row in rows:
         typical = row.mean("pairs_median")
-        if row["method"] != GED and typical > 0:
+        if row["method"] not in (GED, SIZE) and typical > 0:
             parts = [
                 f"{name.replace('_', ' ')} {row.mean(f'{name}_median') / typical:.1%} (95 % of them below "
-                f"{row.mean(f'{name}_high') / typical:.0%})"
+                f"{row.mean(f'{name}_high') / typical:.1%})"
                 for name in EDITS
                 if row.values(f"{name}_median")
             ]
@@ -91,11 +91,9 @@ def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
     for row in rows:
         rank = "—"
         if row["method"] != GED and (GED, 0) in arrays:
-            ranks = [
-                spearmanr(_upper(arrays[GED, s]["distances"]), _upper(arrays[row["method"], s]["distances"])).statistic
-                for s in _seeds(row)
-            ]
-            rank = number(float(np.mean(ranks)))
+            both = [(_upper(arrays[GED, s]["distances"]), _upper(arrays[row["method"], s]["distances"])) for s in _seeds(row)]
+            ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
+            rank = number(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
             own = arrays[row["method"], s]
@@ -107,6 +105,7 @@ def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
         body.append((str(row["method"]), spread(row, "pairs_median"), spread(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
     note = "Last column: mean distance of graphs with one label over that of graphs with two; below 1 it tells labels apart."
+    note += " “graph size” is (n − n′)²: what public sizes alone tell."
     return Table("Pairs of graphs", header, tuple(body), note)
 
 
@@ -124,6 +123,7 @@ def _edits(rows: Sequence[Row]) -> Table:
 
 
 def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str | None) -> tuple[plots.Figure, ...]:
+    rows = [r for r in rows if r["method"] != SIZE]
     first = arrays[rows[0]["method"], 0]
     sizes = first["sizes"]
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -96,7 +96,8 @@ def _name(row: Row) -> str:
 
 def _with_error(row: Row, metric: str, scale: float = 1.0, digits: int = 4) -> str:
     found = row.values(metric)
-    return "—" if not found else f"{scale * row.mean(metric):.{digits}f} ± {scale * standard_error(found):.{digits}f}"
+    error = f" ± {scale * standard_error(found):.{digits}f}" if len(found) > 1 else ""
+    return "—" if not found else f"{scale * row.mean(metric):.{digits}f}{error}"
 
 
 def _table(rows: Sequence[Row]) -> Table:

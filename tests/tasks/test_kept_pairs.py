@@ -1,0 +1,103 @@
+"""What is solved is kept: pair by pair, through an interruption, and only for the very same question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import runtime
+from fedgraph.console import Console
+from fedgraph.geometry.gromov import GromovOptions, pairs, solve_pairs
+from fedgraph.geometry.metric_space import MetricSpace, from_embedding
+from fedgraph.report.results import Row
+from fedgraph.report.sections.base import solved
+from fedgraph.store import PairStore
+from fedgraph.tasks import _kept_pairs, _pairwise
+from fedgraph.tasks.base import Context
+
+
+def spaces(seed: int = 0) -> list[MetricSpace]:
+    rng = np.random.default_rng(seed)
+    return [from_embedding(rng.random((n, 2)), features=rng.random((n, 1))) for n in rng.integers(1, 9, 20)]
+
+
+def context(folder: Path | None) -> Context:
+    kept = None if folder is None else PairStore(folder)
+    return Context("t", "none", None, 0, 1, runtime.start("serial"), pairs=kept)
+
+
+def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, options, real = spaces(), GromovOptions(restarts=1), _pairwise._solve_chunk
+    monkeypatch.setattr(_pairwise, "PAIRS_PER_CHUNK", (30, 30))
+    whole = _pairwise.all_pairs(given, options, context(None))[0]
+    calls: list[int] = []
+
+    def stops_at_the_fourth(which, *rest):
+        calls.append(len(which))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return real(which, *rest)
+
+    monkeypatch.setattr(_pairwise, "_solve_chunk", stops_at_the_fourth)
+    with pytest.raises(KeyboardInterrupt):
+        _pairwise.all_pairs(given, options, context(tmp_path))
+    calls[:] = [0] * 4  # no further stop
+    found, facts = _pairwise.all_pairs(given, options, context(tmp_path))
+    assert sum(calls) == 190 - 3 * 30, "what was solved before is not solved again"
+    assert np.array_equal(found, whole)
+    calls[:] = [0] * 4
+    assert np.array_equal(_pairwise.all_pairs(given, options, context(tmp_path))[0], whole)
+    assert not sum(calls)
+    assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts["solved"]["file"]]
+
+
+def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:
+    given, options = spaces(), GromovOptions(max_iterations=2)
+    matrix, facts = _pairwise.all_pairs(given, options, context(tmp_path))
+    reference = solve_pairs(given, pairs(20), options)
+    with np.load(tmp_path / facts["solved"]["file"]) as kept:
+        which = kept["pairs"]
+        assert np.array_equal(which, pairs(20))
+        assert np.array_equal(kept["value"], matrix[which[:, 0], which[:, 1]])
+        assert np.array_equal(kept["converged"], reference.converged)
+        assert np.array_equal(kept["steps"], reference.iterations)
+    assert facts["solved"]["pairs"] == 190
+    assert 0 < facts["solved"]["converged"] == reference.converged.sum() < 190
+    (words,) = solved([Row(({"facts": facts}, {"facts": facts}))])
+    assert "of 190 pairs" in words, "one table of two seeds counts once"
+    assert f"{reference.converged.sum()} ended by the tolerance, the others" in words
+    assert not solved([Row(({"facts": {}},))])
+
+
+def test_only_the_same_question_has_the_same_name() -> None:
+    given = spaces()
+    name = _kept_pairs.name_of(given, GromovOptions())
+    assert name == _kept_pairs.name_of(spaces(), GromovOptions())
+    others = [
+        _kept_pairs.name_of(given, GromovOptions(restarts=1)),
+        _kept_pairs.name_of(given, GromovOptions(alpha=0.5)),
+        _kept_pairs.name_of(spaces(1), GromovOptions()),
+        _kept_pairs.name_of(given[::-1], GromovOptions()),
+        _kept_pairs.name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
+    ]
+    assert len({name, *others}) == 6
+
+
+def test_progress_names_rate_and_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of a stage begins with it: rounds before do not slow the pairs."""
+    clock = iter(float(s) for s in range(0, 1000, 10))
+    monkeypatch.setattr("fedgraph.console.time.monotonic", lambda: next(clock))
+    console = Console()
+    console.plan(1, 0)
+    console.begin("cell")
+    console.progress("rounds", 1, 2)
+    console.progress("GW pairs", 100, 1000)
+    console.progress("GW pairs", 600, 1000)
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "GW pairs 600/1000, 25/s, about 16 s left of them" in last
+
+
+def test_tiny_spaces_are_solved_many_at_a_time() -> None:
+    assert [_pairwise.chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]
