@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -71,7 +72,7 @@ def test_delta_costs_and_abstaining_does_not_make_it_cheaper() -> None:
 
 def test_more_right_guesses_never_prove_less() -> None:
     found = [epsilon_lower(Count(400, 100, v), 1e-4) for v in range(101)]
-    assert all(a <= b for a, b in zip(found, found[1:], strict=False))
+    assert all(a <= b for a, b in itertools.pairwise(found))
     assert found[0] == 0.0
     assert found[-1] == ceiling(400, 100, 1e-4) > 3
 
