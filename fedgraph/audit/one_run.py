@@ -107,15 +107,19 @@ def largest(counts: Sequence[Count], delta: float, alpha: float = ALPHA) -> floa
     return max((epsilon_lower(found, delta, alpha / len(counts)) for found in counts), default=0.0)
 
 
-def count(scores: np.ndarray, coins: np.ndarray, share: float) -> Count:
+def count(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> Count:
     """Guess version 1 for the highest scores and version 0 for the lowest, a ``share`` of all in equal parts, and count.
 
+    centred: scores are log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign.
     scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins. coins: bool [m].
     Ties are broken by position.
     """
     if np.isnan(scores).any() or scores.shape != coins.shape:
         raise PrivacyError("an attack needs one score per coin, a number or ±∞")
     half = min(scores.size // 2, max(1, round(share * scores.size / 2)))
+    if centred:
+        surest = np.argsort(-abs(scores), kind="stable")[: 2 * half]
+        return Count(scores.size, 2 * half, int(np.count_nonzero((scores[surest] > 0) == coins[surest])))
     order = np.argsort(scores, kind="stable")
     right = np.count_nonzero(coins[order[scores.size - half :]]) + np.count_nonzero(~coins[order[:half]])
     return Count(scores.size, 2 * half, int(right))

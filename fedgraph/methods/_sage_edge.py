@@ -119,14 +119,15 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 
 
 def evidence(plan: Plan, state: State, graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair [m, 2] whether the noisy graph has the edge (1 or 0); None where the noisy graph was not kept."""
+    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
     received = state.memory["received"]
     if received is None:
         return None
     asked = sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=received.shape)
     there = (asked.multiply(received)).tocoo()
     width = received.shape[1]
-    return np.isin(pairs[:, 0] * width + pairs[:, 1], there.coords[0].astype(np.int64) * width + there.coords[1]).astype(float)
+    kept = there.coords[0].astype(np.int64) * width + there.coords[1]
+    return np.where(np.isin(pairs[:, 0] * width + pairs[:, 1], kept), 1.0, -0.5)
 
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:

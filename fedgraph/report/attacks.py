@@ -48,12 +48,13 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 
 def contradictions(rows: Sequence[Row]) -> list[str]:
-    """Rows whose measured ε exceeds what was proven, and rows whose measured ε exceeds what was published."""
+    """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), and rows where it exceeds what was
+    published."""
     attacked = [r for r in rows if r.measured is not None]
-    broken = [r for r in attacked if r.measured > r.provable]
+    broken = [r for r in attacked if r.measured > r.guaranteed]
     found = []
     if broken:
-        which = "; ".join(f"{_name(r)}: measured ε ≥ {measured(r, 3)}, provable ε = {bound(r.provable, 3)}" for r in broken)
+        which = "; ".join(f"{_name(r)}: measured ε ≥ {measured(r, 3)}, provable ε = {bound(r.guaranteed, 3)}" for r in broken)
         found.append(
             f"CONTRADICTION: an attack measured more than was proven, so a proof or its code is wrong ({which}). A sound row "
             f"is accused like this with probability at most {one_run.ALPHA:g}; {len(attacked)} rows were attacked."

@@ -58,6 +58,12 @@ class Row:
         """What ``measured`` would be with every guess right."""
         return one_run.largest([one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked], float(self["delta"]))
 
+    @property
+    def guaranteed(self) -> float:
+        """The provable ε that ``measured`` must not exceed: of the attacked path, or of the whole row."""
+        path = self["facts"]["attack"].get("path")
+        return self.provable if path is None else self.path(path)
+
     def path(self, name: str) -> float:
         """The largest provable ε of one path over seeds."""
         return float(max(e["paths"][name] for e in self.entries))

@@ -60,9 +60,11 @@ class Measured:
 NOTHING = Measured(None, {}, {})
 
 
-def of_scores(scores: np.ndarray, coins: np.ndarray, shares: list[float], delta: float, what: str) -> Measured:
-    """Guess, count, and bound; ``what`` says in words what was compared."""
-    counts = [one_run.count(scores, coins, share) for share in dict.fromkeys(shares)]
+def of_scores(
+    scores: np.ndarray, coins: np.ndarray, shares: list[float], delta: float, what: str, centred: bool = False
+) -> Measured:
+    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``."""
+    counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
     bound = one_run.largest(counts, delta)
     facts = {"attack": {"counts": [[c.coins, c.guesses, c.right] for c in counts], "what": what}}
     first = counts[0]
@@ -88,8 +90,9 @@ def measure(
     if found.coins.size < 2:
         return NOTHING
     attacked = trained(made, canaries_of.planted(partition, found), cell, context)
-    scores, seen = _scores(made, attacked, ordinary, known, found)
-    return of_scores(scores, found.coins, settings.guesses, made.delta, f"{relation.value} canaries, {seen}")
+    scores, read = _scores(made, attacked, ordinary, known, found)
+    what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
+    return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read)
 
 
 def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> State:
@@ -101,20 +104,19 @@ def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> S
     return state
 
 
-def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, str]:
-    """(score of each canary, what was looked at)."""
+def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
+    """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
     method = plugins.load("methods", made.method)
     if hasattr(method, "evidence"):
         read = method.evidence(made, attacked, known, found.units)
         if read is not None:
-            return read, "read in the released values"
+            return read, True
     ask = _asking(made, known)
-    seen = "seen in the predictions of the trained model"
     if isinstance(found, canaries_of.Nodes):
         everywhere = np.arange(known.num_nodes)
         asked = found.planted(known, everywhere, np.ones(found.coins.size, dtype=bool))
-        return of_nodes(ask(attacked, asked), ask(ordinary, asked), found), seen
-    return of_edges(ask(attacked, known), ask(ordinary, known), found.pairs), seen
+        return of_nodes(ask(attacked, asked), ask(ordinary, asked), found), False
+    return of_edges(ask(attacked, known), ask(ordinary, known), found.pairs), False
 
 
 def of_nodes(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:

@@ -102,6 +102,7 @@ def test_guesses_are_the_extremes_and_runs_add_up() -> None:
     scores, coins = np.array([3.0, -np.inf, 0.1, np.inf, -2.0, 0.0]), np.array([1, 0, 0, 1, 1, 0], bool)
     assert count(scores, coins, 0.4) == Count(6, 2, 2)
     assert count(scores, coins, 1.0) == Count(6, 6, 4)
+    assert count(scores, coins, 0.7, centred=True) == Count(6, 4, 3), "∞, −∞, 3, −2 by sign"
     assert Count(6, 2, 2) + Count(4, 4, 1) == Count(10, 6, 3)
     assert area(scores, coins) == pytest.approx(7 / 9)
     assert area(np.zeros(4), np.array([1, 0, 1, 0], bool)) == 0.5
