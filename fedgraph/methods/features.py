@@ -31,6 +31,7 @@ from fedgraph.learning.per_sample import clipped_gradient_sum
 from fedgraph.learning.projection import ProjectedRows, coordinates
 from fedgraph.learning.propagate import personalised_pagerank
 from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.methods._features_evidence import of_rounds
 from fedgraph.methods._features_learner import learner, signal
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
 from fedgraph.privacy import calibrate, gaussian
@@ -48,6 +49,7 @@ REFERENCE = """@inproceedings{abadi2016deep,
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
 
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
+READS_ROUNDS = True  # `evidence` wants the rounds kept, where the viewer sees them
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
 
 
@@ -166,6 +168,11 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
         return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike = [] if basis is None else [(params.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10))]
     return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
+
+
+def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """What every round's messages say of each unit, where the viewer sees them (``_features_evidence``)."""
+    return of_rounds(plan, state, graph, units, partial(_inputs, plan))
 
 
 def _total_mu(budget: Budget) -> float:

@@ -28,7 +28,7 @@ from fedgraph import plugins, seeds
 from fedgraph.audit import one_run
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.tasks import _attack_canaries as canaries_of
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, Partition
@@ -97,7 +97,9 @@ def measure(
 
 def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> State:
     """The plan, run on ``partition`` with noise of its own."""
-    stream = ("attack", *cell.path)
+    stream, viewer = ("attack", *cell.path), made.protection.viewer
+    if viewer is not Viewer.CURATOR_TRUSTED and getattr(plugins.load("methods", made.method), "READS_ROUNDS", False):
+        made = replace(made, made={**made.made, "transcript": True})
     shared = context.runtime.share("/".join(map(str, stream)), partition)
     state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
     context.runtime.forget(shared)
@@ -106,17 +108,18 @@ def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> S
 
 def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
-    method = plugins.load("methods", made.method)
+    method, asked = plugins.load("methods", made.method), known
+    if isinstance(found, canaries_of.Nodes):
+        asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
     if hasattr(method, "evidence"):
-        read = method.evidence(made, attacked, known, found.units)
+        read = method.evidence(made, attacked, asked, found.units)
         if read is not None:
             return read, True
-    ask = _asking(made, known)
+    ask = _asking(made)
+    after, before = ask(attacked, asked), ask(ordinary, asked)
     if isinstance(found, canaries_of.Nodes):
-        everywhere = np.arange(known.num_nodes)
-        asked = found.planted(known, everywhere, np.ones(found.coins.size, dtype=bool))
-        return of_nodes(ask(attacked, asked), ask(ordinary, asked), found), False
-    return of_edges(ask(attacked, known), ask(ordinary, known), found.pairs), False
+        return of_nodes(after, before, found), False
+    return of_edges(after, before, found.pairs), False
 
 
 def of_nodes(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
@@ -134,14 +137,14 @@ def of_edges(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.nda
     return np.asarray(((moved[pairs[:, 0]] - moved[pairs[:, 1]]) * apart).sum(axis=1))
 
 
-def _asking(made: Plan, known: Graph) -> Callable[[State, Graph], np.ndarray]:
+def _asking(made: Plan) -> Callable[[State, Graph], np.ndarray]:
     """The model asked for log-probabilities [n, c]. The attacker holds it, and asks it without spreading over neighbours."""
     method = plugins.load("methods", made.method)
     if "propagation_steps" in type(made.params).model_fields:
         made = replace(made, params=made.params.model_copy(update={"propagation_steps": 0}))
 
     def ask(state: State, graph: Graph) -> np.ndarray:
-        found = method.predict(made, state, replace(graph, labels=np.full_like(known.labels, -1)))
+        found = method.predict(made, state, replace(graph, labels=np.full_like(graph.labels, -1)))
         return log_probabilities(np.asarray(found, dtype=np.float64))
 
     return ask

@@ -2,8 +2,8 @@
 
 The two versions of any one canary, all others as their coins fell, are neighbours under the relation that the plan states:
 
-    node-zero-out   1: one public word and a random label (or its own features, mislabelled)   0: zeroed as the relation says
-    node-replace    1, 0: two different labels on such a node                                  (its edges stay)
+    node-zero-out   1: one public word, a random label, no edge (or as it is, mislabelled)   0: zeroed as the relation says
+    node-replace    1, 0: two different labels on such a node
     edge-…          1: an edge between two nodes that had none                                 0: no such edge
 
 One coin, one unit: canary nodes are distinct, and an edge between two of them is there while neither is zeroed, which for
@@ -30,13 +30,14 @@ Kind = Literal["word", "mislabelled"]
 class Nodes:
     """nodes: int64 [m], global ids. coins: bool [m]. labels: int64 [m, 2], of version 0 and 1; −1: zeroed.
 
-    features: CSR [m, d], of every version that is there.
+    features: CSR [m, d], of every version that is there. alone: no version has an edge.
     """
 
     nodes: np.ndarray
     coins: np.ndarray
     labels: np.ndarray
     features: sp.csr_array
+    alone: bool
 
     @property
     def units(self) -> np.ndarray:
@@ -51,9 +52,8 @@ class Nodes:
         here = np.flatnonzero(rows >= 0)
         rows, labels = rows[here], graph.labels.copy()
         labels[rows] = self.labels[here, versions[here].astype(np.int64)]
-        zeroed = rows[labels[rows] < 0]
         keep = np.ones(graph.num_nodes, dtype=graph.adjacency.dtype)
-        keep[zeroed] = 0
+        keep[rows if self.alone else rows[labels[rows] < 0]] = 0
         adjacency = sp.csr_array(sp.diags_array(keep) @ graph.adjacency @ sp.diags_array(keep))
         adjacency.eliminate_zeros()
         original = np.ones(graph.num_nodes, dtype=np.float32)
@@ -134,8 +134,8 @@ def joined(partition: Partition, held: Graph) -> Graph:
 def nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind, rng: np.random.Generator) -> Nodes:
     """At most ``count`` labelled nodes, and at most half of them all.
 
-    kind word: version 1 has a single feature, a column that ``public`` nodes use (its largest value there), each canary its own
-    as long as there are enough: such rows have little in common with others, so a model that saw one shows it best.
+    kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
+    canary its own as long as there are enough: little is shared with other rows, so a model that saw one shows it best.
     """
     labelled, c = np.flatnonzero(held.labels >= 0), held.num_classes
     chosen = np.sort(rng.choice(labelled, min(count, labelled.size // 2), replace=False))
@@ -148,7 +148,7 @@ def nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind
         used = rng.permutation(np.flatnonzero(largest))
         columns = np.resize(used, m)
         features = sp.csr_array((largest[columns], (np.arange(m), columns)), shape=(m, held.num_features)).astype(np.float32)
-    return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features)
+    return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features, kind == "word")
 
 
 def edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:

@@ -160,6 +160,19 @@ def test_randomised_edges_told_too_often_are_caught(library: Graph, monkeypatch:
     assert sound.epsilon_measured <= sound.epsilon_provable == 1.0 < broken.epsilon_measured
 
 
+@pytest.mark.parametrize("setting", ["secure", "local"])
+def test_who_sees_every_round_catches_too_little_noise(library: Graph, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages themselves are read, by the test that the proof prices."""
+    spec = {"partition": {"partition": "uniform", "clients": 3}, "settings": [setting], "attack": {"guesses": [0.5]}}
+    (sound,) = outcomes(library, {"method": "features"}, 1.0, **spec)
+    honest = GaussianNoise.apply
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 6), v, rng))
+    (broken,) = outcomes(library, {"method": "features"}, 1.0, **spec)
+    assert "read in the released values" in sound.facts["attack"]["what"]
+    assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
+    assert broken.epsilon_measured > broken.epsilon_provable
+
+
 def test_received_labels_are_read(library: Graph) -> None:
     (found,) = outcomes(library, {"method": "lpgnn", "epochs": 2, "feature_share": 0.2}, 4.0, protocol="transductive")
     assert 1.0 < found.epsilon_measured <= found.epsilon_provable == pytest.approx(4.0)
