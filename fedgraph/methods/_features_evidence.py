@@ -19,6 +19,15 @@ from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import Graph
 
+MOST = 30_000_000  # numbers in all messages of a run that are kept
+
+
+def reads_rounds(plan: Plan) -> bool:
+    """Whether ``of_rounds`` wants the rounds of a run kept: the viewer sees them, and they are not too much to keep."""
+    viewer = plan.protection.viewer
+    messages = plan.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
+    return viewer is not Viewer.CURATOR_TRUSTED and messages * plan.made["layout"].num_parameters <= MOST
+
 
 def of_rounds(
     plan: Plan, state: State, graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
@@ -28,7 +37,7 @@ def of_rounds(
     graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
     """
     seen, made, viewer = state.memory.get("seen", ()), plan.made, plan.protection.viewer
-    if not seen or viewer is Viewer.CURATOR_TRUSTED or plan.protection.relation is not Relation.NODE_ZERO_OUT:
+    if not seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
     together = viewer is Viewer.SERVER_SECURE_AGGREGATION
     groups = (np.arange(plan.facts.num_nodes),) if together else plan.facts.members

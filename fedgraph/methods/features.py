@@ -32,6 +32,7 @@ from fedgraph.learning.projection import ProjectedRows, coordinates
 from fedgraph.learning.propagate import personalised_pagerank
 from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.methods._features_evidence import of_rounds
+from fedgraph.methods._features_evidence import reads_rounds as reads_rounds
 from fedgraph.methods._features_learner import learner, signal
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
 from fedgraph.privacy import calibrate, gaussian
@@ -49,7 +50,6 @@ REFERENCE = """@inproceedings{abadi2016deep,
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
 
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
-READS_ROUNDS = True  # `evidence` wants the rounds kept, where the viewer sees them
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
 
 

@@ -23,8 +23,10 @@ def words(row: Row) -> str:
     if row.measured is None:
         return "measured by an attack: —"
     found = row.attacked[0]
+    path = row["facts"]["attack"].get("path")
+    where = "" if path is None else f" on the path “{path}” alone"
     return (
-        f"measured by an attack: ε ≥ {measured(row)} ({CONFIDENCE} confidence, δ = {row['delta']:.3g}; {found.right} of "
+        f"measured by an attack{where}: ε ≥ {measured(row)} ({CONFIDENCE} confidence, δ = {row['delta']:.3g}; {found.right} of "
         f"{found.guesses} guesses about {found.coins} canaries were right)"
     )
 

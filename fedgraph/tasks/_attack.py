@@ -28,7 +28,7 @@ from fedgraph import plugins, seeds
 from fedgraph.audit import one_run
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Unit
 from fedgraph.tasks import _attack_canaries as canaries_of
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, Partition
@@ -97,8 +97,8 @@ def measure(
 
 def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> State:
     """The plan, run on ``partition`` with noise of its own."""
-    stream, viewer = ("attack", *cell.path), made.protection.viewer
-    if viewer is not Viewer.CURATOR_TRUSTED and getattr(plugins.load("methods", made.method), "READS_ROUNDS", False):
+    stream, method = ("attack", *cell.path), plugins.load("methods", made.method)
+    if hasattr(method, "reads_rounds") and method.reads_rounds(made):
         made = replace(made, made={**made.made, "transcript": True})
     shared = context.runtime.share("/".join(map(str, stream)), partition)
     state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
