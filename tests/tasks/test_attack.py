@@ -173,6 +173,23 @@ def test_who_sees_every_round_catches_too_little_noise(library: Graph, setting: 
     assert broken.epsilon_measured > broken.epsilon_provable
 
 
+@pytest.mark.parametrize(
+    ("method", "protocol"),
+    [
+        ({"method": "gap", "level": "node", "steps": 3}, "inductive"),
+        ({"method": "sage", "level": "node", "steps": 3}, "inductive"),
+        ({"method": "gcon", "epochs": 10}, "transductive"),
+        ({"method": "nonprivate", "rounds": 2}, "transductive"),
+        ({"method": "features", "relation": "node-replace", "steps": 5}, "inductive"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else x["method"],
+)
+def test_no_sound_method_is_accused(library: Graph, method: dict[str, Any], protocol: str) -> None:
+    (found,) = outcomes(library, method, 2.0, protocol=protocol)
+    assert found.epsilon_measured is not None
+    assert 0 <= found.epsilon_measured <= found.epsilon_provable
+
+
 def test_received_labels_are_read(library: Graph) -> None:
     (found,) = outcomes(library, {"method": "lpgnn", "epochs": 2, "feature_share": 0.2}, 4.0, protocol="transductive")
     assert 1.0 < found.epsilon_measured <= found.epsilon_provable == pytest.approx(4.0)
