@@ -63,6 +63,17 @@ def test_more_than_was_proven_is_shouted_first() -> None:
     assert "provable ε = 1" in said[0]
 
 
+def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction() -> None:
+    """Alone it would be one; among forty attacked rows a bound like this is to be expected."""
+    above = entry(83, variant="above")
+    assert attacks.contradictions([row(above)])[0].startswith("CONTRADICTION")
+    others = [row(entry(50, variant=f"{i}")) for i in range(39)]
+    (said,) = attacks.contradictions([row(above), *others])
+    assert said.startswith("More was measured than proven, but chance explains it")
+    (still,) = attacks.contradictions([row(entry(95)), *others])
+    assert still.startswith("CONTRADICTION")
+
+
 def test_more_than_was_published_is_said() -> None:
     found = row(entry(95, epsilon_published=0.5, epsilon_provable=math.inf))
     (said,) = attacks.contradictions([found])
