@@ -19,6 +19,7 @@ right with probability at most q + g, where g averages at most e_i(t) over what 
 posteriors are a martingale). With U_k(c) = P[Bin(r − k, q) ≥ v − c], one step raises E U_k(right so far) by at most
 g·(U_k(c + 1) − U_k(c)) ≤ g·μ_{r−k}; U_0(0) = P[W ≥ v] and U_r is the event. A guessed coin is k-th with probability 1/r,
 whatever t, so the sum of all steps is at most Σ_i E e_i(T) · (1/r) Σ_k μ_{r−k}: (*).
+For m ≤ 3 the tests maximise P[V ≥ v] over *all* (ε, δ)-DP mechanisms (a linear program): never above (*), at times equal.
 
 The ε for which (*) is at most α are refuted with confidence 1 − α; so is any smaller one, since such a mechanism would be
 (ε, δ)-DP, too, and V ≥ v is one event. ``epsilon_lower`` is the largest refuted ε.

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.special import expit
 from scipy.stats import binom
 
@@ -106,3 +107,46 @@ def test_guesses_are_the_extremes_and_runs_add_up() -> None:
     assert Count(6, 2, 2) + Count(4, 4, 1) == Count(10, 6, 3)
     assert area(scores, coins) == pytest.approx(7 / 9)
     assert area(np.zeros(4), np.array([1, 0, 1, 0], bool)) == 0.5
+
+
+def best_attack(num_coins: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
+    """The largest P[V ≥ v] of *any* (ε, δ)-DP mechanism that outputs guesses: a linear program over all of them."""
+    coins = list(itertools.product((-1, 1), repeat=num_coins))
+    outputs = [t for t in itertools.product((-1, 0, 1), repeat=num_coins) if sum(map(abs, t)) == guesses]
+    pairs = [
+        (a, b)
+        for a in range(len(coins))
+        for b in range(len(coins))
+        if sum(x != y for x, y in zip(coins[a], coins[b], strict=True)) == 1
+    ]
+    n, k = len(coins), len(outputs)
+    size = n * k + len(pairs) * k  # P(t | s), then for each ordered pair of neighbours the excess over e^ε
+    gain = np.zeros(size)
+    total = np.zeros((n, size))
+    for s, t in itertools.product(range(n), range(k)):
+        gain[s * k + t] = -(sum(x == y for x, y in zip(coins[s], outputs[t], strict=True)) >= right) / n
+        total[s, s * k + t] = 1
+    upper, limit = [], []
+    for number, (a, b) in enumerate(pairs):
+        summed = np.zeros(size)
+        for t in range(k):
+            row, excess = np.zeros(size), n * k + number * k + t
+            row[a * k + t], row[b * k + t], row[excess] = 1, -math.exp(epsilon), -1
+            summed[excess] = 1
+            upper.append(row)
+            limit.append(0.0)
+        upper.append(summed)
+        limit.append(delta)
+    found = linprog(gain, np.array(upper), limit, total, np.ones(n))
+    assert found.success
+    return -float(found.fun)
+
+
+@pytest.mark.parametrize(("num_coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.05), (0.5, 0.0), (0.5, 0.02), (1.5, 0.1)])
+def test_no_mechanism_at_all_beats_the_theorem(num_coins: int, guesses: int, epsilon: float, delta: float) -> None:
+    for v in range(1, guesses + 1):
+        best = best_attack(num_coins, guesses, v, epsilon, delta)
+        assert best <= p_value(Count(num_coins, guesses, v), epsilon, delta) + 1e-9
+        if delta == 0:
+            assert best == pytest.approx(p_value(Count(num_coins, guesses, v), epsilon, 0.0)), "randomised response attains it"
