@@ -7,7 +7,8 @@ guesses into a bound on ε that holds with 95 % confidence.
 
 What it looks at is fixed beforehand, for each method one thing:
 
-* the method's own ``evidence``, where its file defines one: released values are compared with what both versions would give;
+* the method's own ``evidence``, where its file defines one: released values (all that is priced, also where the curator who
+  made them is trusted) are compared with what both versions would give;
 * else the trained model, asked for the canaries. A node: the log-probability of its label (minus the mean over classes), less
   what a model without canaries gives, the ordinary run's. An edge: how far both ends' predictions moved towards each other.
 
