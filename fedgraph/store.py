@@ -63,6 +63,7 @@ class CellStore:
             "delta": None if account is None else account.delta,
             "epsilon_published": outcome.epsilon_published,
             "epsilon_provable": outcome.epsilon_provable,
+            "epsilon_measured": outcome.epsilon_measured,
             "theorem": outcome.theorem,
             "paths": outcome.paths,
             "notes": list(outcome.notes),

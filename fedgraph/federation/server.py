@@ -36,6 +36,9 @@ def merge(
     inbox = _inbox(messages, round_, sums_only=job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION)
     method = plugins.load("methods", job.plan.method)
     after = method.server(job.plan, state, inbox)
+    if job.plan.made.get("transcript"):  # an attack reads what was broadcast and received
+        seen = (*state.memory.get("seen", ()), (state.model, inbox))
+        after = State(after.model, {**after.memory, "seen": seen})
     receipt = Receipt(round_, tuple(entry for m in messages for entry in m.lines))
     return after, after.model, receipt
 

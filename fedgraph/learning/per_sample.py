@@ -36,6 +36,46 @@ def clipped_gradient_sum(
 
     labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private).
     """
+    pre, errors = _clipped_errors(layout, vector, x, labels, clip)
+    return _summed(layout, x, pre, errors)
+
+
+def left_over_products(
+    layout: Layout,
+    vector: np.ndarray,
+    x: FeatureMatrix,
+    labels: torch.Tensor,
+    clip: float | None,
+    message: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
+
+    message: flat [num_parameters], e.g. a noisy ``clipped_gradient_sum``. weights: float [n], how much of each row to take off.
+    """
+    pre, errors = _clipped_errors(layout, vector, x, labels, clip)
+    known = torch.tensor(weights, dtype=torch.float32, device=labels.device)[:, None]
+    beyond = message - _summed(layout, x, pre, [e * known for e in errors])
+    found = torch.zeros(labels.shape[0], dtype=torch.float64, device=labels.device)
+    for level, (weight, bias) in enumerate(layout.layers(on_device(beyond))):
+        reached = x @ weight if level == 0 else _finite(torch.relu(pre[level - 1])) @ weight
+        found += ((reached + bias) * errors[level]).double().sum(dim=1)
+    return found.cpu().numpy()
+
+
+def _summed(layout: Layout, x: FeatureMatrix, pre: list[torch.Tensor], errors: list[torch.Tensor]) -> np.ndarray:
+    """The gradient of Σ_rows loss, flat, from what every layer is off by."""
+    parts: list[torch.Tensor] = []
+    for level, e in enumerate(errors):
+        weight = x.gradient(e) if level == 0 else _finite(torch.relu(pre[level - 1])).T @ e
+        parts += [weight.reshape(-1), layout.bias_scale * e.sum(dim=0)]
+    return torch.cat(parts).cpu().numpy()
+
+
+def _clipped_errors(
+    layout: Layout, vector: np.ndarray, x: FeatureMatrix, labels: torch.Tensor, clip: float | None
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """(pre-activations, ∂loss/∂pre-activation scaled as the clip says) of every layer, [n, width] each."""
     layers = layout.layers(on_device(vector))
     pre = forward(layers, x)
     known = labels >= 0
@@ -57,12 +97,7 @@ def clipped_gradient_sum(
         scale = torch.clamp(clip * (1 - MARGIN) / norms.clamp(min=1e-30), max=1.0)
         scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
         errors = [_finite(e * scale[:, None]) for e in errors]
-
-    parts: list[torch.Tensor] = []
-    for level, e in enumerate(errors):
-        weight = x.gradient(e) if level == 0 else _finite(torch.relu(pre[level - 1])).T @ e
-        parts += [weight.reshape(-1), layout.bias_scale * e.sum(dim=0)]
-    return torch.cat(parts).cpu().numpy()
+    return pre, errors
 
 
 def _finite(values: torch.Tensor) -> torch.Tensor:

@@ -94,7 +94,7 @@ def start(plan: Plan, rng: np.random.Generator) -> State:
     """The encoder, from public features and labels."""
     encoded = public.encode(plan.made["attributes"], _encoder(plan.params))
     memory = {"seed": int(rng.integers(2**63)), "inputs": [encoded.own], "encoder": encoded.parameters}
-    return _after_hop(plan, memory, encoded.message)
+    return _after_hop(plan, memory | {"sent": [encoded.message], "sums": []}, encoded.message)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
@@ -126,7 +126,8 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
     parts = inbox.each.get("aggregate")
     sums = placed(parts, plan.facts.members, plan.facts.num_nodes) if parts else inbox.sums["aggregate"]
     rows = unit_length(sums)
-    return _after_hop(plan, {**state.memory, "inputs": [*state.memory["inputs"], rows]}, rows)
+    seen = {"sent": [*state.memory["sent"], rows], "sums": [*state.memory["sums"], sums]}
+    return _after_hop(plan, {**state.memory, **seen, "inputs": [*state.memory["inputs"], rows]}, rows)
 
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
@@ -137,6 +138,20 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     for _ in range(plan.params.hops):
         inputs.append(unit_length(hop(graph.adjacency, inputs[-1])))
     return state.memory["classifier"].scores(inputs)  # type: ignore[no-any-return]
+
+
+def evidence(plan: Plan, state: State, graph: Graph, pairs: np.ndarray) -> np.ndarray:
+    """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
+
+    Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
+    """
+    ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
+    found = np.zeros(len(pairs))
+    for rows, sums in zip(state.memory["sent"], state.memory["sums"], strict=False):
+        beyond = sums.astype(np.float64) - hop(graph.adjacency, rows)
+        for one, other in (e.T for e in ends):
+            found += (beyond[one] * rows[other]).sum(axis=1) - np.square(rows[other]).sum(axis=1) / 2
+    return found
 
 
 def _after_hop(plan: Plan, memory: dict[str, Any], rows: np.ndarray) -> State:

@@ -27,6 +27,8 @@ from fedgraph.privacy.mechanisms import Disclose, Mechanism
 from fedgraph.privacy.units import Assumption, Protection, Viewer
 from fedgraph.types import Graph, Subgraph
 
+KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
+
 
 @dataclass(frozen=True, eq=False)
 class Work:
@@ -112,7 +114,20 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
     how = Fitting(p.epochs, p.training_rate, p.weight_decay)
     train = gcn.trained_scores if p.network == "gcn" else graphsage.trained_scores
     rng = np.random.default_rng(state.memory["seed"])
-    return State({}, {"scores": train(plan.made["attributes"], adjacency, p.hidden, how, rng)})
+    received = adjacency if adjacency.nnz <= KEPT else None
+    return State({}, {"scores": train(plan.made["attributes"], adjacency, p.hidden, how, rng), "received": received})
+
+
+def evidence(plan: Plan, state: State, graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
+    received = state.memory["received"]
+    if received is None:
+        return None
+    asked = sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=received.shape)
+    there = (asked.multiply(received)).tocoo()
+    width = received.shape[1]
+    kept = there.coords[0].astype(np.int64) * width + there.coords[1]
+    return np.where(np.isin(pairs[:, 0] * width + pairs[:, 1], kept), 1.0, -0.5)
 
 
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:

@@ -10,6 +10,9 @@ A method module defines
     client(plan, work, model, round_, streams, desk) → dict of released values
     server(plan, state, inbox) → State          one round's merge
     predict(plan, state, graph) → scores [n, c] inference (node-level methods)
+    evidence(plan, state, graph, units) → [m]   optional, for attacks: a log-likelihood ratio, or like one, of version 1 of
+                                                each unit in the known ``graph`` (``tasks._attack_canaries``), or None
+    reads_rounds(plan) → bool                   optional, for attacks: keep (model, inbox) of every round in ``memory["seen"]``
 
 and nothing else is registered anywhere. A central method is the same file with one client that holds
 the whole graph, so *central or federated* is a word in a scenario, not a second code path.

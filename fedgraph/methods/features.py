@@ -31,6 +31,8 @@ from fedgraph.learning.per_sample import clipped_gradient_sum
 from fedgraph.learning.projection import ProjectedRows, coordinates
 from fedgraph.learning.propagate import personalised_pagerank
 from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.methods._features_evidence import of_rounds
+from fedgraph.methods._features_evidence import reads_rounds as reads_rounds
 from fedgraph.methods._features_learner import learner, signal
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
 from fedgraph.privacy import calibrate, gaussian
@@ -166,6 +168,11 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
         return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike = [] if basis is None else [(params.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10))]
     return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
+
+
+def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """What every round's messages say of each unit, where the viewer sees them (``_features_evidence``)."""
+    return of_rounds(plan, state, graph, units, partial(_inputs, plan))
 
 
 def _total_mu(budget: Budget) -> float:

@@ -107,3 +107,8 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] scores; what of ``graph`` is read, the level's own file says."""
     return _of(plan.params.level).predict(plan, state, graph)  # type: ignore[no-any-return]
+
+
+def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """Edge level: the likelihood of the released hops. Node level: hops stay at their clients, only the model is seen."""
+    return _gap_edge.evidence(plan, state, graph, units) if plan.params.level == "edge" else None

@@ -180,3 +180,9 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
     hops = params.feature_hops
     return train(graph.adjacency, features, state.memory["labels"], channel, params.hidden, hops, how, rng)
+
+
+def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray:
+    """Per unit (node, label in version 0, label in version 1): 1 or −1 where its received label is one of them, else 0."""
+    received = state.memory["labels"][units[:, 0]]
+    return (received == units[:, 2]).astype(float) - (received == units[:, 1])

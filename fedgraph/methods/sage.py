@@ -106,3 +106,8 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] scores. Edge level: on the noisy graph, ``graph`` is not read. Node level: on the public ``graph``."""
     return _of(plan.params.level).predict(plan, state, graph)  # type: ignore[no-any-return]
+
+
+def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """Edge level: the noisy graph that was received. Node level: nothing but the model is looked at."""
+    return _sage_edge.evidence(plan, state, graph, units) if plan.params.level == "edge" else None

@@ -8,7 +8,10 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from fedgraph.audit import one_run
 
 COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
@@ -38,6 +41,28 @@ class Row:
     def published(self) -> float | None:
         found = [e["epsilon_published"] for e in self.entries if e["epsilon_published"] is not None]
         return float(max(found)) if found else None
+
+    @cached_property
+    def attacked(self) -> list[one_run.Count]:
+        """Guesses about canaries, of the attacked seeds together (independent coins); one entry per number of guesses."""
+        found = [e["facts"]["attack"]["counts"] for e in self.entries if e.get("epsilon_measured") is not None]
+        return [one_run.Count(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
+
+    @cached_property
+    def measured(self) -> float | None:
+        """The ε that an attack on the attacked seeds together refutes; None where there was none."""
+        return one_run.largest(self.attacked, float(self["delta"])) if self.attacked else None
+
+    @cached_property
+    def ceiling(self) -> float:
+        """What ``measured`` would be with every guess right."""
+        return one_run.largest([one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked], float(self["delta"]))
+
+    @property
+    def guaranteed(self) -> float:
+        """The provable ε that ``measured`` must not exceed: of the attacked path, or of the whole row."""
+        path = self["facts"]["attack"].get("path")
+        return self.provable if path is None else self.path(path)
 
     def path(self, name: str) -> float:
         """The largest provable ε of one path over seeds."""
@@ -85,7 +110,7 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
             "assumptions": " ".join(protection["assumptions"]),
             "epsilon_published": e["epsilon_published"],
             "epsilon_provable": e["epsilon_provable"],
-            "epsilon_measured": None,
+            "epsilon_measured": e.get("epsilon_measured"),
             "paths": " ".join(f"{path}={price:.6g}" for path, price in e["paths"].items()),
             "clients": e["facts"].get("clients"),
             "cut_edges": e["facts"].get("cut_edges"),

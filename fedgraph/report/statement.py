@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from fedgraph.privacy.units import Protection
+from fedgraph.report import attacks
 from fedgraph.report.results import Row, bound, number
 
 CAVEATS = (
@@ -65,7 +66,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             else:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {number(row.published, 4)}"
-    found.append(f"The published formula {published}; measured by an attack: —.")
+    found.append(f"The published formula {published}; {attacks.words(row)}.")
     return found
 
 

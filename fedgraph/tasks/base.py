@@ -72,8 +72,8 @@ class Outcome:
     """metrics: name → value. facts: what the tables show beside them (clients, cut edges …).
 
     account, releases: the cell's part of the ledger; account None where nothing is released or learnt.
-    published, provable, paths: the price of the whole
-    cell, and of each path alone. artefacts: named arrays for plots (small).
+    published, provable, paths: the price of the whole cell, and of each path alone. measured: what an attack on
+    the cell proves at least. artefacts: named arrays for plots (small).
     """
 
     metrics: dict[str, float]
@@ -86,6 +86,7 @@ class Outcome:
     paths: dict[str, float]
     notes: tuple[str, ...] = ()
     artefacts: dict[str, np.ndarray] = field(default_factory=dict)
+    epsilon_measured: float | None = None
 
 
 class Pairs(Protocol):

@@ -29,6 +29,7 @@ from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks import _attack_graphs
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
@@ -81,6 +82,7 @@ class Params(BaseModel):
     max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
+    attack: _attack_graphs.Attack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
@@ -96,11 +98,9 @@ class Params(BaseModel):
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
-    found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = [(("partition",), "partition", params.partition)]
-    return found + [
-        (("methods", i), "methods", {k: v for k, v in m.items() if k not in (OWN, COMPARE, FUSED)})
-        for i, m in enumerate(params.methods)
-    ]
+    ours = (OWN, COMPARE, FUSED)
+    models = [(("methods", i), "methods", {k: v for k, v in m.items() if k not in ours}) for i, m in enumerate(params.methods)]
+    return [(("partition",), "partition", params.partition), *models]
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -108,8 +108,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     smallest = min(g.num_nodes for g in _collection(params, context).graphs)
     rows = (*graph_rows.LEAKS, *(b for b in params.baselines if b != graph_rows.FUSED or _has_features(context)))
     found: list[Cell] = []
-    repetitions = params.seeds_of.get(context.dataset, params.seeds or context.seeds)
-    for seed in range(min(context.seeds, repetitions)):
+    for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
         for label, method in zip(labels(params), params.methods, strict=True):
             budgets = method.get(OWN, params.epsilons_of.get(context.dataset, params.epsilons))
@@ -201,18 +200,20 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
         metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
+    measured = _attack_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
     ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
     total = composition.disjoint(ledger.spent(cell.key), made.delta)
     paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
     return Outcome(
-        metrics=metrics,
+        metrics=metrics | measured.metrics,
         facts=_facts(params, collection, dealt, split)
         | {"rounds": made.rounds, "model": made.params.model, "label": label, "pooling": made.params.pooling}
-        | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection) | asked,
+        | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
         account=Account(cell.key, made.protection, made.delta),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
         epsilon_provable=total.epsilon,
+        epsilon_measured=measured.epsilon,
         theorem=total.theorem,
         paths=paths,
         notes=made.notes,

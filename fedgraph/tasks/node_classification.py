@@ -24,7 +24,7 @@ from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks import _node_map, _protocols
+from fedgraph.tasks import _attack, _node_map, _protocols
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -57,6 +57,7 @@ class Params(BaseModel):
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests",
     )
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
+    attack: _attack.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
     @classmethod
@@ -166,8 +167,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         rng = seeds.generator(context.root, "map", *cell.path)
         artefacts, apart = _node_map.draw(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
+    measured = _attack.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     return Outcome(
-        metrics=metrics,
+        metrics=metrics | measured.metrics,
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
@@ -177,11 +179,13 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "cut_edges": partition.num_cut_edges,
             "cut_edges_shared": made.facts.cut_edges_shared,
             "rounds": made.rounds,
-        },
+        }
+        | measured.facts,
         account=account,
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
         epsilon_provable=spent.epsilon,
+        epsilon_measured=measured.epsilon,
         theorem=spent.theorem,
         paths={p: made.total(made.amplified(ledger.spent(cell.key, p)))[0].epsilon for p in made.paths},
         notes=made.notes,

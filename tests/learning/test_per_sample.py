@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.models import Layout
-from fedgraph.learning.per_sample import MARGIN, clipped_gradient_sum
+from fedgraph.learning.per_sample import MARGIN, clipped_gradient_sum, left_over_products
 from fedgraph.learning.sparse import FeatureMatrix
 
 LAYOUTS = [Layout((12, 4)), Layout((12, 6, 4)), Layout((12, 7, 5, 4)), Layout((12, 6, 4), bias_scale=0.3)]
@@ -92,3 +92,19 @@ def test_unlabelled_rows_contribute_nothing() -> None:
     layout = Layout((12, 4))
     found = clipped_gradient_sum(layout, np.zeros(52, np.float32), FeatureMatrix(rows(3, 0)), torch.tensor([-1, -1, -1]), 1.0)
     assert not found.any()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda x: "-".join(map(str, (*x.widths, x.bias_scale))))
+def test_products_are_of_each_rows_clipped_gradient_with_what_is_left_of_a_message(layout: Layout) -> None:
+    """One row at a time through the sum itself, and the plain inner product."""
+    x, rng = rows(6, 1, scale=3.0), np.random.default_rng(0)
+    vector = rng.standard_normal(layout.num_parameters).astype(np.float32)
+    message = rng.standard_normal(layout.num_parameters).astype(np.float32)
+    labels, weights = np.array([0, 1, -1, 3, 2, 0]), np.array([1.0, 0.5, 1.0, 0.0, 0.5, 1.0])
+    alone = []
+    for i in range(6):
+        only = torch.tensor(np.where(np.arange(6) == i, labels, -1))
+        alone.append(clipped_gradient_sum(layout, vector, FeatureMatrix(x), only, 0.5).astype(np.float64))
+    left = message - sum(w * g for w, g in zip(weights, alone, strict=True))
+    found = left_over_products(layout, vector, FeatureMatrix(x), torch.tensor(labels), 0.5, message, weights)
+    np.testing.assert_allclose(found, [g @ left for g in alone], rtol=1e-4, atol=1e-5)

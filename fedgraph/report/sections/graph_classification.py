@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from fedgraph.privacy import bayes
-from fedgraph.report import plots, published
+from fedgraph.report import attacks, plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
@@ -41,6 +41,7 @@ def build(records: Records, notice: str | None) -> Section:
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
         *solved(rows),
+        *attacks.sentences(rows),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
     tables = [_accuracies(rows), *printed, *_bounds(rows)]
@@ -162,7 +163,9 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         scores = tuple(spread(row, m) for m in ("accuracy", *tuned, *neighbours, "model", *looked_at))
         mean = number(row.mean("gw_mean")) if row.values("gw_mean") else "—"
         path = tuple(bound(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
-        body.append((_name(row), epsilon, *scores, mean, number(row.published), *path, bound(row.provable, 2), "—"))
+        body.append(
+            (_name(row), epsilon, *scores, mean, number(row.published), *path, bound(row.provable, 2), attacks.measured(row))
+        )
     header = (
         "what is compared", "largest ε", _judge(rows), *(TUNED[m] for m in tuned),
         *(f"k-NN, k = {m[3:]}" for m in neighbours), "the model itself", *(LOOKED_AT[m] for m in looked_at), "mean GW",

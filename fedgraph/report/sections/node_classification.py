@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import plots, published
+from fedgraph.report import attacks, plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -51,6 +51,7 @@ def build(records: Records, notice: str | None) -> Section:
             f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
             f"between clients and {known}."
         )
+    sentences += attacks.sentences(rows)
     tables = [_accuracies(rows), *_best_edge_level(rows), *_against_papers(rows), _privacy(rows)]
     figures = (*_figures(records, rows, notice), *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
@@ -118,12 +119,13 @@ def _privacy(rows: Sequence[Row]) -> Table:
     body = []
     for row in rows:
         protection = row["protection"]
-        prices = (number(row.published, 2), bound(row.provable, 2), "—")
+        prices = (number(row.published, 2), bound(row.provable, 2), attacks.measured(row))
         body.append(
             (_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), *prices, protection["unit"], protection["relation"])
         )
     header = ("learner", "setting", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
     note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
+    note = " ".join([*attacks.contradictions(rows), note])
     return Table("Privacy of every row", header, tuple(body), note)
 
 
