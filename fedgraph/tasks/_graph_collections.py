@@ -17,11 +17,17 @@ from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
 
 def prepared(
-    collection: GraphCollection, max_graphs: int | None, max_degree: int, root: int, degrees: bool = False
+    collection: GraphCollection,
+    max_graphs: int | None,
+    max_degree: int,
+    root: int,
+    degrees: bool = False,
+    attributes: bool = True,
 ) -> GraphCollection:
     """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
 
     degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
+    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.generator(root, "subset", collection.name)
@@ -34,6 +40,10 @@ def prepared(
         collection = replace(collection, graphs=graphs, labels=collection.labels[order])
     if collection.graphs[0].num_features == 0:
         return tu.degree_features(collection, max_degree)
+    if not attributes:
+        kinds = node_kinds(collection)[1]
+        narrow = [replace(g, features=sp.csr_array(g.features.tocsc()[:, -kinds:].tocsr())) for g in collection.graphs]
+        collection = replace(collection, graphs=tuple(narrow))
     if degrees:
         counted = tu.degree_features(collection, max_degree)
         pairs = zip(counted.graphs, collection.graphs, strict=True)

@@ -82,6 +82,7 @@ class Params(BaseModel):
     max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
+    attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
     attack: _attack_graphs.Attack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
 
     @model_validator(mode="after")
@@ -273,7 +274,7 @@ def _collection(params: Params, context: Context) -> GraphCollection:
 
     def make() -> GraphCollection:
         most = params.max_graphs_of.get(context.dataset, params.max_graphs)
-        return collections.prepared(given, most, params.max_degree, context.root, params.degrees)
+        return collections.prepared(given, most, params.max_degree, context.root, params.degrees, params.attributes)
 
     return context.cached(("collection", context.label, context.dataset), make)  # type: ignore[no-any-return]
 

@@ -23,7 +23,7 @@ from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Context
-from fedgraph.types import GraphCollection
+from fedgraph.types import Graph, GraphCollection
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +164,17 @@ def test_degrees_stand_before_the_features(mutag: GraphCollection) -> None:
     assert np.array_equal(rows[:, :5].argmax(axis=1), np.minimum(mutag.graphs[3].degrees, 4))
     assert np.array_equal(rows[:, :5].sum(axis=1), np.ones(len(rows)))
     assert all(map(np.array_equal, collections.node_kinds(wide)[0], collections.node_kinds(mutag)[0]))
+
+
+def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
+    def heavier(graph: Graph) -> Graph:
+        weights = sp.csr_array(np.full((graph.num_nodes, 1), 2.5))
+        return replace(graph, features=sp.csr_array(sp.hstack([weights, graph.features], format="csr")))
+
+    given = replace(mutag, graphs=tuple(heavier(g) for g in mutag.graphs))
+    left = collections.prepared(given, None, 4, 0, attributes=False)
+    pairs = zip(left.graphs, mutag.graphs, strict=True)
+    assert all(np.array_equal(a.features.toarray(), b.features.toarray()) for a, b in pairs)
 
 
 def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
