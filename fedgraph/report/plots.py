@@ -83,7 +83,7 @@ def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int
         axes.axhline(at - 0.5, color="white", lw=0.7)
         axes.axvline(at - 0.5, color="white", lw=0.7)
     axes.set(title=title, xlabel="client graphs, by cluster", ylabel="")
-    axes.figure.colorbar(image, ax=axes, shrink=0.85, label="GW discrepancy")
+    axes.figure.colorbar(image, ax=axes, shrink=0.85)  # the title says of what: a label runs into the next panel
 
 
 def scatter(axes: Axes, points: np.ndarray, groups: np.ndarray, title: str, legend: str) -> None:

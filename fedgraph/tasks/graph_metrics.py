@@ -100,7 +100,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     metrics |= {"pairs_median": float(np.median(values)), "pairs_mean": float(values.mean())}
     arrays |= {"distances": gromov.assemble(len(compared), which, values), "labels": found.label[: len(compared)]}
     if cell.seed == 0:
-        arrays |= _drawing(found.graphs[: params.shown])
+        arrays |= _drawing(compared[: params.shown])
     sizes = [g.num_nodes for g in found.graphs]
     facts = {"graphs": len(sizes), "compared": len(compared), "mean_nodes": float(np.mean(sizes)), "edits": params.edits}
     return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {}, artefacts=arrays)

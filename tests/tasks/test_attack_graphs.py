@@ -98,7 +98,7 @@ def test_bits_that_are_kept_too_often_are_caught(where: Context, monkeypatch: py
 
 
 def test_a_node_as_unit_is_not_attacked_here(where: Context) -> None:
-    _, _, found = measured(where, "multi-bit-node", 4.0, promised_degree=4)
+    _, _, found = measured(where, "multi-bit-node", 4.0, promised_degree=40)
     assert found.epsilon is None
 
 

@@ -107,3 +107,9 @@ def test_weights_and_metric_are_settings(library: Graph, tmp_path: Path) -> None
     for method, plain in found[0].items():
         assert np.array_equal(found[1][method], plain) == (method in ("GED", "graph size"))
         assert np.array_equal(found[2][method], plain) == (method != "GW(H)")
+
+
+def test_no_more_graphs_are_drawn_than_compared(library: Graph, tmp_path: Path) -> None:
+    found, records = run(library, params(compared=2, shown=3), tmp_path)
+    assert len(found["GW(A)"].artefacts["distances"]) == 2
+    assert section.build(records, None).figures
