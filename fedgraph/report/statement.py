@@ -14,7 +14,8 @@ CAVEATS = (
     "Noise follows from the root seed, so that a run can be repeated: whoever knows the seed can subtract it. fedgraph "
     "simulates; to publish anything about real people, use a seed that stays secret and never one seed twice.",
     "Each ε is about one row. This page shows many rows, scores against true labels and counts of the same data: the page "
-    "itself is for the experimenter and is not a private output.",
+    "itself is for the experimenter and is not a private output. What an attack trains and encodes once more, to measure ε, is "
+    "for the experimenter, too: it passes the same door, but no ledger counts it.",
 )
 
 

@@ -5,9 +5,9 @@ encodes the embedding H that the trained model gives the graph, or another matri
 as embeddings can be: rows (0 … 1 … 0) at the least likely class where rows are probabilities, else the far corner of the
 box. Any matrix is the embedding of some graph as far as the guarantee goes (graph-replace), so the two are neighbours.
 
-All clients encode once more, by the plan's own mechanisms. A release of graph g gives log P(release | H)/P(release | other),
-which no score can beat; ``audit.one_run`` turns right guesses into a bound on ε that holds with 95 % confidence. Graphs of one
-client are units of their own: the worst of them is what the plan prices.
+All clients that send at all encode once more, through the door of every release (``privacy.desk``). A release of graph g gives
+log P(release | H)/P(release | other), which no score can beat; ``audit.one_run`` turns right guesses into a bound on ε that
+holds with 95 % confidence. Graphs of one client are units of their own: the worst of them is what the plan prices.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fedgraph.learning import small_graphs
 from fedgraph.learning.models import on_device
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy import blocks
-from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.mechanisms import GaussianNoise, Mechanism, MultiBitEncoder
 from fedgraph.privacy.units import Relation
 from fedgraph.tasks._attack import NOTHING, Measured, of_scores
@@ -46,17 +46,22 @@ def measure(settings: Attack | None, made: Plan, cell: Cell, context: Context, p
     """Attack one cell's embedding path."""
     if settings is None or cell.seed >= settings.seeds or made.protection.relation is not Relation.GRAPH_REPLACE:
         return NOTHING
-    rng = seeds.generator(context.root, "attack", *cell.path)
-    coins, scores = [], []
+    stream, coins, scores = ("attack", *cell.path), [], []
+    rng = seeds.generator(context.root, *stream)
     for subgraph, sizes in zip(partition.subgraphs, made.made["sizes"], strict=True):
         release: PlannedRelease = made.made["embedding"][subgraph.client]
+        if not release.count:
+            continue  # it left before it sent anything
         rows = clear(made, subgraph, state)
         other = farthest(rows, made.params.embedding == "softmax")
         tossed = rng.random(len(sizes)) < 0.5
         entered = np.where(np.repeat(tossed, sizes)[:, None], rows, other)
-        sent = release.mechanism.apply(np.asarray(release.bound.enforce(entered)), rng)
+        desk = Desk("/".join(map(str, stream)), subgraph.client, release.rounds[0], made.releases, rng)
+        sent = desk.release(PATH, entered, release.bound, release.mechanism).value
         coins.append(tossed)
         scores += log_ratios(release.mechanism, sent, rows, other, sizes)
+    if not coins:
+        return NOTHING
     what = "graph-replace canaries, read in the encoded embeddings; the model path is outside this attack"
     found = of_scores(np.array(scores), np.concatenate(coins), settings.guesses, made.delta, what, centred=True)
     found.facts["attack"]["path"] = PATH

@@ -12,6 +12,7 @@ import pytest
 from fedgraph import data, runtime
 from fedgraph.federation import rounds
 from fedgraph.privacy.blocks import PerBlock
+from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms import Disclose, GaussianNoise, MultiBitEncoder
 from fedgraph.tasks import _attack_graphs as attack
 from fedgraph.tasks import graph_classification as task
@@ -100,6 +101,23 @@ def test_bits_that_are_kept_too_often_are_caught(where: Context, monkeypatch: py
 def test_a_node_as_unit_is_not_attacked_here(where: Context) -> None:
     _, _, found = measured(where, "multi-bit-node", 4.0, promised_degree=40)
     assert found.epsilon is None
+
+
+def test_only_clients_that_send_are_attacked_and_through_the_door(where: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs of clients that left before the only retrieval are no canaries; every other client's pass the desk once more."""
+    honest, passed = Desk.release, []
+
+    def watched(desk: Desk, path: str, *rest: Any) -> Released:
+        released = honest(desk, path, *rest)
+        passed.append((released.entry.cell.split("/")[0], path, desk.client))
+        return released
+
+    monkeypatch.setattr(Desk, "release", watched)
+    _, made, found = measured(where, "multi-bit", 4.0, dropout=0.5)
+    senders = [r.client for r in made.releases if r.path == attack.PATH]
+    assert 0 < len(senders) < len(made.made["sizes"])
+    assert [client for cell, path, client in passed if cell == "attack" and path == attack.PATH] == senders
+    assert found.facts["attack"]["counts"][0][0] == sum(len(made.made["sizes"][client]) for client in senders)
 
 
 def test_a_whole_cell_carries_it(where: Context) -> None:

@@ -1,4 +1,4 @@
-"""Graph classification: folds, dealing, leak-exposing rows, prices; on real MUTAG the size of a graph alone."""
+"""Graph classification: folds, dealing, leak-exposing rows, prices."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry import classify, gromov
+from fedgraph.geometry import gromov
 from fedgraph.geometry.metric_space import from_topology
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
@@ -25,7 +24,7 @@ from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Cell, Context
-from fedgraph.types import Graph, GraphCollection, Provenance
+from fedgraph.types import Graph, GraphCollection
 
 
 @pytest.fixture(scope="module")
@@ -213,23 +212,6 @@ def test_printed_spreads_below_chance_are_named() -> None:
     assert not section._printed_spreads([Row(({"dataset": "own"},))])
 
 
-def test_shortest_path_kernel_takes_isolated_nodes() -> None:
-    """PROTEINS has them. A path and one with a lone node beside it are alike; a graph without edges is like no other."""
-    path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], float)
-    lone = np.zeros((4, 4))
-    lone[1:, 1:] = path
-    adjacencies = [path, lone, np.zeros((2, 2)), np.ones((3, 3)) - np.eye(3)]
-    graphs = tuple(
-        Graph("g", sp.csr_array(a), sp.csr_array((len(a), 1), dtype=np.float32), np.full(len(a), -1), 1, Provenance("own", ""))
-        for a in adjacencies
-    )
-    found = graph_rows.shortest_path_distances(GraphCollection("c", graphs, np.zeros(4, np.int64), 1, Provenance("own", "")))
-    assert found[0, 1] == pytest.approx(0.0, abs=1e-12)
-    assert found[0, 2] == found[2, 3] == 2.0
-    assert 0 < found[0, 3] < 2.0
-    assert np.array_equal(found, found.T)
-
-
 @pytest.mark.ray
 def test_serial_equals_ray(mutag: GraphCollection) -> None:
     given = params(epsilons=[4.0], encoders=["multi-bit"], baselines=[])
@@ -268,19 +250,6 @@ def test_more_clients_than_graphs_is_refused(mutag: GraphCollection) -> None:
     where, given = context(mutag), params(partition={"partition": "dirichlet", "clients": 50})
     with pytest.raises(Exception, match="would be empty"):
         task.plan(given, task.cells(given, where)[-1], where)
-
-
-@pytest.mark.dataset
-@pytest.mark.slow
-def test_mutag_size_alone(data_root: Path) -> None:
-    """An SVM that sees the number of nodes only: 85.1 % (10-fold, C = 10), above every private row of the paper's GCN."""
-    found = data.load("tu/mutag", root=data_root)
-    assert isinstance(found, GraphCollection)
-    distances = graph_rows.size_distances(np.array([g.num_nodes for g in found.graphs]))
-    splits = classify.folds(found.labels, 10, np.random.default_rng(0))
-    accuracy = classify.svm(distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)).mean
-    assert accuracy == pytest.approx(0.851, abs=0.02)
-    assert accuracy > 0.7957
 
 
 def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> None:
