@@ -18,9 +18,9 @@ from importlib.util import find_spec
 import dp_accounting as dp
 from dp_accounting.pld import PLDAccountant
 
-from fedgraph.privacy import accountant
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.calibrate import gaussian_multiplier, noise_multiplier
+from fedgraph.privacy.accounting import accountant
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PoissonGaussian, Repeated
 
 REPLACE, ADD = dp.NeighboringRelation.REPLACE_ONE, dp.NeighboringRelation.ADD_OR_REMOVE_ONE

@@ -20,11 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.aggregation import hop, unit_length
-from fedgraph.learning.sparse import to_torch
-from fedgraph.privacy.edge_cells import edges_of, num_cells
-from fedgraph.privacy.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle, distinct_below
-from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.learning.layers.sparse import to_torch
+from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.privacy.mechanisms.edge_cells import edges_of, num_cells
+from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle, distinct_below
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 
 

@@ -21,11 +21,11 @@ import scipy.sparse as sp
 import threadpoolctl
 import torch
 
-from fedgraph.learning.aggregated import aggregated_rows, clipped_gradient_sum
-from fedgraph.learning.models import Layout
-from fedgraph.learning.optimiser import Optimiser
-from fedgraph.learning.sparse import to_torch
-from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.sparse import to_torch
+from fedgraph.learning.optimisers.optimiser import Optimiser
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum
 
 FEATURES, HIDDEN, CLASSES, NONZEROS, CLIP, NOISE = 8415, 32, 5, 33, 1.0, 1.0

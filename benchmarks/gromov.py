@@ -25,11 +25,11 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from fedgraph import data
-from fedgraph.geometry import batch_descent, gromov
-from fedgraph.geometry.descent import PRODUCT
-from fedgraph.geometry.metric_space import MetricSpace, from_topology
-from fedgraph.geometry.neighbours import to_nearest
-from fedgraph.geometry.packing import pack
+from fedgraph.comparison import batch_descent, gromov
+from fedgraph.comparison.descent import PRODUCT
+from fedgraph.comparison.metric_space import MetricSpace, from_topology
+from fedgraph.comparison.neighbours import to_nearest
+from fedgraph.comparison.packing import pack
 
 SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-binary", "proteins": "tu/proteins"}
 

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from fedgraph import data
-from fedgraph.learning.pagerank import approximate_pagerank, published_loop
+from fedgraph.learning.propagation.pagerank import approximate_pagerank, published_loop
 
 
 def main() -> None:

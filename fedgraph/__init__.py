@@ -12,7 +12,7 @@ The map of the house, in the order in which data travels (``experiment.py`` is t
     runtime            where the loop runs: in one process (the truth) or on Ray (the engine)
     privacy            units, events, accountants, the ledger, and the door (``desk``) that everything private leaves by
     learning           gradients, models, propagation; knows nothing of privacy
-    geometry           released embeddings become metric spaces; Gromov-Wasserstein, clusters
+    comparison         released embeddings become metric spaces; Gromov-Wasserstein, clusters
     audit              attacks on the mechanisms, sound and broken
     report             tables, plots, one page, the privacy of every row in words
     store, console, environment   what stays on disk, what a person sees, what the run was made with

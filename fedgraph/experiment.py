@@ -1,6 +1,6 @@
 """The score: the whole journey of a run on one page, no mathematics.
 
-scenario → data → (task → partition → clients → release → server → geometry → scores) per cell → ledger → report
+scenario → data → (task → partition → clients → release → server → comparison → scores) per cell → ledger → report
 """
 
 from __future__ import annotations

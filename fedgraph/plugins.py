@@ -1,4 +1,4 @@
-"""A file is a plugin: ``method: gap`` loads ``fedgraph/methods/gap.py``. Nothing is listed anywhere.
+"""A file is a plugin: ``method: gcon`` loads ``fedgraph/methods/gcon``, a file or a package. Nothing is listed anywhere.
 
 Modules named ``base`` or starting with an underscore are the room's own furniture, not plugins.
 """

@@ -129,7 +129,7 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
     source = _Source(path, text)
     if not isinstance(source.data, dict):
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
-    data = source.data
+    data = _in_todays_words(source.data)
     if quick:
         for key, value in (data.get("quick") or {"seeds": 1}).items():
             _assign(data, key, value, lambda m: source.error(("quick",), m))
@@ -159,6 +159,23 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
     ]
     resolved.pop("quick")
     return Ready(scenario, tasks, resolved)
+
+
+_LEVELS = {"gap": "edge", "sage": "node"}  # methods of version 0.1 that held two, and the level that was meant where none stood
+
+
+def _in_todays_words(data: Any) -> Any:
+    """``data`` with methods as this version names them: ``method: gap, level: node`` of version 0.1 is ``method: gap_node``."""
+    if isinstance(data, list):
+        return [_in_todays_words(entry) for entry in data]
+    if not isinstance(data, dict):
+        return data
+    found = {key: _in_todays_words(value) for key, value in data.items()}
+    name = found.get("method")
+    if isinstance(name, str) and name in _LEVELS:
+        level = found.pop("level", _LEVELS[name])
+        found["method"] = f"{name}_{level}"
+    return found
 
 
 def _task(source: _Source, index: int, task: dict[str, Any], shown: Sequence[str]) -> TaskSettings:

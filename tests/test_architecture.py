@@ -11,7 +11,7 @@ import fedgraph
 
 ROOT = Path(fedgraph.__file__).parent
 EVERYTHING = None
-ON_TORCH = (ROOT / "geometry" / "batch_descent.py", ROOT / "geometry" / "batch_transport.py")  # the path for a GPU
+ON_TORCH = (ROOT / "comparison" / "batch_descent.py", ROOT / "comparison" / "batch_transport.py")  # the path for a GPU
 
 # What each room may import of ours. HOUSE.md's table, with these differences: `tasks` and `store`, `console`,
 # `environment` are rooms of this house; `federation` and `report` read privacy's descriptions (units, events, desk); `tasks`
@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "learning": {"types", "errors", "seeds", "compiled"},
     "data": {"types", "seeds", "errors", "plugins"},
     "partition": {"types", "seeds", "errors", "plugins"},
-    "geometry": {"types", "seeds", "errors", "compiled"},
+    "comparison": {"types", "seeds", "errors", "compiled"},
     "methods": {"privacy", "learning", "types", "errors", "seeds"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors"},
@@ -36,9 +36,12 @@ ALLOWED: dict[str, set[str] | None] = {
     "console": set(),
     "environment": {"types"},
     "store": {"privacy", "tasks", "errors"},
+    "attacks": {
+        "methods", "federation", "learning", "audit", "privacy", "tasks", "types", "errors", "seeds", "plugins",
+    },
     "tasks": {
-        "data", "partition", "methods", "federation", "privacy", "geometry", "learning", "runtime", "types", "errors", "seeds",
-        "plugins", "audit",
+        "data", "partition", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types", "errors",
+        "seeds", "plugins", "audit", "attacks",
     },
     "cells": {"scenario", "tasks", "runtime", "console", "types", "errors", "plugins"},
     "experiment": EVERYTHING,
@@ -79,16 +82,15 @@ def test_imports_only_what_its_room_may(path: Path) -> None:
         if parts[0] == "ray":
             assert path == ROOT / "runtime" / "ray.py", f"{path}:{line}: only runtime/ray.py imports ray"
         if parts[0] in ("torch", "torch_geometric") and path not in ON_TORCH:
-            assert own not in ("privacy", "geometry", "report", "audit", "partition"), f"{path}:{line}: {own} knows no torch"
+            assert own not in ("privacy", "comparison", "report", "audit", "partition"), f"{path}:{line}: {own} knows no torch"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "methods").glob("[!_]*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "methods").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_method_imports_another(path: Path) -> None:
-    if path.stem == "base":
-        return
+    method = path.relative_to(ROOT / "methods").parts[0].removesuffix(".py")
     for name, line in imports(path):
         if name.startswith("fedgraph.methods"):
-            own = ("fedgraph.methods.base", f"fedgraph.methods._{path.stem}_")
+            own = ("fedgraph.methods.base", f"fedgraph.methods.{method}.")
             assert name.startswith(own), f"{path}:{line}: a method knows its contract and no other method"
 
 
@@ -104,5 +106,5 @@ def test_files_stay_readable() -> None:
 
 def test_the_check_itself_sees_a_violation(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
-    bad.write_text("from fedgraph.learning import models\nimport torch\n", encoding="utf-8")
-    assert imports(bad) == [("fedgraph.learning.models", 1), ("torch", 2)]
+    bad.write_text("from fedgraph.learning.layers import models\nimport torch\n", encoding="utf-8")
+    assert imports(bad) == [("fedgraph.learning.layers.models", 1), ("torch", 2)]

@@ -29,7 +29,7 @@ tasks:
     partition: {partition: uniform, clients: 3}
     methods:
       - {method: features, steps: 3, projection: 16}
-      - {method: sage, level: node, layers: 1, steps: 2}
+      - {method: sage_node, layers: 1, steps: 2}
 """
 
 

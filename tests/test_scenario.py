@@ -145,3 +145,17 @@ def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
     assert [d.name for d in enabled] == ["embedded/library", "synthetic/reddit_sized"]
     with pytest.raises(ScenarioError, match="enable"):
         scenario.load(path, changes=["datasets.0.enabled=false"])
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("gap", "gap_edge"), ("gap, level: node", "gap_node"), ("sage", "sage_node"), ("sage, level: edge", "sage_edge")],
+)
+def test_methods_in_the_words_of_version_01_are_understood(written: str, meant: str, tmp_path: Path) -> None:
+    path = tmp_path / "old.yaml"
+    path.write_text(
+        "name: old\ndatasets: [{name: embedded/library}]\ntasks:\n- task: node_classification\n  settings: [central]\n"
+        f"  epsilons: [1.0]\n  methods: [{{method: {written}}}]\n",
+        encoding="utf-8",
+    )
+    assert scenario.load(path).tasks[0].params.methods[0]["method"] == meant

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fedgraph.audit.closed_form import ClosedForm
-from fedgraph.privacy.accountant import Price, price
+from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.events import Event
 
 Sampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]

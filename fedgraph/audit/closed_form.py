@@ -28,7 +28,7 @@ from scipy.stats import binom, chi2, t
 
 from fedgraph.audit.lower_bound import Worlds, at_least, at_most
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.gaussian import epsilon as gaussian_epsilon
+from fedgraph.privacy.accounting.gaussian import epsilon as gaussian_epsilon
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ A method module defines
     server(plan, state, inbox) → State          one round's merge
     predict(plan, state, graph) → scores [n, c] inference (node-level methods)
     evidence(plan, state, graph, units) → [m]   optional, for attacks: a log-likelihood ratio, or like one, of version 1 of
-                                                each unit in the known ``graph`` (``tasks._attack_canaries``), or None
+                                                each unit in the known ``graph`` (``attacks.canaries``), or None
     reads_rounds(plan) → bool                   optional, for attacks: keep (model, inbox) of every round in ``memory["seen"]``
 
 and nothing else is registered anywhere. A central method is the same file with one client that holds
@@ -31,11 +31,11 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import composition
-from fedgraph.privacy.accountant import Price
+from fedgraph.privacy.accounting import composition
+from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
 from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
-from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph

@@ -27,13 +27,13 @@ import scipy.sparse as sp
 from pydantic import BaseModel, ConfigDict, Field
 
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.noisy_graph import Channel, Correction, train
-from fedgraph.learning.public_training import Fitting
+from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
+from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
-from fedgraph.privacy.local_bits import SampledBits, signs
-from fedgraph.privacy.mechanisms import Disclose, KaryResponse
+from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
+from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.types import Graph, Subgraph

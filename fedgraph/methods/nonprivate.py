@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 
-from fedgraph.learning import gcn
-from fedgraph.learning.models import Layout, logits, on_device
-from fedgraph.learning.per_sample import clipped_gradient_sum
-from fedgraph.learning.propagate import personalised_pagerank
-from fedgraph.learning.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.training import adam
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.layers import gcn
+from fedgraph.learning.layers.models import Layout, logits, on_device
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers.training import adam
+from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
-from fedgraph.privacy.mechanisms import Disclose
+from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.types import Graph, Subgraph

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accountant import Price, price
-from fedgraph.privacy.composition import disjoint
+from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.accounting.composition import disjoint
 from fedgraph.privacy.events import Composed, Event, Repeated, SampledOnce
 from fedgraph.privacy.ledger import Account, Ledger, Release
 from fedgraph.privacy.units import Unit

@@ -15,7 +15,7 @@ An undirected edge has two ends, at its two rows; each end alone changes one row
 released apart, with independent noise, an edge costs two Gaussians of Δ₂ = 1: together what √2 costs at once.
 
 Node level holds under ``promised-degree`` D only. A sampler that cuts larger neighbourhoods to D lets others
-refill the freed slots, which changes further rows (``learning.neighbour_sampling.refill_sensitivity`` measures
+refill the freed slots, which changes further rows (``learning.sampling.neighbour_sampling.refill_sensitivity`` measures
 it); the published analyses of GAP-NDP do not count that, and neither does the promise.
 
 **Edge cases.** A relation that is not listed, a node relation without D, D < 1 → ``PrivacyError``.
@@ -42,7 +42,7 @@ END = 1.0  # Δ₂ of one end of an undirected edge
 class NeighbourSums(Bound):
     """Rows that are sums of at most ``max_terms`` vectors of norm at most 1.
 
-    The vectors are scaled where they are made (``learning.aggregation.unit_length``); here each row is checked
+    The vectors are scaled where they are made (``learning.propagation.aggregation.unit_length``); here each row is checked
     against what such a sum can be: finite, and of norm at most max_terms.
     """
 

@@ -61,7 +61,7 @@ class L2Ball(Bound):
 class ClippedSum(Bound):
     """A sum over at most ``num_rows`` rows, each clipped by the learner to norm ``clip`` before summing.
 
-    The per-row clipping happens where the gradients are (``learning.per_sample``); here the sum is
+    The per-row clipping happens where the gradients are (``learning.clipping.per_sample``); here the sum is
     checked against what such a sum can be: finite, and of norm at most num_rows·clip.
     """
 

@@ -35,7 +35,7 @@ class Published:
 
 _DPAR = "DPAR, WWW 2024, Table 1"
 _COLUMNS = (
-    ("gap", "*"), ("sage", "*"), ("dpar", "Features (paper)"), ("dpar", "em0"), ("dpar", "em1"), ("dpar", "gm"),
+    ("gap_node", "*"), ("sage_node", "*"), ("dpar", "Features (paper)"), ("dpar", "em0"), ("dpar", "em1"), ("dpar", "gm"),
 )  # fmt: skip
 _TABLE_1 = {
     ("citation_full/cora_ml", 1.0): (0.34, 0.152, 0.5733, 0.3421, 0.2895, 0.3333),
@@ -59,7 +59,7 @@ def _dpar() -> tuple[Published, ...]:
             found.append(Published(dataset, method, variant, epsilon, "accuracy", value, _DPAR, unit="node"))
     for dataset, values in _WITHOUT.items():
         for (method, variant), value in zip(
-            (("dpar", "no DP"), ("gap", "*"), ("dpar", "Features (paper)")), values, strict=True
+            (("dpar", "no DP"), ("gap_node", "*"), ("dpar", "Features (paper)")), values, strict=True
         ):
             found.append(Published(dataset, method, variant, math.inf, "accuracy", value, _DPAR, unit="node"))
     return tuple(found)

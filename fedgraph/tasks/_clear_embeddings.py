@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from pydantic import BaseModel, ConfigDict, Field
 
 from fedgraph.errors import DataError
-from fedgraph.learning import small_graphs
-from fedgraph.learning.models import on_device
-from fedgraph.learning.training import adam
+from fedgraph.learning.layers import small_graphs
+from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.optimisers.training import adam
 from fedgraph.partition.ego import reach
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_collections as collections

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import seeds
+from fedgraph.comparison.classify import Split
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry.classify import Split
 from fedgraph.partition.base import Shares
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 

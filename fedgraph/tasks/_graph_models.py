@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.geometry.classify import Split
+from fedgraph.comparison.classify import Split
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy import bayes, blocks
+from fedgraph.privacy.accounting import bayes
+from fedgraph.privacy.mechanisms import blocks
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.types import GraphCollection
 
@@ -52,7 +53,7 @@ def answered(
 
 def _answers(made: Plan, parameters: np.ndarray, dealt: collections.Dealt) -> np.ndarray:
     """int64 [graphs]: the class that the model names, in the collection's order."""
-    from fedgraph.learning import small_graphs  # torch only where a model ran
+    from fedgraph.learning.layers import small_graphs
 
     clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
     named = [

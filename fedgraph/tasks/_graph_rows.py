@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.geometry import classify, gromov
-from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
+from fedgraph.comparison import classify, gromov
+from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.tasks._pairwise import all_pairs, nearest_pairs
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, GraphCollection

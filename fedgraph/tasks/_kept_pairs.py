@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.geometry.gromov import GromovOptions, PairResults
-from fedgraph.geometry.metric_space import MetricSpace
+from fedgraph.comparison.gromov import GromovOptions, PairResults
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.tasks.base import Pairs
 
 SECONDS_BETWEEN_WRITES = 5.0

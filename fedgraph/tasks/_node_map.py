@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics import silhouette_score
 
-from fedgraph.geometry import maps
+from fedgraph.comparison import maps
 
 MOST_NODES = 1000  # t-SNE of more takes longer than the training
 

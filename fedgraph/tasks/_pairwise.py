@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.geometry import batch_descent, gromov
-from fedgraph.geometry.classify import Split
-from fedgraph.geometry.metric_space import MetricSpace
-from fedgraph.geometry.neighbours import to_nearest
-from fedgraph.learning.sparse import device
+from fedgraph.comparison import batch_descent, gromov
+from fedgraph.comparison.classify import Split
+from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.neighbours import to_nearest
+from fedgraph.learning.layers.sparse import device
 from fedgraph.tasks._kept_pairs import Table, name_of
 from fedgraph.tasks.base import Context
 

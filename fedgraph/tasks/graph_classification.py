@@ -20,16 +20,16 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedgraph import plugins, seeds
+from fedgraph.attacks import encoded_graphs
+from fedgraph.comparison import gromov
+from fedgraph.comparison.classify import Handling, Split
+from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.geometry import gromov
-from fedgraph.geometry.classify import Handling, Split
-from fedgraph.geometry.metric_space import Metric, Weights
 from fedgraph.methods.base import Budget, Plan, PublicFacts
-from fedgraph.privacy import composition
+from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks import _attack_graphs
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
@@ -83,7 +83,7 @@ class Params(BaseModel):
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
     attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
-    attack: _attack_graphs.Attack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
+    attack: encoded_graphs.Attack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
@@ -201,7 +201,7 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
         metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
-    measured = _attack_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
+    measured = encoded_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
     ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
     total = composition.disjoint(ledger.spent(cell.key), made.delta)
     paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}

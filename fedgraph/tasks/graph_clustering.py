@@ -18,12 +18,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fedgraph import plugins, seeds
+from fedgraph.comparison import cluster, gromov, maps
+from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.geometry import cluster, gromov, maps
-from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights
 from fedgraph.methods.base import Budget, Plan, PublicFacts
-from fedgraph.privacy import composition
+from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks._graph_rows import constant_spaces, degree_distances, embedded_spaces

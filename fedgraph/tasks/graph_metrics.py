@@ -17,9 +17,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fedgraph import seeds
+from fedgraph.comparison import edits, gromov
+from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry import edits, gromov
-from fedgraph.geometry.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.methods.base import Plan
 from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks._graph_rows import FUSED, SIZE, TOPOLOGY

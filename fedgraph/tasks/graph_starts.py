@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from fedgraph import seeds
+from fedgraph.comparison import starts
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry import starts
 from fedgraph.methods.base import Plan
 from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct

@@ -18,13 +18,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fedgraph import plugins, seeds
+from fedgraph.attacks import whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks import _attack, _node_map, _protocols
+from fedgraph.tasks import _node_map, _protocols
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -57,7 +58,7 @@ class Params(BaseModel):
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests",
     )
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
-    attack: _attack.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
+    attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
     @classmethod
@@ -167,7 +168,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         rng = seeds.generator(context.root, "map", *cell.path)
         artefacts, apart = _node_map.draw(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
-    measured = _attack.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
+    measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     return Outcome(
         metrics=metrics | measured.metrics,
         facts={

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from fedgraph.audit.closed_form import ClosedForm, bits, gaussian, gaussian_mu, laplace, response
 from fedgraph.audit.lower_bound import Worlds
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import gaussian as exact
+from fedgraph.privacy.accounting import gaussian as exact
 
 Draw = Callable[[np.random.Generator, int], Worlds]
 KEEP = math.e / (math.e + 4)

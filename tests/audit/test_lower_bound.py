@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from fedgraph.audit.lower_bound import Cut, Worlds, at_least, at_most, ceiling, choose, delta_by_event, epsilon_by_event
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import gaussian
+from fedgraph.privacy.accounting import gaussian
 
 NUM_QUANTILES = 50_000
 

@@ -15,7 +15,7 @@ from fedgraph.audit import mechanisms
 from fedgraph.audit.__main__ import main
 from fedgraph.audit.cases import Case
 from fedgraph.audit.families import sampling
-from fedgraph.privacy import mixture
+from fedgraph.privacy.accounting import mixture
 
 NAMED_IN_THE_PLAN = [
     ("gaussian-sum", "noise × ⅔"),

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import DataError
-from fedgraph.learning.aggregated import aggregated_rows, clipped_gradient_sum
-from fedgraph.learning.models import Layout
-from fedgraph.learning.optimiser import Optimiser
+from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.optimisers.optimiser import Optimiser
 
 LAYOUT = Layout((20, 8, 4))
 

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import UnboundedValueError
-from fedgraph.learning import aggregation, neighbour_sampling
+from fedgraph.learning.propagation import aggregation
+from fedgraph.learning.sampling import neighbour_sampling
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.types import Graph
 

@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.aggregation import hop, with_cut
-from fedgraph.learning.capped_walk import open_walk, walked
-from fedgraph.learning.objective import LinearObjective, Loss
-from fedgraph.privacy import objective_perturbation as perturbing
+from fedgraph.learning.optimisers.objective import LinearObjective, Loss
+from fedgraph.learning.propagation.aggregation import hop, with_cut
+from fedgraph.learning.propagation.capped_walk import open_walk, walked
 from fedgraph.privacy.claims import gcon as claim
+from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 
 
 def joined(adjacency: sp.csr_array, u: int, v: int) -> sp.csr_array:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedgraph.learning import gcn
-from fedgraph.learning.models import Layout, on_device
-from fedgraph.learning.projection import project, public_basis
-from fedgraph.learning.propagate import personalised_pagerank, row_stochastic
+from fedgraph.learning.layers import gcn
+from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.propagation.propagate import personalised_pagerank, row_stochastic
+from fedgraph.learning.views.projection import project, public_basis
 from fedgraph.types import Graph
 
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from fedgraph.learning import mean_field as module
-from fedgraph.learning.mean_field import doubt, look_alikes, mean_field
+from fedgraph.learning.propagation import mean_field as module
+from fedgraph.learning.propagation.mean_field import doubt, look_alikes, mean_field
 
 LINE = sp.csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.float32))
 

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError
-from fedgraph.learning.capped_walk import capped_walk, num_steps, walked
-from fedgraph.learning.objective import LinearObjective, Loss, LossName
+from fedgraph.learning.optimisers.objective import LinearObjective, Loss, LossName
+from fedgraph.learning.propagation.capped_walk import capped_walk, num_steps, walked
 from fedgraph.privacy.claims import gcon
 
 Edges = list[tuple[int, int]]

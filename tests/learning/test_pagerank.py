@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.errors import DataError
-from fedgraph.learning.pagerank import approximate_pagerank, optimality_gap, published_loop
+from fedgraph.learning.propagation.pagerank import approximate_pagerank, optimality_gap, published_loop
 
 
 def random_graph(n: int, density: float, seed: int) -> sp.csr_array:

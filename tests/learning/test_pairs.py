@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import subspace_angles
 
-from fedgraph.learning import pairs as module
-from fedgraph.learning.pairs import public_pairs, similarity
-from fedgraph.learning.projection import coordinates
-from fedgraph.learning.propagate import personalised_pagerank
+from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.learning.views import pairs as module
+from fedgraph.learning.views.pairs import public_pairs, similarity
+from fedgraph.learning.views.projection import coordinates
 from fedgraph.types import Graph
 
 

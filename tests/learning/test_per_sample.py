@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.models import Layout
-from fedgraph.learning.per_sample import MARGIN, clipped_gradient_sum, left_over_products
-from fedgraph.learning.sparse import FeatureMatrix
+from fedgraph.learning.clipping.per_sample import MARGIN, clipped_gradient_sum, left_over_products
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.sparse import FeatureMatrix
 
 LAYOUTS = [Layout((12, 4)), Layout((12, 6, 4)), Layout((12, 7, 5, 4)), Layout((12, 6, 4), bias_scale=0.3)]
 

@@ -10,7 +10,9 @@ import scipy.sparse as sp
 import torch
 from scipy.linalg import subspace_angles
 
-from fedgraph.learning.projection import (
+from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
+from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.learning.views.projection import (
     ProjectedRows,
     coordinates,
     counts_words,
@@ -19,8 +21,6 @@ from fedgraph.learning.projection import (
     public_curvature,
     rarity_weights,
 )
-from fedgraph.learning.propagate import personalised_pagerank
-from fedgraph.learning.sparse import FeatureMatrix, unit_rows
 from fedgraph.types import Graph
 
 

@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning import graphsage, subgraphs
-from fedgraph.learning.models import on_device
-from fedgraph.learning.sparse import FeatureMatrix
+from fedgraph.learning.clipping import subgraphs
+from fedgraph.learning.layers import graphsage
+from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.layers.sparse import FeatureMatrix
 
 WIDTHS = graphsage.Widths(7, 5, 3)
 

@@ -13,8 +13,8 @@ from fedgraph.data import splits
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import ego, uniform
-from fedgraph.privacy import composition
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting import composition
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
@@ -23,8 +23,7 @@ from fedgraph.types import Graph, Partition
 
 EMBEDS = {"local_dp"}  # methods whose clients are small overlapping graphs
 CONTRACT = ("REFERENCE", "Params", "plan", "start", "prepare", "client", "server")
-OWN_PROTOCOL = {"gcon", "lpgnn"}  # edge- or world-level methods with suites of their own
-SETTINGS = {"gap": {"level": "node"}, "sage": {"level": "node"}}  # where the default is the other protocol
+OWN_PROTOCOL = {"gcon", "lpgnn", "gap_edge", "sage_edge"}  # edge- or world-level methods with suites of their own
 
 
 def methods() -> list[str]:
@@ -52,7 +51,7 @@ def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, Publi
 def planned(name: str, graph: Graph, epsilon: float, viewer: Viewer = Viewer.SERVER) -> tuple[Plan, Partition, Graph]:
     partition, facts, test = situation(name, graph, viewer)
     module = plugins.load("methods", name)
-    return module.plan(module.Params(**SETTINGS.get(name, {})), facts, Budget(epsilon, 1e-3)), partition, test
+    return module.plan(module.Params(), facts, Budget(epsilon, 1e-3)), partition, test
 
 
 def trained(plan: Plan, partition: Partition, engine: Runtime, tag: str) -> rounds.Outcome:
@@ -159,7 +158,7 @@ def test_a_plan_priced_for_noise_it_does_not_have_is_refused(library: Graph) -> 
     import dataclasses
 
     from fedgraph.errors import PrivacyError
-    from fedgraph.privacy.mechanisms import GaussianNoise
+    from fedgraph.privacy.mechanisms.noise import GaussianNoise
 
     for viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION):
         plan, _, _ = planned("features", library, 1.0, viewer)

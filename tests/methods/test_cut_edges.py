@@ -11,15 +11,15 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
-from fedgraph.learning.aggregation import hop, with_cut
-from fedgraph.learning.capped_walk import capped_walk, open_walk, walked
-from fedgraph.methods import gap, gcon, sage
+from fedgraph.learning.propagation.aggregation import hop, with_cut
+from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
+from fedgraph.methods import gap_edge, gcon, sage_edge
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import base, ego, uniform
-from fedgraph.privacy import composition
-from fedgraph.privacy.edge_mechanisms import UpperTriangle
+from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.explain import explain
 from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.mechanisms.edge_mechanisms import UpperTriangle
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import _protocols, node_classification
@@ -67,8 +67,10 @@ def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -
 @pytest.mark.parametrize("reading", ["provable", "published"])
 def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str, library: Graph) -> None:
     partition, facts = situation(library, viewer)
-    plan = gap.plan(gap.Params(hops=2, epochs=5, folds=1), facts, Budget(2.0, 1e-5, reading))  # type: ignore[arg-type]
-    whole = gap.plan(gap.Params(hops=2), PublicFacts(**{**vars(facts), "cut_edges_shared": False}), Budget(2.0, 1e-5, reading))  # type: ignore[arg-type]
+    plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(2.0, 1e-5, reading))
+    whole = gap_edge.plan(
+        gap_edge.Params(hops=2), PublicFacts(**{**vars(facts), "cut_edges_shared": False}), Budget(2.0, 1e-5, reading)
+    )
     assert plan.releases[0].mechanism == whole.releases[0].mechanism
     assert plan.provable().epsilon == pytest.approx(whole.provable().epsilon, rel=1e-9)
     assert composition.disjoint(plan.declared(), plan.delta).epsilon < 0.8 * plan.provable().epsilon, "one end is not an edge"
@@ -79,9 +81,9 @@ def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str
 
 def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph) -> None:
     partition, facts = situation(library)
-    plan = gap.plan(gap.Params(hops=2, epochs=5, folds=1), facts, Budget(math.inf, 1e-5))
+    plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(math.inf, 1e-5))
     state = run(plan, partition).state
-    rows = gap.start(plan, np.random.default_rng(0)).model["rows"]
+    rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
     for found in state.memory["inputs"][1:]:
         sums = hop(library.adjacency, rows)
         rows = found
@@ -93,7 +95,7 @@ def test_gcon_one_step_of_an_open_walk_is_the_whole_walks(library: Graph) -> Non
     x = np.random.default_rng(0).standard_normal((library.num_nodes, 3))
     whole = walked(capped_walk(library.adjacency), x, [1], 0.4)
     for s in dealt(library).subgraphs:
-        outside = with_cut(sp.csr_array(s.graph.adjacency.shape), s.nodes, s.cut, library.num_nodes)  # type: ignore[arg-type]
+        outside = with_cut(sp.csr_array(s.graph.adjacency.shape), s.nodes, s.cut, library.num_nodes)
         walk, away = open_walk(s.graph.adjacency, outside)
         assert np.allclose(walked(walk, x[s.nodes], [1], 0.4, away @ x), whole[s.nodes])
 
@@ -112,27 +114,27 @@ def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
 
 def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> None:
     partition, facts = situation(library)
-    plan = sage.plan(sage.Params(level="edge", epochs=2), facts, Budget(math.inf, 1e-5))
-    reported = np.concatenate([sage.prepare(plan, s).edges for s in partition.subgraphs])
+    plan = sage_edge.plan(sage_edge.Params(epochs=2), facts, Budget(math.inf, 1e-5))
+    reported = np.concatenate([sage_edge.prepare(plan, s).edges for s in partition.subgraphs])
     upper = sp.triu(library.adjacency, k=1, format="coo")
     assert {tuple(e) for e in reported.tolist()} == set(zip(*(c.tolist() for c in upper.coords), strict=True))
     assert len(reported) == library.num_edges
     with pytest.raises(UnboundedValueError, match="another client"):
-        plan.releases[0].bound.enforce(sage.prepare(plan, partition.subgraphs[1]).edges)
+        plan.releases[0].bound.enforce(sage_edge.prepare(plan, partition.subgraphs[1]).edges)
     assert isinstance(plan.releases[0].bound, UpperTriangle)
 
 
 @pytest.mark.parametrize("given", [{"adjacency": "edgerand"}, {"adjacency": "lapgraph", "network": "gcn"}])
 def test_sage_costs_epsilon_once_and_keeps_edges_between_clients(given: dict[str, str], library: Graph) -> None:
     partition, facts = situation(library)
-    plan = sage.plan(sage.Params(level="edge", epochs=2, **given), facts, Budget(12.0, 1e-5))  # type: ignore[arg-type]
+    plan = sage_edge.plan(sage_edge.Params(epochs=2, **given), facts, Budget(12.0, 1e-5))
     assert plan.provable().epsilon == 12.0
     assert not plan.per_end
     received = []
     out = run(plan, partition)
     assert out.state.memory["scores"].shape == (library.num_nodes, library.num_classes)
     for release in plan.releases:
-        edges = sage.prepare(plan, partition.subgraphs[release.client]).edges  # type: ignore[index]
+        edges = sage_edge.prepare(plan, partition.subgraphs[release.client]).edges  # type: ignore[index]
         noisy = release.mechanism.apply(release.bound.enforce(edges), np.random.default_rng(0))
         received += noisy.tolist()
     truth = sp.csr_array(library.adjacency)
@@ -148,10 +150,10 @@ def context(graph: Graph) -> Context:
 def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None:
     nothing = {"method": "gcon", "release": "nothing", "label": "nothing"}
     methods = [
-        {"method": "gap", "hops": 1},
+        {"method": "gap_edge", "hops": 1},
         {"method": "gcon"},
         nothing,
-        {"method": "sage", "level": "edge"},
+        {"method": "sage_edge"},
         {"method": "lpgnn"},
     ]
     params = node_classification.Params(
@@ -167,7 +169,7 @@ def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None
         shared = Assumption.CUT_EDGES_SHARED in out.account.protection.assumptions
         assert shared == (cell.setting == "local" and cell.method != "lpgnn")
         text = explain(Ledger([out.account], out.releases))
-        assert ("one end of an edge" in text) == (shared and cell.method in ("gap", "gcon") and bool(out.releases))
+        assert ("one end of an edge" in text) == (shared and cell.method in ("gap_edge", "gcon") and bool(out.releases))
         assert f"Total: ε = {out.epsilon_provable:.6g}" in text
 
 
@@ -181,10 +183,10 @@ def test_a_method_that_protects_nodes_is_refused(library: Graph) -> None:
         node_classification.run(params, node_classification.cells(params, where)[0], where)
     _, facts = situation(library)
     with pytest.raises(ScenarioError, match="edge-undirected"):
-        gap.plan(gap.Params(relation="edge-directed"), facts, Budget(1.0, 1e-5))
+        gap_edge.plan(gap_edge.Params(relation="edge-directed"), facts, Budget(1.0, 1e-5))
 
 
-@pytest.mark.parametrize("name", ["gap", "gcon", "sage"])
+@pytest.mark.parametrize("name", ["gap_edge", "gcon", "sage_edge"])
 @pytest.mark.parametrize(
     ("break_it", "words"),
     [
@@ -196,7 +198,7 @@ def test_a_method_that_protects_nodes_is_refused(library: Graph) -> None:
 def test_a_graph_that_is_not_simple_gets_one_clear_error(name: str, break_it: str, words: str, library: Graph) -> None:
     module = plugins.load("methods", name)
     partition, facts = situation(library)
-    plan = module.plan(module.Params(**({} if name == "gcon" else {"level": "edge"})), facts, Budget(1.0, 1e-5))
+    plan = module.plan(module.Params(), facts, Budget(1.0, 1e-5))
     subgraph = partition.subgraphs[0]
     dense = subgraph.graph.adjacency.toarray()
     u, v = np.argwhere(dense)[0]

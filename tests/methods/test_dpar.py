@@ -15,19 +15,19 @@ from scipy import stats
 from fedgraph import runtime
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning import neighbours
-from fedgraph.learning.aggregated import aggregated_rows, clipped_gradient_sum
-from fedgraph.learning.optimiser import Optimiser
-from fedgraph.learning.pagerank import published_loop
-from fedgraph.learning.sparse import unit_rows
-from fedgraph.methods import _dpar_rows as rows_of
+from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
+from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.optimisers.optimiser import Optimiser
+from fedgraph.learning.propagation.pagerank import published_loop
+from fedgraph.learning.sampling import neighbours
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
-from fedgraph.privacy.accountant import price
+from fedgraph.methods.dpar import rows as rows_of
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import BoundedRange, Gaussian, Laplace, PoissonGaussian, flatten
 from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.mechanisms import GaussianNoise, GumbelTopK, LaplaceNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, LaplaceNoise
 from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime

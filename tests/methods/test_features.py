@@ -13,14 +13,14 @@ from scipy.stats import kstest
 
 from fedgraph import seeds
 from fedgraph.data import splits
-from fedgraph.learning.mean_field import mean_field
-from fedgraph.learning.projection import coordinates
+from fedgraph.learning.propagation.mean_field import mean_field
+from fedgraph.learning.views.projection import coordinates
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, Streams
-from fedgraph.privacy import calibrate
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Unprotected
-from fedgraph.privacy.mechanisms import Disclose, GaussianNoise
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Subgraph
 

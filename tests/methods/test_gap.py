@@ -15,12 +15,12 @@ from fedgraph import runtime, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
-from fedgraph.learning.aggregation import hop, unit_length
-from fedgraph.methods import gap
+from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.methods import gap_edge, gap_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
 from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Relation, Viewer
@@ -53,7 +53,7 @@ def situation(
 
 def edge_plan(graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, **params) -> tuple[Plan, Partition]:
     _, partition, facts = situation(graph, "transductive", viewer)
-    return gap.plan(gap.Params(**FAST, **params), facts, Budget(epsilon, 1e-5)), partition
+    return gap_edge.plan(gap_edge.Params(**FAST, **params), facts, Budget(epsilon, 1e-5)), partition
 
 
 def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.Outcome:
@@ -122,10 +122,10 @@ def test_replacing_a_node_turns_its_message_around() -> None:
 def test_the_noise_on_a_released_hop_is_the_planned_one(viewer: Viewer, library: Graph) -> None:
     plan, partition = edge_plan(library, 2.0, viewer, hops=1)
     release, subgraph = plan.releases[0], partition.subgraphs[0]
-    rows = gap.start(plan, np.random.default_rng(0)).model["rows"]
+    rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
     desk = Desk("c", 0, 0, plan.releases, np.random.default_rng(5))
-    work = gap.prepare(plan, subgraph)
-    out = gap.client(plan, work, {"rows": rows}, 0, Streams(0, ("c", "client", 0, "round", 0)), desk)["aggregate"].value
+    work = gap_edge.prepare(plan, subgraph)
+    out = gap_edge.client(plan, work, {"rows": rows}, 0, Streams(0, ("c", "client", 0, "round", 0)), desk)["aggregate"].value
     noise = (out - hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
     std = release.mechanism.std
     assert kstest(noise / std, "norm").pvalue > 1e-3
@@ -137,11 +137,11 @@ def test_the_noise_on_a_released_hop_is_the_planned_one(viewer: Viewer, library:
 @pytest.mark.parametrize(("claimed", "truth"), [(1, 1.45), (4, 5.89), (8, 12.0)])
 def test_published_edge_noise_is_provably_worth_less(claimed: float, truth: float, library: Graph) -> None:
     _, _, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
-    plan = gap.plan(gap.Params(hops=2), facts, Budget(claimed, 1e-7, "published"))
+    plan = gap_edge.plan(gap_edge.Params(hops=2), facts, Budget(claimed, 1e-7, "published"))
     assert plan.epsilon_published == pytest.approx(claimed, rel=1e-6)
     assert plan.epsilon_published <= claimed
     assert plan.provable().epsilon == pytest.approx(truth, abs=0.05)
-    directed = gap.plan(gap.Params(hops=2, relation="edge-directed"), facts, Budget(claimed, 1e-7, "published"))
+    directed = gap_edge.plan(gap_edge.Params(hops=2, relation="edge-directed"), facts, Budget(claimed, 1e-7, "published"))
     assert directed.provable().epsilon == pytest.approx(claimed, rel=1e-6)
 
 
@@ -161,11 +161,11 @@ def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops:
 def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(library: Graph) -> None:
     plan, partition = edge_plan(library, np.inf, hops=2)
     state = run(plan, partition).state
-    first = unit_length(hop(library.adjacency, gap.start(plan, np.random.default_rng(0)).model["rows"]))
+    first = unit_length(hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"]))
     assert np.array_equal(state.memory["inputs"][1], first)
     assert np.array_equal(state.memory["inputs"][2], unit_length(hop(library.adjacency, first)))
-    scores = gap.predict(plan, state, _protocols.without_edges(library))
-    assert np.array_equal(scores, gap.predict(plan, state, library)), "inference must not read private edges"
+    scores = gap_edge.predict(plan, state, _protocols.without_edges(library))
+    assert np.array_equal(scores, gap_edge.predict(plan, state, library)), "inference must not read private edges"
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
 
@@ -181,22 +181,22 @@ def test_every_encoder_runs_on_both_levels(encoder: str, library: Graph) -> None
     plan, partition = edge_plan(library, 4.0, hops=1, encoder=encoder, depth="all")
     assert np.isfinite(run(plan, partition).state.memory["scores"]).all()
     setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
-    plan = gap.plan(gap.Params(level="node", encoder=encoder, steps=3, projection=16), facts, Budget(4.0, 1e-3))
-    assert np.isfinite(gap.predict(plan, run(plan, partition).state, setting.asked)).all()
+    plan = gap_node.plan(gap_node.Params(encoder=encoder, steps=3, projection=16), facts, Budget(4.0, 1e-3))
+    assert np.isfinite(gap_node.predict(plan, run(plan, partition).state, setting.asked)).all()
     assert len([r for r in plan.releases if r.path == "encoder"]) == (encoder != "none")
 
 
 def node_plan(graph: Graph, epsilon: float, reading: str = "provable", **params) -> tuple[Plan, Partition]:
     _, partition, facts = situation(graph, "inductive", Viewer.SERVER)
-    return gap.plan(gap.Params(level="node", **{"steps": 4, **params}), facts, Budget(epsilon, 1e-3, reading)), partition
+    return gap_node.plan(gap_node.Params(**{"steps": 4, **params}), facts, Budget(epsilon, 1e-3, reading)), partition
 
 
 def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph) -> None:
     plan, partition = node_plan(library, 2.0)
     desk = Desk("c", 0, 4, plan.releases, np.random.default_rng(0))
-    work = gap.prepare(plan, partition.subgraphs[0])
-    model = gap.start(plan, np.random.default_rng(0)).model
-    sent = gap.client(plan, work, model, 4, Streams(0, ("c", "client", 0, "round", 4)), desk)
+    work = gap_node.prepare(plan, partition.subgraphs[0])
+    model = gap_node.start(plan, np.random.default_rng(0)).model
+    sent = gap_node.client(plan, work, model, 4, Streams(0, ("c", "client", 0, "round", 4)), desk)
     assert list(sent) == ["gradient"]
     assert sent["gradient"].value.shape == (plan.made["classifier"].num_parameters,)
     assert [e.path for e in desk.entries] == ["aggregate", "aggregate", "classifier"]
@@ -205,7 +205,7 @@ def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph
 def test_a_restarted_client_makes_the_same_noisy_hops(library: Graph) -> None:
     plan, partition = node_plan(library, 2.0)
     whole = run(plan, partition).state
-    original = gap.client
+    original = gap_node.client
 
     def forgetful(plan_, work, *rest):
         work.hops.clear()
@@ -213,7 +213,7 @@ def test_a_restarted_client_makes_the_same_noisy_hops(library: Graph) -> None:
 
     federated_client._workspaces.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gap, "client", forgetful)
+        patch.setattr(gap_node, "client", forgetful)
         again = run(plan, partition).state
     assert np.array_equal(whole.model["classifier"], again.model["classifier"])
 
@@ -241,12 +241,12 @@ def test_inputs_are_untouched(library: Graph) -> None:
 
 def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
-    plan = gap.plan(gap.Params(**FAST, hops=2), facts, Budget(np.inf, 1e-5))
+    plan = gap_edge.plan(gap_edge.Params(**FAST, hops=2), facts, Budget(np.inf, 1e-5))
     assert Assumption.TEST_GRAPH_PUBLIC in plan.protection.assumptions
     state = run(plan, partition).state
-    scores = gap.predict(plan, state, setting.asked)
+    scores = gap_edge.predict(plan, state, setting.asked)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.7
-    assert not np.allclose(scores, gap.predict(plan, state, _protocols.without_edges(setting.asked)))
+    assert not np.allclose(scores, gap_edge.predict(plan, state, _protocols.without_edges(setting.asked)))
 
 
 @pytest.mark.ray
@@ -261,15 +261,15 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
     _, _, inductive = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
     _, _, transductive = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(ScenarioError, match="protocol: transductive"):
-        gap.plan(gap.Params(), inductive, Budget(1, 1e-5))
+        gap_edge.plan(gap_edge.Params(), inductive, Budget(1, 1e-5))
     with pytest.raises(ScenarioError, match="protocol: inductive"):
-        gap.plan(gap.Params(level="node"), transductive, Budget(1, 1e-5))
-    with pytest.raises(ValidationError, match="does not protect level 'node'"):
-        gap.Params(level="node", relation="edge-undirected")
+        gap_node.plan(gap_node.Params(), transductive, Budget(1, 1e-5))
+    with pytest.raises(ValidationError, match="node-zero-out"):
+        gap_node.Params(relation="edge-undirected")
     with pytest.raises(PrivacyError, match="promised maximum degree"):
         neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT)
     with pytest.raises(PrivacyError, match="no sensitivity under graph-replace"):
         neighbour_sums.sensitivity(Relation.GRAPH_REPLACE)
     _, _, alone = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(PrivacyError, match="among more than 1 others"):
-        gap.plan(gap.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))
+        gap_edge.plan(gap_edge.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))

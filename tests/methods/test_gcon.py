@@ -13,17 +13,17 @@ import scipy.sparse as sp
 from fedgraph import runtime, seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
-from fedgraph.learning.capped_walk import capped_walk, walked
-from fedgraph.learning.objective import LinearObjective, Loss
-from fedgraph.methods import _gcon_rows as encoding
+from fedgraph.learning.optimisers.objective import LinearObjective, Loss
+from fedgraph.learning.propagation.capped_walk import capped_walk, walked
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.gcon import rows as encoding
 from fedgraph.partition import uniform
-from fedgraph.privacy import objective_perturbation as perturbing
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.events import Composed
 from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime

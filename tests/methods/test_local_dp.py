@@ -16,11 +16,11 @@ from fedgraph.federation import rounds
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
 from fedgraph.partition import ego
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Gaussian, MultiBit, PureDP
 from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.mechanisms import MultiBitEncoder
+from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
@@ -135,8 +135,8 @@ def test_partial_rounds_average_over_those_who_train() -> None:
     (who,) = plan.made["attendance"].training[0]
     partition, _ = collection()
     work = local_dp.prepare(plan, partition.subgraphs[who])
-    from fedgraph.learning import small_graphs
-    from fedgraph.learning.models import on_device
+    from fedgraph.learning.layers import small_graphs
+    from fedgraph.learning.layers.models import on_device
 
     begin = local_dp.start(plan, seeds.generator(0, "common", "start")).model["parameters"]
     vector = on_device(begin[work.where])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.methods._local_dp_encoders import Encoding, promised_rows
-from fedgraph.privacy import bayes
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.blocks import PerBlock
+from fedgraph.methods.local_dp.encoders import Encoding, promised_rows
+from fedgraph.privacy.accounting import bayes
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms import GaussianNoise, MultiBitEncoder
+from fedgraph.privacy.mechanisms.blocks import PerBlock
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, MultiBitEncoder
 from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Relation
 

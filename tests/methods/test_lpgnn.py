@@ -13,14 +13,14 @@ import torch
 from fedgraph import runtime, seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
-from fedgraph.learning.noisy_graph import Average, Channel, _Loss, with_itself
+from fedgraph.learning.optimisers.noisy_graph import Average, Channel, _Loss, with_itself
 from fedgraph.methods import lpgnn
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.local_bits import SampledBits, distinct_columns, signs
-from fedgraph.privacy.mechanisms import KaryResponse
+from fedgraph.privacy.mechanisms.local_bits import SampledBits, distinct_columns, signs
+from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime

@@ -10,17 +10,18 @@ from pydantic import ValidationError
 from fedgraph import runtime, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning import gcn, graphsage, subgraphs
-from fedgraph.learning.models import Layout
-from fedgraph.learning.per_sample import clipped_gradient_sum
-from fedgraph.learning.sparse import FeatureMatrix
-from fedgraph.methods import sage
+from fedgraph.learning.clipping import subgraphs
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.layers import gcn, graphsage
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.sparse import FeatureMatrix
+from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims.sage import affected_subgraphs
-from fedgraph.privacy.edge_mechanisms import EdgeRand
 from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
@@ -107,20 +108,20 @@ def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) ->
 @pytest.mark.parametrize("epsilon", [2.0, np.inf])
 def test_node_level_spends_what_it_planned(layers: int, batches: str, epsilon: float, library: Graph) -> None:
     setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
-    params = sage.Params(layers=layers, batches=batches, sampling_rate=0.3, degree=3, steps=4, hidden=8, projection=16)
-    plan = sage.plan(params, facts, Budget(epsilon, 1e-3))
+    params = sage_node.Params(layers=layers, batches=batches, sampling_rate=0.3, degree=3, steps=4, hidden=8, projection=16)
+    plan = sage_node.plan(params, facts, Budget(epsilon, 1e-3))
     out = run(plan, partition)
     spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
     for client, event in plan.declared().items():
         assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon
     assert plan.provable().epsilon <= epsilon
     assert plan.protection.promised_degree == 3
-    assert sage.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
+    assert sage_node.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
 
 
 def test_published_calibration_meets_the_papers_formula(library: Graph) -> None:
     _, _, facts = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
-    plan = sage.plan(sage.Params(sampling_rate=0.2, steps=20), facts, Budget(4.0, 1e-3, "published"))
+    plan = sage_node.plan(sage_node.Params(sampling_rate=0.2, steps=20), facts, Budget(4.0, 1e-3, "published"))
     assert 0.99 * 4.0 < plan.epsilon_published <= 4.0
     event = plan.releases[0].event
     assert (event.batch_size, event.num_rows, event.touched_rows) == (48, 240, 11)
@@ -131,19 +132,19 @@ def test_published_calibration_meets_the_papers_formula(library: Graph) -> None:
 @pytest.mark.parametrize("epsilon", [1.0, np.inf])
 def test_edge_level_spends_what_it_planned(adjacency: str, viewer: Viewer, epsilon: float, library: Graph) -> None:
     _, partition, facts = situation(library, "transductive", viewer)
-    plan = sage.plan(sage.Params(level="edge", adjacency=adjacency, epochs=20), facts, Budget(epsilon, 1e-5))
+    plan = sage_edge.plan(sage_edge.Params(adjacency=adjacency, epochs=20), facts, Budget(epsilon, 1e-5))
     out = run(plan, partition)
     spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
     assert {price(event, 0.0).epsilon for event in spent.values()} == {epsilon}
     assert plan.provable().epsilon == epsilon
-    assert np.isfinite(sage.predict(plan, out.state, _protocols.without_edges(library))).all()
+    assert np.isfinite(sage_edge.predict(plan, out.state, _protocols.without_edges(library))).all()
 
 
 def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
-    plan = sage.plan(sage.Params(level="edge", epochs=40), facts, Budget(np.inf, 1e-5))
+    plan = sage_edge.plan(sage_edge.Params(epochs=40), facts, Budget(np.inf, 1e-5))
     state = run(plan, partition).state
-    seed = sage.start(plan, seeds.generator(0, "sage", "start")).memory["seed"]
+    seed = sage_edge.start(plan, seeds.generator(0, "sage", "start")).memory["seed"]
     how = graphsage.Fitting(40, 0.01, 5e-4)
     own = graphsage.trained_scores(setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(seed))
     assert np.allclose(state.memory["scores"], own, atol=1e-4)
@@ -153,13 +154,13 @@ def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> No
 
 def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
-    plan = sage.plan(sage.Params(level="edge", network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
+    plan = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
     scores = run(plan, partition).state.memory["scores"]
     inputs = gcn.whole(setting.held)
     rows = torch.tensor(np.random.default_rng(0).standard_normal((library.num_nodes, 3)).astype(np.float32))
     assert torch.allclose(gcn.Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75
-    noisy = sage.plan(sage.Params(level="edge", network="gcn", epochs=40), facts, Budget(1.0, 1e-5))
+    noisy = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(1.0, 1e-5))
     assert not np.allclose(run(noisy, partition).state.memory["scores"], scores)
     assert noisy.provable().epsilon == 1.0
 
@@ -167,7 +168,7 @@ def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
 def test_inputs_are_untouched(library: Graph) -> None:
     _, partition, facts = situation(library, "transductive", Viewer.SERVER)
     before = [s.graph.adjacency.indices.copy() for s in partition.subgraphs]
-    run(sage.plan(sage.Params(level="edge", epochs=2), facts, Budget(1.0, 1e-5)), partition)
+    run(sage_edge.plan(sage_edge.Params(epochs=2), facts, Budget(1.0, 1e-5)), partition)
     assert all(np.array_equal(b, s.graph.adjacency.indices) for b, s in zip(before, partition.subgraphs, strict=True))
 
 
@@ -175,7 +176,9 @@ def test_inputs_are_untouched(library: Graph) -> None:
 @pytest.mark.parametrize("level", ["edge", "node"])
 def test_serial_is_ray(level: str, library: Graph) -> None:
     _, partition, facts = situation(library, "transductive" if level == "edge" else "inductive", Viewer.SERVER)
-    plan = sage.plan(sage.Params(level=level, epochs=5, layers=2, degree=3, steps=3, projection=8), facts, Budget(1.0, 1e-5))
+    module = sage_edge if level == "edge" else sage_node
+    given = {"epochs": 5} if level == "edge" else {"layers": 2, "degree": 3, "steps": 3, "projection": 8}
+    plan = module.plan(module.Params(**given), facts, Budget(1.0, 1e-5))
     with runtime.start("ray", workers=2) as engine:
         parallel = run(plan, partition, engine).state
     key = "scores" if level == "edge" else "average"
@@ -187,18 +190,18 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
     _, _, transductive = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     _, _, secure = situation(library, "transductive", Viewer.SERVER_SECURE_AGGREGATION)
     with pytest.raises(ScenarioError, match="protocol: transductive"):
-        sage.plan(sage.Params(level="edge"), inductive, Budget(1, 1e-5))
+        sage_edge.plan(sage_edge.Params(), inductive, Budget(1, 1e-5))
     _, _, edges_only = situation(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
     with pytest.raises(ScenarioError, match="protocol: transductive"):
-        sage.plan(sage.Params(level="edge"), edges_only, Budget(1, 1e-5))
+        sage_edge.plan(sage_edge.Params(), edges_only, Budget(1, 1e-5))
     with pytest.raises(ScenarioError, match="protocol: inductive"):
-        sage.plan(sage.Params(), transductive, Budget(1, 1e-5))
+        sage_node.plan(sage_node.Params(), transductive, Budget(1, 1e-5))
     with pytest.raises(ScenarioError, match="secure aggregation cannot add up"):
-        sage.plan(sage.Params(level="edge"), secure, Budget(1, 1e-5))
-    with pytest.raises(ValidationError, match="does not protect level 'edge'"):
-        sage.Params(level="edge", relation="node-replace")
-    small = sage.Params(level="edge", adjacency="edgerand", memory_gb=1e-5)
+        sage_edge.plan(sage_edge.Params(), secure, Budget(1, 1e-5))
+    with pytest.raises(ValidationError, match="edge-undirected"):
+        sage_edge.Params(relation="node-replace")
+    small = sage_edge.Params(adjacency="edgerand", memory_gb=1e-5)
     with pytest.raises(PrivacyError, match=r"flips about 1.21e\+04 cells .* lapgraph"):
-        sage.plan(small, transductive, Budget(1, 1e-5))
+        sage_edge.plan(small, transductive, Budget(1, 1e-5))
     with pytest.raises(PrivacyError, match=r"29\.6 GB .*use adjacency: lapgraph"):
         EdgeRand(0.01, 34493, 20_000_000)

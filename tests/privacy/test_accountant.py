@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.errors import PrivacyError, UnknownEventError
-from fedgraph.privacy import rdp, zcdp
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.amplification import amplified_epsilon, inner_epsilon
+from fedgraph.privacy.accounting import rdp, zcdp
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.amplification import amplified_epsilon, inner_epsilon
 from fedgraph.privacy.events import (
     ZCDP,
     ApproxDP,

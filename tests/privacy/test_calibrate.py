@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.calibrate import LEAST, gaussian_multiplier, noise_multiplier
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.calibrate import LEAST, gaussian_multiplier, noise_multiplier
 from fedgraph.privacy.events import (
     ZCDP,
     Composed,

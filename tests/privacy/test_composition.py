@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.composition import disjoint, ends, overlapping, overlapping_secure
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.composition import disjoint, ends, overlapping, overlapping_secure
 from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, PureDP, Repeated, Unprotected
 
 DELTA = 1e-5

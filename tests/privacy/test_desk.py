@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import BudgetExceededError, PrivacyError, UnboundedValueError
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, declared
 from fedgraph.privacy.events import Gaussian, Repeated
-from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball
 
 BOUND, NOISE = L2Ball(1.0), GaussianNoise(3.0)

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp, kstest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.edge_cells import Cells, cell_of, edges_of, num_cells
-from fedgraph.privacy.edge_mechanisms import (
+from fedgraph.privacy.mechanisms.edge_cells import Cells, cell_of, edges_of, num_cells
+from fedgraph.privacy.mechanisms.edge_mechanisms import (
     EdgeRand,
     LapGraph,
     UpperTriangle,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import gaussian
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting import gaussian
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Composed, Gaussian, Repeated
 
 mp.mp.dps = 60

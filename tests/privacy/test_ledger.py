@@ -7,7 +7,7 @@ import pytest
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import __main__ as command
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
 from fedgraph.privacy.explain import explain
 from fedgraph.privacy.ledger import Account, Ledger, Release

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import pld_pmf
 
-from fedgraph.privacy import curves, gaussian, losses
+from fedgraph.privacy.accounting import curves, gaussian, losses
 
 
 @pytest.mark.parametrize("gap", [1e-3, 0.05, 1.0])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.mechanisms import Disclose, GaussianNoise, GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
 
 FACTORS = (2 / 3, 1.0, 3 / 2)
 

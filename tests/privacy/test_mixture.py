@@ -10,8 +10,8 @@ from dp_accounting.pld import privacy_loss_distribution as library
 from dp_accounting.pld import privacy_loss_mechanism
 from scipy.stats import binom
 
-from fedgraph.privacy import losses, mixture
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting import losses, mixture
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import PoissonGaussian, Repeated
 
 STEPS = [(1.5, 0.05, 800, 1e-4), (1.0, 0.01, 300, 1e-5), (5.0, 0.3, 50, 1e-6)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedgraph.privacy import normals
-from fedgraph.privacy.normals import BLOCK, standard_normals
+from fedgraph.privacy.mechanisms import normals
+from fedgraph.privacy.mechanisms.normals import BLOCK, standard_normals
 
 
 def reference(words: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.objective import LinearObjective, Loss
-from fedgraph.privacy import objective_perturbation as perturbing
+from fedgraph.learning.optimisers.objective import LinearObjective, Loss
+from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 
 
 @pytest.mark.parametrize("factor", [1.0, 2 / 3, 3 / 2])

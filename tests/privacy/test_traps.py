@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
-from fedgraph.privacy import rdp
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting import rdp
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Laplace, PoissonGaussian, Repeated
 
 REPLACE = dp.NeighboringRelation.REPLACE_ONE

@@ -92,8 +92,10 @@ def test_published_numbers_are_found_and_compared() -> None:
     assert printed is not None
     assert printed.value == 0.9063
     assert published.find("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
-    assert published.find("coauthor/cs", "gap", "anything", 1.0, "accuracy", "node") is not None
-    assert published.find("coauthor/cs", "gap", "anything", 1.0, "accuracy", "edge") is None, "DPAR's table is at node level"
+    assert published.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "node") is not None
+    assert published.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "edge") is None, (
+        "DPAR's table is at node level"
+    )
     assert published.in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
     assert published.in_standard_errors(0.9, 0.0, 1, 0.88) is None
 

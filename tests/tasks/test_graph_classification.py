@@ -10,9 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
+from fedgraph.comparison import gromov
+from fedgraph.comparison.metric_space import from_topology
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry import gromov
-from fedgraph.geometry.metric_space import from_topology
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.results import Row

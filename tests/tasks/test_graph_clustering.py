@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
+from fedgraph.comparison import gromov
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry import gromov
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
+from fedgraph.comparison import classify
 from fedgraph.errors import ScenarioError
-from fedgraph.geometry import classify
-from fedgraph.learning import small_graphs
+from fedgraph.learning.layers import small_graphs
 from fedgraph.methods.base import State
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import data
-from fedgraph.geometry import classify
+from fedgraph.comparison import classify
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.types import Graph, GraphCollection, Provenance
 

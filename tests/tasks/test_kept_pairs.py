@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
+from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
+from fedgraph.comparison.metric_space import MetricSpace, from_embedding
 from fedgraph.console import Console
-from fedgraph.geometry.gromov import GromovOptions, pairs, solve_pairs
-from fedgraph.geometry.metric_space import MetricSpace, from_embedding
 from fedgraph.report.results import Row
 from fedgraph.report.sections.base import solved
 from fedgraph.store import PairStore

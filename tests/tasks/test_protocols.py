@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedgraph import seeds
-from fedgraph.methods import gap, nonprivate
+from fedgraph.methods import gap_edge, nonprivate
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import _protocols
@@ -47,7 +47,7 @@ def test_private_edges_are_withheld_from_the_question(spent: float, edges: int, 
     facts = PublicFacts(
         300, 240, 4, (300,), Viewer.CURATOR_TRUSTED, public_attributes=setting.public_attributes, members=(np.arange(300),)
     )
-    plan = gap.plan(gap.Params(hops=1), facts, Budget(1.0, 1e-5))
+    plan = gap_edge.plan(gap_edge.Params(hops=1), facts, Budget(1.0, 1e-5))
     assert _protocols.question(setting, plan, lambda: spent).num_edges == edges
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.audit.closed_form import laplace, response
 from fedgraph.privacy.events import Laplace, RandomizedResponse
-from fedgraph.privacy.mechanisms import KaryResponse, LaplaceNoise
+from fedgraph.privacy.mechanisms.noise import KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Relation
 

@@ -14,7 +14,7 @@ import numpy as np
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.audit.closed_form import bits
 from fedgraph.privacy.events import MultiBit
-from fedgraph.privacy.mechanisms import MultiBitEncoder
+from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.privacy.units import Relation
 
 EPSILON = 1.0

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
-from fedgraph.privacy import composition
-from fedgraph.privacy.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting import composition
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
 

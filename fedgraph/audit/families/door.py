@@ -16,10 +16,10 @@ import numpy as np
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.errors import UnboundedValueError
-from fedgraph.privacy.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
 

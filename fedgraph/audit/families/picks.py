@@ -13,7 +13,7 @@ import numpy as np
 
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.privacy.events import ZCDP, BoundedRange, Repeated
-from fedgraph.privacy.mechanisms import GumbelTopK
+from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.privacy.units import Relation
 
 NUM_PICKS, NUM_CANDIDATES = 3, 20

@@ -13,9 +13,9 @@ import numpy as np
 
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
-from fedgraph.privacy import mixture
+from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
-from fedgraph.privacy.mechanisms import GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 
 ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value

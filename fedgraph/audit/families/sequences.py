@@ -12,9 +12,9 @@ import numpy as np
 
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
-from fedgraph.privacy.calibrate import gaussian_multiplier, noise_multiplier
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, RandomizedResponse, Repeated
-from fedgraph.privacy.mechanisms import GaussianNoise, KaryResponse, LaplaceNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 1.0, 1e-3

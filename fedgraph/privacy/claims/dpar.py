@@ -29,9 +29,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import rdp
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.amplification import amplified_epsilon
+from fedgraph.privacy.accounting import rdp
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import (
     BoundedRange,

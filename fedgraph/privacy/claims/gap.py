@@ -22,9 +22,9 @@ import math
 
 import numpy as np
 
-from fedgraph.privacy import rdp
-from fedgraph.privacy.accountant import price
-from fedgraph.privacy.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting import rdp
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.sensitivity import require_positive

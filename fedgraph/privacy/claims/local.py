@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
 from fedgraph.privacy.sensitivity import require_positive

@@ -23,10 +23,10 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
-from fedgraph.privacy.accountant import price
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.rdp import ORDERS
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import FixedSizeGaussian, PureDP, Repeated
-from fedgraph.privacy.rdp import ORDERS
 from fedgraph.privacy.sensitivity import require_positive
 
 PAPER = "SAGE-NDP (Daigavane et al. 2021)"

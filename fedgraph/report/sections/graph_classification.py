@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from fedgraph.privacy import bayes
+from fedgraph.privacy.accounting import bayes
 from fedgraph.report import attacks, plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved

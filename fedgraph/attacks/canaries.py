@@ -1,0 +1,182 @@
+"""Canaries: units that enter a training graph in one of two versions, by a fair coin each, and what both look like.
+
+The two versions of any one canary, all others as their coins fell, are neighbours under the relation that the plan states:
+
+    node-zero-out   1: one public word, a random label, no edge (or as it is, mislabelled)   0: zeroed as the relation says
+    node-replace    1, 0: two different labels on such a node
+    edge-…          1: an edge between two nodes that had none                                 0: no such edge
+
+One coin, one unit: canary nodes are distinct, and an edge between two of them is there while neither is zeroed, which for
+either coin, the other given, is the relation again. Canary edges share no end. Both versions keep the assumptions of the plan:
+counts, membership and public attributes are those of the plan, and where it promises a degree the graph is cut to it first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.learning.sampling.neighbour_sampling import bounded
+from fedgraph.privacy.units import Relation
+from fedgraph.types import Graph, Partition, Subgraph
+
+Kind = Literal["word", "mislabelled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """nodes: int64 [m], global ids. coins: bool [m]. labels: int64 [m, 2], of version 0 and 1; −1: zeroed.
+
+    features: CSR [m, d], of every version that is there. alone: no version has an edge.
+    """
+
+    nodes: np.ndarray
+    coins: np.ndarray
+    labels: np.ndarray
+    features: sp.csr_array
+    alone: bool
+
+    @property
+    def units(self) -> np.ndarray:
+        """int64 [m, 3]: node, label in version 0, label in version 1."""
+        return np.column_stack([self.nodes, self.labels])
+
+    def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
+        """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
+        place = np.full(int(max(nodes.max(initial=0), self.nodes.max(initial=0))) + 1, -1)
+        place[nodes] = np.arange(nodes.size)
+        rows = place[self.nodes]
+        here = np.flatnonzero(rows >= 0)
+        rows, labels = rows[here], graph.labels.copy()
+        labels[rows] = self.labels[here, versions[here].astype(np.int64)]
+        keep = np.ones(graph.num_nodes, dtype=graph.adjacency.dtype)
+        keep[rows if self.alone else rows[labels[rows] < 0]] = 0
+        adjacency = sp.csr_array(sp.diags_array(keep) @ graph.adjacency @ sp.diags_array(keep))
+        adjacency.eliminate_zeros()
+        original = np.ones(graph.num_nodes, dtype=np.float32)
+        original[rows] = 0
+        there = here[labels[rows] >= 0]
+        put = sp.csr_array(
+            (np.ones(there.size, np.float32), (place[self.nodes[there]], there)), shape=(graph.num_nodes, self.nodes.size)
+        )
+        features = sp.csr_array(sp.diags_array(original) @ graph.features + put @ self.features).astype(np.float32)
+        features.eliminate_zeros()
+        features.sort_indices()
+        return replace(graph, adjacency=adjacency, features=features, labels=labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """pairs: int64 [m, 2], global ids, no node twice. coins: bool [m], whether the edge is there. directed: only 0 → 1."""
+
+    pairs: np.ndarray
+    coins: np.ndarray
+    directed: bool
+
+    @property
+    def units(self) -> np.ndarray:
+        return self.pairs
+
+    def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
+        """``graph``, whose rows are the global ``nodes``, with the edges that ``versions`` (bool [m]) says."""
+        place = np.full(int(max(nodes.max(initial=0), self.pairs.max(initial=0))) + 1, -1)
+        place[nodes] = np.arange(nodes.size)
+        ends = place[self.pairs[versions]]
+        ends = ends[(ends >= 0).all(axis=1)]
+        ends = ends if self.directed else np.concatenate([ends, ends[:, ::-1]])
+        ones = np.ones(len(ends), dtype=graph.adjacency.dtype)
+        added = sp.csr_array((ones, (ends[:, 0], ends[:, 1])), shape=graph.adjacency.shape)
+        adjacency = sp.csr_array(graph.adjacency + added)
+        adjacency.sort_indices()
+        return replace(graph, adjacency=adjacency)
+
+
+Canaries = Nodes | Edges
+
+
+def within_promise(partition: Partition, degree: int | None) -> Partition:
+    """Every client's graph cut to the promised degree by public coins (None: as it is); edges to other clients are not cut."""
+    if degree is None:
+        return partition
+    cut = [replace(s.graph, adjacency=_like(bounded(s.graph.adjacency, degree, s.nodes), s.graph)) for s in partition.subgraphs]
+    return replace(partition, subgraphs=tuple(replace(s, graph=g) for s, g in zip(partition.subgraphs, cut, strict=True)))
+
+
+def _like(adjacency: sp.csr_array, graph: Graph) -> sp.csr_array:
+    return sp.csr_array(adjacency.astype(graph.adjacency.dtype))
+
+
+def planted(partition: Partition, canaries: Canaries) -> Partition:
+    """The partition with every canary in the version of its coin."""
+
+    def one(s: Subgraph) -> Subgraph:
+        return replace(s, graph=canaries.planted(s.graph, s.nodes, canaries.coins))
+
+    return replace(partition, subgraphs=tuple(one(s) for s in partition.subgraphs))
+
+
+def joined(partition: Partition, held: Graph) -> Graph:
+    """What all clients together hold, in the numbering of ``held``."""
+    ends = []
+    for s in partition.subgraphs:
+        rows, columns = s.graph.adjacency.nonzero()
+        ends.append(np.column_stack([s.nodes[rows], s.nodes[columns]]))
+        if s.cut is not None:
+            ends.append(np.column_stack([s.nodes[s.cut[:, 0]], s.cut[:, 1]]))
+    both = np.concatenate(ends)
+    ones = np.ones(len(both), dtype=held.adjacency.dtype)
+    return replace(held, adjacency=sp.csr_array((ones, (both[:, 0], both[:, 1])), shape=held.adjacency.shape))
+
+
+def nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind, rng: np.random.Generator) -> Nodes:
+    """At most ``count`` labelled nodes, and at most half of them all.
+
+    kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
+    canary its own as long as there are enough: little is shared with other rows, so a model that saw one shows it best.
+    """
+    labelled, c = np.flatnonzero(held.labels >= 0), held.num_classes
+    chosen = np.sort(rng.choice(labelled, min(count, labelled.size // 2), replace=False))
+    m = chosen.size
+    first = rng.integers(c, size=m) if kind == "word" else (held.labels[chosen] + rng.integers(1, max(c, 2), size=m)) % c
+    other = (first + rng.integers(1, max(c, 2), size=m)) % c if relation.replaces else np.full(m, -1)
+    features = sp.csr_array(held.features[chosen])
+    if kind == "word" and public.features.nnz:
+        largest = np.asarray(abs(public.features).max(axis=0).todense()).ravel()
+        used = rng.permutation(np.flatnonzero(largest))
+        columns = np.resize(used, m)
+        features = sp.csr_array((largest[columns], (np.arange(m), columns)), shape=(m, held.num_features)).astype(np.float32)
+    return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features, kind == "word")
+
+
+def edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:
+    """At most ``count`` pairs inside clients, between classes where labels are known, at nodes of few edges.
+
+    A client gets its share by nodes. Few edges: whatever averages over neighbours shows a new one best there.
+    """
+    total = sum(s.nodes.size for s in partition.subgraphs)
+    found = []
+    for s in partition.subgraphs:
+        share = round(count * s.nodes.size / total)
+        by_degree = np.lexsort((rng.random(s.nodes.size), s.graph.degrees))
+        pool = rng.permutation(by_degree[: max(2, 3 * share)])
+        found += [s.nodes[list(pair)] for pair in _matched(s.graph, held.labels[s.nodes], pool, share)]
+    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return Edges(pairs, rng.random(len(pairs)) < 0.5, relation is Relation.EDGE_DIRECTED)
+
+
+def _matched(graph: Graph, labels: np.ndarray, pool: np.ndarray, count: int) -> list[tuple[int, int]]:
+    """Pairs of the pool that have no edge and not the same known label; no node twice."""
+    left, found = list(map(int, pool)), []
+    while left and len(found) < count:
+        one = left.pop()
+        known = set(graph.adjacency.indices[graph.adjacency.indptr[one] : graph.adjacency.indptr[one + 1]].tolist())
+        for position in range(len(left) - 1, -1, -1):
+            two = left[position]
+            if two not in known and (labels[one] != labels[two] or labels[one] < 0):
+                found.append((one, two))
+                del left[position]
+                break
+    return found

@@ -1,0 +1,158 @@
+"""An attack on a whole training run: how much of ε shows in what comes out of it.
+
+The plan is run once more, on the same data with canaries (``attacks.canaries``): same noise multipliers, fresh noise. The
+attacker knows everything but the coins: data, plan, both versions of each canary. From what the viewer sees it computes a
+score for each canary, and guesses the coins of the highest and lowest scores; ``audit.one_run`` turns the number of right
+guesses into a bound on ε that holds with 95 % confidence.
+
+What it looks at is fixed beforehand, for each method one thing:
+
+* the method's own ``evidence``, where its file defines one: released values (all that is priced, also where the curator who
+  made them is trusted) are compared with what both versions would give;
+* else the trained model, asked for the canaries. A node: the log-probability of its label (minus the mean over classes), less
+  what a model without canaries gives, the ordinary run's. An edge: how far both ends' predictions moved towards each other.
+
+Every viewer sees the trained model, so that is a valid, weak, bound for a server that sees more. A low bound proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.special import log_softmax
+
+from fedgraph import plugins, seeds
+from fedgraph.attacks import canaries as canaries_of
+from fedgraph.audit import one_run
+from fedgraph.federation import rounds
+from fedgraph.methods.base import Plan, State
+from fedgraph.privacy.units import Unit
+from fedgraph.tasks.base import Cell, Context
+from fedgraph.types import Graph, Partition
+
+TINY = 1e-12  # smallest probability that a logarithm is taken of
+
+
+class Attack(BaseModel):
+    """How a cell is attacked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    canaries: int = Field(500, ge=2, description="coins per run (at most half of the labelled nodes)")
+    seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
+    guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+        [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
+    )
+    canary: canaries_of.Kind = Field("word", description="a canary node: word (one public feature, any label) or mislabelled")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """epsilon: the lower bound (None where nothing can be attacked). metrics, facts: as in ``Outcome``."""
+
+    epsilon: float | None
+    metrics: dict[str, float]
+    facts: dict[str, Any]
+
+
+NOTHING = Measured(None, {}, {})
+
+
+def of_scores(
+    scores: np.ndarray, coins: np.ndarray, shares: list[float], delta: float, what: str, centred: bool = False
+) -> Measured:
+    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``."""
+    counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
+    bound = one_run.largest(counts, delta)
+    facts = {"attack": {"counts": [[c.coins, c.guesses, c.right] for c in counts], "what": what}}
+    first = counts[0]
+    metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": one_run.area(scores, coins)}
+    return Measured(bound, metrics, facts)
+
+
+def measure(
+    settings: Attack | None, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph, public: Graph,
+    ordinary: State,
+) -> Measured:  # fmt: skip
+    """Attack one cell. held: all clients' nodes. public: whose features may be known. ordinary: of the run that counts."""
+    if settings is None or cell.seed >= settings.seeds or not made.releases or made.protection.unit is Unit.GRAPH:
+        return NOTHING
+    rng = seeds.generator(context.root, "attack", *cell.path)
+    partition = canaries_of.within_promise(partition, made.protection.promised_degree)
+    known = canaries_of.joined(partition, held)
+    relation = made.protection.relation
+    if relation.unit is Unit.NODE:
+        found: canaries_of.Canaries = canaries_of.nodes(known, public, relation, settings.canaries, settings.canary, rng)
+    else:
+        found = canaries_of.edges(known, partition, relation, settings.canaries, rng)
+    if found.coins.size < 2:
+        return NOTHING
+    attacked = trained(made, canaries_of.planted(partition, found), cell, context)
+    scores, read = _scores(made, attacked, ordinary, known, found)
+    what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
+    return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read)
+
+
+def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> State:
+    """The plan, run on ``partition`` with noise of its own."""
+    stream, method = ("attack", *cell.path), plugins.load("methods", made.method)
+    if hasattr(method, "reads_rounds") and method.reads_rounds(made):
+        made = replace(made, made={**made.made, "transcript": True})
+    shared = context.runtime.share("/".join(map(str, stream)), partition)
+    state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
+    context.runtime.forget(shared)
+    return state
+
+
+def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
+    """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
+    method, asked = plugins.load("methods", made.method), known
+    if isinstance(found, canaries_of.Nodes):
+        asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
+    if hasattr(method, "evidence"):
+        read = method.evidence(made, attacked, asked, found.units)
+        if read is not None:
+            return read, True
+    ask = _asking(made)
+    after, before = ask(attacked, asked), ask(ordinary, asked)
+    if isinstance(found, canaries_of.Nodes):
+        return of_nodes(after, before, found), False
+    return of_edges(after, before, found.pairs), False
+
+
+def of_nodes(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
+    """log P(label of version 1) minus that of version 0 (of the mean class where there is none), less the same before."""
+    moved = (after - before)[found.nodes]
+    of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
+    of_zero = np.take_along_axis(moved, np.maximum(found.labels[:, :1], 0), axis=1)[:, 0]
+    return np.asarray(of_one - np.where(found.labels[:, 0] >= 0, of_zero, moved.mean(axis=1)))
+
+
+def of_edges(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """How far the log-probabilities of both ends moved towards what the other end was predicted to be."""
+    moved, likely = after - before, np.exp(before)
+    apart = likely[pairs[:, 1]] - likely[pairs[:, 0]]
+    return np.asarray(((moved[pairs[:, 0]] - moved[pairs[:, 1]]) * apart).sum(axis=1))
+
+
+def _asking(made: Plan) -> Callable[[State, Graph], np.ndarray]:
+    """The model asked for log-probabilities [n, c]. The attacker holds it, and asks it without spreading over neighbours."""
+    method = plugins.load("methods", made.method)
+    if "propagation_steps" in type(made.params).model_fields:
+        made = replace(made, params=made.params.model_copy(update={"propagation_steps": 0}))
+
+    def ask(state: State, graph: Graph) -> np.ndarray:
+        found = method.predict(made, state, replace(graph, labels=np.full_like(graph.labels, -1)))
+        return log_probabilities(np.asarray(found, dtype=np.float64))
+
+    return ask
+
+
+def log_probabilities(scores: np.ndarray) -> np.ndarray:
+    """log of rows that are probabilities already, log-softmax of others; [n, c]."""
+    if (scores >= 0).all() and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
+        return np.log(np.maximum(scores, TINY))
+    return np.asarray(log_softmax(scores, axis=1))

@@ -1,0 +1,100 @@
+"""Gromov-Wasserstein barycentres by block coordinate descent over the compiled solver.
+
+    minimise over C  Σ_s λ_s GW(C, p; C_s, p_s)
+
+With the couplings T_s fixed, the best structure is C = (Σ_s λ_s T_s C_s T_sᵀ) / (p pᵀ), and with features
+x = (Σ_s λ_s T_s x_s) / p (Peyré, Cuturi & Solomon 2016, Proposition 3; Vayer et al. 2019, section 4).
+Each half step can only lower the objective when the couplings are improved from where they were; a fresh
+descent from p qᵀ may land higher, so a round that raises the objective is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgraph.comparison.gromov import GromovOptions, couplings
+from fedgraph.comparison.metric_space import MetricSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Barycentre:
+    """space: the barycentre, uniform weights. objective: Σ_s λ_s GW at the couplings last solved; history
+    of it, one per round, never rising. values: float64 [S], each space's discrepancy to the barycentre.
+    """
+
+    space: MetricSpace
+    objective: float
+    history: tuple[float, ...]
+    values: np.ndarray
+
+
+def barycentre(
+    spaces: Sequence[MetricSpace],
+    num_points: int,
+    options: GromovOptions = GromovOptions(),  # noqa: B008
+    start: MetricSpace | None = None,
+    max_rounds: int = 20,
+    tolerance: float = 1e-6,
+) -> Barycentre:
+    """The barycentre of ``spaces`` (λ_s = 1/S) with ``num_points`` points of equal weight.
+
+    start: where C begins; by default the space closest in size, carried onto ``num_points`` points by
+    the monotone coupling. It stops when the objective falls by less than ``tolerance`` relatively, or
+    after ``max_rounds``.
+    """
+    if not spaces or num_points < 1:
+        raise ValueError(f"a barycentre needs spaces and at least one point, found {len(spaces)} and {num_points}")
+    current = start if start is not None else _first(spaces, num_points)
+    which = np.stack([np.zeros(len(spaces), np.int64), np.arange(1, len(spaces) + 1)], axis=1)
+    best, plans = _assess(current, spaces, which, options, ())
+    for _ in range(max_rounds - 1):
+        following, plans = _assess(update(best.space.weights, spaces, plans), spaces, which, options, best.history)
+        if following.objective >= best.objective:
+            break
+        settled = best.objective - following.objective <= tolerance * best.objective
+        best = following
+        if settled:
+            break
+    return best
+
+
+def update(weights: np.ndarray, spaces: Sequence[MetricSpace], plans: Sequence[np.ndarray]) -> MetricSpace:
+    """The closed-form half step for couplings ``plans`` [n, n_s] from the barycentre to each space."""
+    share = 1.0 / len(spaces)
+    structure = np.zeros((weights.size, weights.size))
+    for space, plan in zip(spaces, plans, strict=True):
+        structure += share * (plan @ space.distances @ plan.T)
+    structure /= np.outer(weights, weights)
+    features = None
+    if all(space.features is not None for space in spaces):
+        carried = sum(share * (plan @ space.features) for space, plan in zip(spaces, plans, strict=True))
+        features = carried / weights[:, None]
+    return MetricSpace(0.5 * (structure + structure.T), weights, features)
+
+
+def _assess(
+    current: MetricSpace, spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, history: tuple[float, ...]
+) -> tuple[Barycentre, list[np.ndarray]]:
+    results, plans = couplings([current, *spaces], which, options)
+    objective = float(results.value.mean())
+    return Barycentre(current, objective, (*history, objective), results.value), plans
+
+
+def _first(spaces: Sequence[MetricSpace], num_points: int) -> MetricSpace:
+    sizes = np.array([space.num_points for space in spaces])
+    nearest = spaces[int(np.argmin(np.abs(sizes - num_points)))]
+    weights = np.full(num_points, 1.0 / num_points)
+    return update(weights, [nearest], [_monotone(weights, nearest)])
+
+
+def _monotone(weights: np.ndarray, space: MetricSpace) -> np.ndarray:
+    """The coupling [n, m] that spreads the space's points, by ascending mean distance, over the weights in order."""
+    order = np.argsort(space.distances @ space.weights, kind="stable")
+    ends = np.minimum(np.cumsum(weights), 1.0)[:, None], np.minimum(np.cumsum(space.weights[order]), 1.0)[None, :]
+    starts = ends[0] - weights[:, None], ends[1] - space.weights[order][None, :]
+    plan = np.zeros((weights.size, space.num_points))
+    plan[:, order] = np.clip(np.minimum(*ends) - np.maximum(*starts), 0.0, None)
+    return plan

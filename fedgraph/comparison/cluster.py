@@ -1,0 +1,241 @@
+"""Clustering of metric spaces, and how well it met the labels.
+
+``kmeans_gw`` is k-means whose distance is the Gromov-Wasserstein discrepancy and whose centroids are
+Gromov-Wasserstein barycentres with the mean number of nodes of their members (Jin & Chen, section 4).
+``spectral`` needs the distance matrix alone. ``size_only`` sees nothing but the number of nodes: what a
+clustering shows beyond that row is what it learnt from the release.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
+
+from fedgraph.comparison.barycentre import barycentre
+from fedgraph.comparison.bounds import first_lower_bounds
+from fedgraph.comparison.gromov import GromovOptions, solve_pairs
+from fedgraph.comparison.metric_space import MetricSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """labels: int64 [S], 0 … k − 1. inertia: Σ_s of the discrepancy to the own centroid. centroids: k
+    spaces (none where the method has none). iterations of the best start; converged: labels stood still.
+    """
+
+    labels: np.ndarray
+    inertia: float
+    centroids: tuple[MetricSpace, ...]
+    iterations: int
+    converged: bool
+
+
+def kmeans_gw(
+    spaces: Sequence[MetricSpace],
+    num_clusters: int,
+    rng: np.random.Generator,
+    options: GromovOptions = GromovOptions(),  # noqa: B008
+    num_init: int = 3,
+    max_iterations: int = 30,
+    distances: np.ndarray | None = None,
+    num_points: int | None = None,
+    barycentre_rounds: int = 5,
+) -> Clustering:
+    """The best of ``num_init`` runs of Lloyd's algorithm under (fused) Gromov-Wasserstein.
+
+    distances: float64 [S, S], precomputed discrepancies, used for the seeding only (k-means++, Arthur &
+    Vassilvitskii 2007: the next seed is drawn in proportion to the discrepancy to the nearest one, which
+    already is a squared loss); without it the few columns needed are computed. num_points: nodes of every
+    centroid; None takes the rounded mean over the members of each cluster. An empty cluster restarts from
+    the space worst served by its own centroid. Deterministic given ``rng``.
+
+    Raises ``ValueError`` unless 1 ≤ num_clusters ≤ len(spaces).
+    """
+    if not 1 <= num_clusters <= len(spaces):
+        raise ValueError(f"num_clusters must lie in 1 … {len(spaces)} (the number of spaces), found {num_clusters}")
+    if num_init < 1 or max_iterations < 1:
+        raise ValueError(f"num_init and max_iterations must be at least 1, found {num_init} and {max_iterations}")
+    runs = []
+    for stream in rng.spawn(num_init):
+        chosen = _seed(spaces, num_clusters, stream, options, distances)
+        runs.append(_lloyd(spaces, [spaces[i] for i in chosen], options, max_iterations, num_points, barycentre_rounds))
+    return min(runs, key=lambda run: run.inertia)
+
+
+def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator, scale: float | None = None) -> Clustering:
+    """Spectral clustering on the affinity exp(−D / scale); scale defaults to the median off-diagonal distance.
+
+    Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
+    are clusters, some are empty, or split by rounding.
+    """
+    if scale is None:
+        upper = distances[np.triu_indices(distances.shape[0], 1)]
+        scale = float(np.median(upper)) if upper.size else 1.0
+    affinity = np.exp(-np.asarray(distances) / (scale if scale > 0 else 1.0))
+    if num_clusters == 1 or distances.shape[0] <= num_clusters:
+        labels = np.arange(distances.shape[0]) % num_clusters
+    else:
+        model = SpectralClustering(num_clusters, affinity="precomputed", random_state=_legacy_seed(rng), assign_labels="kmeans")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+            labels = model.fit_predict(affinity)
+    return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
+
+
+def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+    """k-means on the number of nodes alone: the leak-exposing baseline. Fewer distinct sizes, fewer clusters."""
+    column = np.asarray(sizes, dtype=np.float64).reshape(-1, 1)
+    k = min(num_clusters, np.unique(column).size)
+    model = KMeans(k, n_init=10, random_state=_legacy_seed(rng)).fit(column)
+    return Clustering(model.labels_.astype(np.int64), float(model.inertia_), (), int(model.n_iter_), True)
+
+
+def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
+    """``ari`` (adjusted Rand index), ``nmi`` (arithmetic mean), ``purity``, and ``silhouette`` of the
+    predicted clusters where distances are given (NaN when it is undefined: one cluster, or only singletons).
+    """
+    labels_true, labels_pred = np.asarray(labels_true), np.asarray(labels_pred)
+    if labels_true.shape != labels_pred.shape or labels_true.ndim != 1 or labels_true.size == 0:
+        raise ValueError(
+            f"labels must be two equally long, non-empty vectors, found {labels_true.shape} and {labels_pred.shape}"
+        )
+    _, true_index = np.unique(labels_true, return_inverse=True)
+    names, found_index = np.unique(labels_pred, return_inverse=True)
+    table = np.zeros((names.size, true_index.max() + 1), dtype=np.int64)
+    np.add.at(table, (found_index, true_index), 1)
+    result = {
+        "ari": float(adjusted_rand_score(labels_true, labels_pred)),
+        "nmi": float(normalized_mutual_info_score(labels_true, labels_pred)),
+        "purity": float(table.max(axis=1).sum() / labels_true.size),
+    }
+    if distances is not None:
+        defined = 2 <= names.size < labels_pred.size
+        result["silhouette"] = (
+            float(silhouette_score(distances, labels_pred, metric="precomputed")) if defined else float("nan")
+        )
+    return result
+
+
+def _seed(
+    spaces: Sequence[MetricSpace],
+    num_clusters: int,
+    rng: np.random.Generator,
+    options: GromovOptions,
+    distances: np.ndarray | None,
+) -> list[int]:
+    chosen = [int(rng.integers(len(spaces)))]
+    nearest = np.full(len(spaces), np.inf)
+    while len(chosen) < num_clusters:
+        row = distances[chosen[-1]] if distances is not None else _to(spaces, [spaces[chosen[-1]]], options)[:, 0]
+        nearest = np.minimum(nearest, np.maximum(row, 0.0))
+        nearest[chosen] = 0.0
+        open_mass = nearest.sum()
+        if open_mass > 0:
+            chosen.append(int(rng.choice(len(spaces), p=nearest / open_mass)))
+        else:
+            chosen.append(int(rng.choice(np.setdiff1d(np.arange(len(spaces)), chosen))))
+    return chosen
+
+
+def _lloyd(
+    spaces: Sequence[MetricSpace],
+    centroids: list[MetricSpace],
+    options: GromovOptions,
+    max_iterations: int,
+    num_points: int | None,
+    barycentre_rounds: int,
+) -> Clustering:
+    """Assignment and barycentre steps until the labels repeat; the best state seen is returned.
+
+    Both steps rest on local minima of a non-convex problem, so the inertia may rise; the best is kept.
+    """
+    best = Clustering(np.zeros(0, np.int64), np.inf, (), 0, False)
+    before = np.zeros(0, np.int64)
+    for iteration in range(1, max_iterations + 1):
+        table = _nearest(spaces, centroids, options)
+        labels = _filled(table)
+        moved = np.flatnonzero(~np.isfinite(table[np.arange(labels.size), labels]))  # they fill an empty cluster
+        if moved.size:
+            table[moved, labels[moved]] = _values(spaces, centroids, moved, labels[moved], options)
+        inertia = float(table[np.arange(labels.size), labels].sum())
+        if iteration <= 2 or inertia < best.inertia:  # the first centroids are seeds, not yet barycentres
+            best = Clustering(labels, inertia, tuple(centroids), iteration, False)
+        if np.array_equal(labels, before):
+            return Clustering(best.labels, best.inertia, best.centroids, iteration, True)
+        before = labels
+        if iteration < max_iterations:
+            centroids = [
+                _centroid(spaces, np.flatnonzero(labels == k), centroids[k], options, num_points, barycentre_rounds)
+                for k in range(len(centroids))
+            ]
+    return Clustering(best.labels, best.inertia, best.centroids, max_iterations, False)
+
+
+def _centroid(
+    spaces: Sequence[MetricSpace],
+    members: np.ndarray,
+    previous: MetricSpace,
+    options: GromovOptions,
+    num_points: int | None,
+    rounds: int,
+) -> MetricSpace:
+    own = [spaces[i] for i in members]
+    size = num_points if num_points is not None else max(1, round(float(np.mean([space.num_points for space in own]))))
+    start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
+    return barycentre(own, size, options, start, rounds).space
+
+
+def _to(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
+    """float64 [S, k]: every space's discrepancy to every centroid."""
+    k = len(centroids)
+    rows, columns = np.divmod(np.arange(len(spaces) * k), k)
+    return _values(spaces, centroids, rows, columns, options).reshape(len(spaces), k)
+
+
+def _values(
+    spaces: Sequence[MetricSpace],
+    centroids: Sequence[MetricSpace],
+    rows: np.ndarray,
+    columns: np.ndarray,
+    options: GromovOptions,
+) -> np.ndarray:
+    """The discrepancy of space ``rows[i]`` to centroid ``columns[i]``."""
+    return solve_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
+
+
+def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
+    """As ``_to``, but ∞ for centroids that a lower bound shows to be farther than another: each row's minimum is the same.
+
+    First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
+    """
+    bounds = first_lower_bounds(spaces, centroids) * (1.0 if options.alpha is None else options.alpha)
+    table = np.full(bounds.shape, np.inf)
+    every, likely = np.arange(len(spaces)), bounds.argmin(axis=1)
+    table[every, likely] = _values(spaces, centroids, every, likely, options)
+    reach = table[every, likely] * (1.0 + 1e-9) + 1e-12  # room for rounding
+    rows, columns = np.nonzero((bounds <= reach[:, None]) & ~np.isfinite(table))
+    if rows.size:
+        table[rows, columns] = _values(spaces, centroids, rows, columns, options)
+    return table
+
+
+def _filled(table: np.ndarray) -> np.ndarray:
+    """The nearest centroid of each space; an empty cluster takes the worst served space of a larger one."""
+    labels = table.argmin(axis=1)
+    served = table[np.arange(labels.size), labels].copy()
+    for k in range(table.shape[1]):
+        if not (labels == k).any():
+            shared = np.bincount(labels, minlength=table.shape[1])[labels] > 1
+            worst = int(np.argmax(np.where(shared, served, -np.inf)))
+            labels[worst], served[worst] = k, -np.inf
+    return labels.astype(np.int64)
+
+
+def _legacy_seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))

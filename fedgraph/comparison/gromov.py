@@ -1,0 +1,202 @@
+"""The (fused) Gromov-Wasserstein discrepancy between many small spaces, square loss.
+
+    GW(C, p; D, q)  = min_T Σ_ijkl |C_ik − D_jl|² T_ij T_kl                       over couplings T of (p, q)
+    FGW_α           = min_T (1 − α) Σ_ij |x_i − y_j|² T_ij + α Σ_ijkl |C_ik − D_jl|² T_ij T_kl
+
+Values are the *discrepancy* as POT's ``gromov_wasserstein2`` and ``fused_gromov_wasserstein2`` return it:
+no root is taken. The problem is not convex; a number is a local minimum found by conditional gradient
+from a stated start, and ``restarts`` looks for a lower one.
+
+Use from any outside map: cut ``pairs(num)`` into chunks, call ``solve_pairs`` on each, join with
+``assemble``. A pair's result depends on its two spaces, the options and its two numbers, not on the chunk.
+
+References: Peyré, Cuturi & Solomon, Gromov-Wasserstein averaging of kernel and distance matrices, ICML
+2016; Vayer, Chapel, Flamary, Tavenard & Courty, Optimal transport for structured data with application
+on graphs, ICML 2019; Flamary et al., POT: Python Optimal Transport, JMLR 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import ot
+
+from fedgraph import seeds
+from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_all
+from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.packing import pack, support
+from fedgraph.errors import DataError
+
+LARGEST_BATCHED = 2000
+STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
+
+
+@dataclass(frozen=True)
+class GromovOptions:
+    """How a discrepancy is computed.
+
+    solver: ``fast`` (compiled), ``batched`` (the same descent on torch's device, see ``batch_descent``; for
+    couplings and for thousands of points ``fast`` takes its place) or ``pot`` (POT's conditional gradient,
+    the reference; one descent from p qᵀ, no restarts). alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
+    max_iterations: per descent. tolerance: stop when the objective moves by less, absolutely or relatively
+    (POT's two tolerances). start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances,
+    ``random`` a random vertex. restarts: further descents from random vertices; the lowest counts.
+    seed: root of those random vertices.
+    """
+
+    solver: Literal["fast", "batched", "pot"] = "fast"
+    alpha: float | None = None
+    max_iterations: int = 10_000
+    tolerance: float = 1e-9
+    start: Literal["product", "sorted", "random"] = "product"
+    restarts: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.solver not in ("fast", "batched", "pot"):
+            raise ValueError(f"unknown solver {self.solver!r}; allowed: 'fast', 'batched', 'pot'")
+        if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
+            raise ValueError(f"alpha must lie in [0, 1] (or be None for plain GW), found {self.alpha}")
+        if self.start not in STARTS:
+            raise ValueError(f"unknown start {self.start!r}; allowed: {', '.join(map(repr, STARTS))}")
+        if self.max_iterations < 1 or self.restarts < 0 or not self.tolerance >= 0.0:
+            raise ValueError("max_iterations must be at least 1, restarts and tolerance not negative")
+        if self.solver == "pot" and (self.restarts or self.start != "product"):
+            raise ValueError("solver 'pot' is the plain reference: start='product' and restarts=0 only")
+
+
+@dataclass(frozen=True, eq=False)
+class PairResults:
+    """value float64 [k], converged bool [k], iterations int64 [k] (of the descent that won)."""
+
+    value: np.ndarray
+    converged: np.ndarray
+    iterations: np.ndarray
+
+
+def pairs(num: int) -> np.ndarray:
+    """All pairs i < j of ``num`` spaces, int64 [num (num − 1) / 2, 2], in row order."""
+    return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
+
+
+def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The symmetric matrix [num, num] with a zero diagonal; pairs not given are NaN."""
+    distances = np.full((num, num), np.nan)
+    np.fill_diagonal(distances, 0.0)
+    distances[which[:, 0], which[:, 1]] = values
+    distances[which[:, 1], which[:, 0]] = values
+    return distances
+
+
+def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> PairResults:
+    """The discrepancy of every pair (i, j) of ``which`` int [k, 2], numbers into ``spaces``.
+
+    (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
+    """
+    which = _checked(which, len(spaces))
+    if options.solver == "pot":
+        return _pot_pairs(spaces, which, options)
+    return _fast(spaces, which, options, keep=False)[0]
+
+
+def couplings(
+    spaces: Sequence[MetricSpace],
+    which: np.ndarray,
+    options: GromovOptions = GromovOptions(),
+) -> tuple[PairResults, list[np.ndarray]]:
+    """As ``solve_pairs``, with the couplings: one float64 [n_i, n_j] per pair."""
+    asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
+    which = _checked(which, len(spaces))
+    if options.solver != "pot":
+        results, found = _fast(spaces, which, options, keep=True)
+    else:
+        solved = [pot_gw(spaces[i], spaces[j], options) for i, j in which]
+        results, found = _results([one[:3] for one in solved]), [one[3] for one in solved]
+    return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
+
+
+def discrepancy(first: MetricSpace, second: MetricSpace, options: GromovOptions = GromovOptions()) -> float:
+    """One pair's value."""
+    return float(solve_pairs([first, second], np.array([[0, 1]]), options).value[0])
+
+
+def pot_gw(
+    first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
+) -> tuple[float, bool, int, np.ndarray]:
+    """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
+    stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}
+    c, d, p, q = (np.array(part) for part in (first.distances, second.distances, first.weights, second.weights))
+    if options.alpha is None:
+        coupling, log = ot.gromov.gromov_wasserstein(c, d, p, q, "square_loss", symmetric=True, log=True, G0=start, **stop)
+        value = log["gw_dist"]
+    else:
+        if first.features is None or second.features is None:
+            raise DataError("the fused discrepancy (alpha given) needs spaces with features; one has none")
+        cost = ot.dist(np.array(first.features), np.array(second.features))
+        coupling, log = ot.gromov.fused_gromov_wasserstein(
+            cost, c, d, p, q, "square_loss", symmetric=True, alpha=options.alpha, log=True, G0=start, **stop
+        )
+        value = log["fgw_dist"]
+    steps = len(log["loss"]) - 1
+    return max(float(value), 0.0), steps < options.max_iterations, steps, coupling
+
+
+def _pot_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions) -> PairResults:
+    return _results([pot_gw(spaces[i], spaces[j], options)[:3] for i, j in which])
+
+
+def _results(rows: list[tuple[float, bool, int]]) -> PairResults:
+    return PairResults(
+        np.array([row[0] for row in rows], dtype=np.float64),
+        np.array([row[1] for row in rows], dtype=bool),
+        np.array([row[2] for row in rows], dtype=np.int64),
+    )
+
+
+def _checked(which: np.ndarray, num: int) -> np.ndarray:
+    which = np.asarray(which, dtype=np.int64).reshape(-1, 2)
+    if which.size and (which.min() < 0 or which.max() >= num):
+        raise ValueError(f"pairs name spaces {which.min()} … {which.max()}; allowed: 0 … {num - 1}")
+    return np.sort(which, axis=1)
+
+
+def _fast(
+    spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
+) -> tuple[PairResults, list[np.ndarray]]:
+    names, local = np.unique(which, return_inverse=True)
+    local = local.reshape(-1, 2)
+    count = which.shape[0]
+    values, steps, done = np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    kept_at, kept = np.zeros(1, np.int64), np.zeros(0)
+    if count:
+        packed = pack([spaces[i] for i in names], names, fused=options.alpha is not None)
+        sizes = np.diff(packed.point_at)
+        if keep:
+            kept_at = np.concatenate([[0], np.cumsum(sizes[local].prod(axis=1))])
+            kept = np.zeros(kept_at[-1])
+        alpha = 1.0 if options.alpha is None else float(options.alpha)
+        limits = (options.max_iterations, options.tolerance, options.tolerance)
+        seed = np.uint64(seeds.integer(options.seed, "gromov", "restart"))
+        how = (alpha, STARTS[options.start], options.restarts, seed, limits)
+        if options.solver == "batched" and not keep and sizes[local].min(axis=1).max() <= LARGEST_BATCHED:
+            from fedgraph.comparison import batch_descent
+
+            values, steps, done = batch_descent.solve_all(packed, local, *how)
+        else:
+            solve_all(tuple(packed), local, *how, kept_at, kept, values, steps, done)
+    result = PairResults(values, done, steps)
+    if not keep:
+        return result, []
+    return result, [_unfold(spaces[i], spaces[j], kept[kept_at[k] : kept_at[k + 1]]) for k, (i, j) in enumerate(which)]
+
+
+def _unfold(first: MetricSpace, second: MetricSpace, flat: np.ndarray) -> np.ndarray:
+    """The solver's coupling as [n, m], with empty rows and columns for points of weight zero."""
+    rows, columns = support(first), support(second)
+    small = flat.reshape(rows.size, columns.size) if rows.size <= columns.size else flat.reshape(columns.size, rows.size).T
+    coupling = np.zeros((first.num_points, second.num_points))
+    coupling[np.ix_(rows, columns)] = small
+    return coupling

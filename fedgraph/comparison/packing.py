@@ -1,0 +1,85 @@
+"""Many metric spaces laid end to end, as the compiled loop reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.transport import units
+from fedgraph.errors import DataError
+
+
+class Packed(NamedTuple):
+    """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out.
+
+    names: int64 [S], each space's number in the caller's list. point_at, matrix_at: int64 [S + 1], where
+    each space starts. distances [Q], weights [N], products [N] (C p: each point's mean distance).
+    whole [N]: weights as integers (``transport.units``). even: bool [S], weights are all equal.
+    order: int64 [N], points by ascending mean distance, ties by mean squared distance. own [S]:
+    Σ_ik C²_ik p_i p_k. widest [S]: the largest |C_ik|. features [N, f], f = 0 where there are none.
+    """
+
+    names: np.ndarray
+    point_at: np.ndarray
+    matrix_at: np.ndarray
+    distances: np.ndarray
+    weights: np.ndarray
+    products: np.ndarray
+    whole: np.ndarray
+    even: np.ndarray
+    order: np.ndarray
+    own: np.ndarray
+    widest: np.ndarray
+    features: np.ndarray
+
+
+def support(space: MetricSpace) -> np.ndarray:
+    """The points that weigh something: int64 [k]."""
+    return np.flatnonzero(space.weights > 2.0**-45)
+
+
+def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packed:
+    """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
+    parts = [_part(space, fused) for space in spaces]
+    sizes = np.array([part[1].size for part in parts], dtype=np.int64)
+    widths = {part[6].shape[1] for part in parts}
+    if len(widths) > 1:
+        raise DataError(f"spaces to be compared have features of different widths: {sorted(widths)}")
+
+    def joined(field: int) -> np.ndarray:
+        return np.concatenate([part[field] for part in parts])
+
+    return Packed(
+        names=np.array(names, dtype=np.int64),
+        point_at=np.concatenate([[0], np.cumsum(sizes)]),
+        matrix_at=np.concatenate([[0], np.cumsum(sizes * sizes)]),
+        distances=joined(0),
+        weights=joined(1),
+        products=joined(2),
+        whole=joined(3),
+        even=np.array([(part[1] == part[1][0]).all() for part in parts]),
+        order=joined(4),
+        own=np.array([part[5] for part in parts]),
+        widest=np.array([np.abs(part[0]).max() for part in parts]),
+        features=joined(6),
+    )
+
+
+def _part(space: MetricSpace, fused: bool) -> tuple:
+    distances, weights, features = space.distances, space.weights, space.features
+    if fused and features is None:
+        raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
+    kept = support(space)
+    if kept.size < weights.size:
+        distances, weights = distances[np.ix_(kept, kept)], weights[kept] / weights[kept].sum()
+        features = features[kept] if features is not None else None
+    squares = distances * distances
+    products = distances @ weights
+    second = squares @ weights
+    scale = max(float(np.abs(products).max(initial=0.0)), 1e-300)
+    order = np.lexsort((second, np.round(products / scale, 10)))
+    rows = np.ascontiguousarray(features) if fused and features is not None else np.zeros((weights.size, 0))
+    return distances.ravel(), weights, products, units(weights), order, float(weights @ second), rows

@@ -1,0 +1,80 @@
+"""Where a descent begins, and where it ends: does noise help Gromov-Wasserstein out of saddle points?
+
+Jin & Chen (Figure 5) plot the optimal value of the *noised* problem, which is another problem. Here every value is that of the
+clear problem, and only the start differs; all descents are POT's conditional gradient. Strategies, with the descents they take:
+
+    product    1   from p qᵀ, the published start
+    nudged     2   on from the end of ``product``, moved 1 % towards a random vertex: what falls from there was a saddle point
+    noise      2   from p qᵀ on spaces of noised embeddings, then on the clear spaces from the coupling found
+    random     2   from two random vertices
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import ot
+
+from fedgraph.comparison.gromov import GromovOptions, pot_gw
+from fedgraph.comparison.metric_space import MetricSpace, from_embedding
+
+OPTIONS = GromovOptions(solver="pot", max_iterations=1000)
+NUDGE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Values of the clear problem, float64 [pairs]; random: [2, pairs], one of each vertex. noise, noised: [levels, pairs]: the
+    end of the second descent, and of the first (the value of the noised problem). steps: mean iterations per pair of
+    ``product``, ``nudged``, both ``random`` together, then of each level, both descents together.
+    """
+
+    product: np.ndarray
+    nudged: np.ndarray
+    random: np.ndarray
+    noise: np.ndarray
+    noised: np.ndarray
+    steps: np.ndarray
+
+
+def explore(
+    rows: Sequence[np.ndarray],
+    which: np.ndarray,
+    levels: Sequence[float],
+    noise: np.random.Generator,
+    rng: np.random.Generator,
+) -> Ends:
+    """All strategies on all pairs. rows: embeddings [n_i, h]. which: int [pairs, 2]. levels: standard deviations of the noise,
+    drawn from ``noise`` once per graph and level, as a client would send it. rng: the random vertices.
+    """
+    clear = [from_embedding(h) for h in rows]
+    noised = [[from_embedding(h + noise.normal(0.0, s, h.shape)) for h in rows] for s in levels]
+    ends: list[list[float]] = []
+    steps: list[list[int]] = []
+    for i, j in which.tolist():
+        first, second = clear[i], clear[j]
+        value, _, used, plan = pot_gw(first, second, OPTIONS)
+        on = pot_gw(first, second, OPTIONS, (1 - NUDGE) * plan + NUDGE * random_vertex(first, second, rng))
+        tries = [pot_gw(first, second, OPTIONS, random_vertex(first, second, rng)) for _ in range(2)]
+        line = [value, on[0], *(t[0] for t in tries)]
+        counts = [used, used + on[2], sum(t[2] for t in tries)]
+        outside = []
+        for spaces in noised:
+            elsewhere = pot_gw(spaces[i], spaces[j], OPTIONS)
+            back = pot_gw(first, second, OPTIONS, elsewhere[3])
+            line.append(back[0])
+            outside.append(elsewhere[0])
+            counts.append(elsewhere[2] + back[2])
+        ends.append([*line, *outside])
+        steps.append(counts)
+    table = np.array(ends).reshape(len(which), 4 + 2 * len(levels)).T
+    middle = 4 + len(levels)
+    return Ends(table[0], table[1], table[2:4], table[4:middle], table[middle:], np.array(steps).mean(axis=0))
+
+
+def random_vertex(first: MetricSpace, second: MetricSpace, rng: np.random.Generator) -> np.ndarray:
+    """A vertex of the couplings of the two weights: optimal for random costs. float64 [n, m]."""
+    costs = rng.random((first.num_points, second.num_points))
+    return np.asarray(ot.emd(np.array(first.weights), np.array(second.weights), costs))

@@ -1,0 +1,115 @@
+"""Clipped gradient sums of a two-layer GraphSAGE, one row per root node and its bounded neighbourhood.
+
+For root v with neighbours N(v), |N(v)| ≤ D, and a_u = [x_u, mean of u's neighbours' x] (``graphsage`` names the weights):
+
+    h_u = relu(a_u W + b₀), u ∈ {v} ∪ N(v);    z_v = h_v U₁ + mean_{u∈N(v)} h_u V₁ + b₁.
+
+The gradient of v's loss for W is Σ_u a_uᵀ δ_{u|v}, so its squared norm is Σ_{u,u'} (a_u·a_u')(δ_{u|v}·δ_{u'|v}): a
+(D+1) × (D+1) Gram matrix of inputs, made once, against one of errors. Scaling v's errors by min(1, C/norm) and
+summing them per node first gives the clipped sum with one product: no per-root gradient is ever made.
+
+**Formal guarantee.** The sum changes by at most C when one root is removed and 2C when it is replaced, for every input;
+a root whose norm is not finite counts as zero. How many roots a node touches is the sampler's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.layers.graphsage import Mean, Widths
+from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.layers.sparse import FeatureMatrix, device
+from fedgraph.learning.propagation.propagate import row_stochastic
+
+_CHUNK = 4_000_000  # entries of a dense block while Gram matrices are made
+
+
+def with_neighbours(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_array:
+    """[x_v, mean of v's neighbours' x], CSR [n, 2d]: all that a one-layer GraphSAGE reads of v."""
+    mean = sp.csr_array(row_stochastic(adjacency).astype(np.float32) @ features)
+    return sp.csr_array(sp.hstack([features, mean], format="csr"))
+
+
+@dataclass(frozen=True, eq=False)
+class Roots:
+    """A client's roots, ready. x: a, [n, 2d]. members: int64 [n, D+1], each root and its neighbours, padded with n.
+
+    gram: float64 [n, D+1, D+1], a_u·a_u' + 1 (the 1 is the bias; terms may cancel, hence the precision). degrees: float32 [n].
+    """
+
+    x: FeatureMatrix
+    mean: Mean
+    members: torch.Tensor
+    gram: torch.Tensor
+    degrees: torch.Tensor
+
+
+def roots(features: sp.csr_array, adjacency: sp.csr_array) -> Roots:
+    """``Roots`` of a graph whose degrees are already bounded; adjacency symmetric CSR."""
+    n, degrees = adjacency.shape[0], np.diff(adjacency.indptr)
+    width = int(degrees.max(initial=0)) + 1
+    members = np.full((n, width), n, dtype=np.int64)
+    members[:, 0] = np.arange(n)
+    owner = np.repeat(np.arange(n), degrees)
+    members[owner, np.arange(owner.size) - adjacency.indptr[owner] + 1] = adjacency.indices
+    rows = with_neighbours(features, adjacency)
+    place = device()
+    return Roots(
+        FeatureMatrix(rows),
+        Mean(adjacency),
+        torch.tensor(members, device=place),
+        torch.tensor(_gram(rows, members), device=place),
+        torch.tensor(degrees.astype(np.float32), device=place),
+    )
+
+
+def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
+    """a_u·a_u' + 1 for all pairs of a root's members, float64; zero where a member is padding. May hold infinity."""
+    n, width = members.shape
+    out = np.zeros((n, width, width))
+    padded = sp.csr_array(sp.vstack([rows, sp.csr_array((1, rows.shape[1]))], format="csr")).astype(np.float64)
+    step = max(1, _CHUNK // (width * rows.shape[1]))
+    for first in range(0, n, step):
+        some = members[first : first + step]
+        block = padded[some.ravel()].toarray().reshape(len(some), width, -1)
+        real = (some < n).astype(np.float64)
+        out[first : first + step] = block @ block.transpose(0, 2, 1) + real[:, :, None] * real[:, None, :]
+    return out
+
+
+def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch.Tensor, clip: float) -> np.ndarray:
+    """Σ_roots clip(∇ cross-entropy of the root, C), flat float32; a root labelled −1 contributes nothing."""
+    u0, v0, b0, u1, v1, b1 = widths.views(on_device(vector))
+    before = inputs.x @ torch.cat([u0, v0]) + b0
+    hidden, active = torch.relu(before), (before > 0).float()
+    around = inputs.mean.of(hidden)
+    error = torch.softmax(hidden @ u1 + around @ v1 + b1, dim=1)
+    error[torch.arange(len(labels), device=labels.device), labels.clamp(min=0)] -= 1.0
+    error = error * (labels >= 0)[:, None]
+
+    own = (error @ u1.T) * active
+    sent = (error @ v1.T) / inputs.degrees.clamp(min=1)[:, None]
+    squared = (hidden.square().sum(1) + around.square().sum(1) + 1) * error.square().sum(1)
+    squared = squared + _first_layer(inputs, own, sent, active)
+    norms = torch.sqrt(squared)
+    scale = torch.clamp(clip / norms.clamp(min=1e-30), max=1.0)
+    scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale)).float()[:, None]
+    error, own, sent = (torch.nan_to_num(t * scale, nan=0.0, posinf=0.0, neginf=0.0) for t in (error, own, sent))
+    hidden, around = (torch.where(scale > 0, t, torch.zeros_like(t)) for t in (hidden, around))  # 0 · ∞ must be 0
+
+    first = own + inputs.mean.sums(sent) * active
+    weight = inputs.x.gradient(first)
+    parts = (weight, first.sum(0), hidden.T @ error, around.T @ error, error.sum(0))
+    return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy()
+
+
+def _first_layer(inputs: Roots, own: torch.Tensor, sent: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
+    """Σ_{u,u'} (a_u·a_u' + 1)(δ_{u|v}·δ_{u'|v}) for every root v, [n]."""
+    padded = torch.cat([active, torch.zeros_like(active[:1])])
+    errors = (padded[inputs.members] * sent[:, None, :]).double()
+    errors[:, 0] = own
+    return ((errors @ errors.transpose(1, 2)) * inputs.gram).sum(dim=(1, 2)).clamp(min=0)

@@ -1,0 +1,134 @@
+"""A two-layer graph convolutional network with its gradient written out.
+
+    Z = Â relu(Â X W₀ + b₀) W₁ + b₁,   Â = D̃^(−1/2)(A + I)D̃^(−1/2)        (Kipf & Welling 2017, Equation 9)
+
+Parameters are one flat vector in a ``Layout((d, hidden, c))``. The gradient is by hand because the same
+few products serve a whole graph (sparse) and thousands of tiny ones (dense, over the words they use).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.layers.pooling import Pool
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, to_torch, unit_rows
+from fedgraph.learning.optimisers.public_training import Fitting
+from fedgraph.learning.optimisers.training import adam
+from fedgraph.learning.propagation.aggregation import neighbour_sums
+from fedgraph.learning.propagation.propagate import symmetric_with_loops
+from fedgraph.types import Graph
+
+
+class DenseRows:
+    """The columns of a small sparse matrix that are in use, densely; same products as ``FeatureMatrix``."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = torch.tensor(rows.astype(np.float32), device=device())
+
+    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
+        return self.rows @ weight
+
+    def gradient(self, error: torch.Tensor) -> torch.Tensor:
+        return self.rows.T @ error
+
+
+class Hat:
+    """Â of a symmetric 0/1 adjacency with empty diagonal (CSR), as a product: only its indices are kept, no edge weights."""
+
+    def __init__(self, adjacency: sp.csr_array) -> None:
+        self.adjacency = adjacency
+        scale = 1.0 / np.sqrt(np.diff(adjacency.indptr) + 1.0)
+        self.scale = torch.tensor(scale.astype(np.float32)[:, None], device=device())
+
+    def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
+        scaled = self.scale * rows
+        sums = neighbour_sums(self.adjacency, scaled.cpu().numpy())
+        return self.scale * (torch.tensor(sums, device=device()) + scaled)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphInputs:
+    """One graph, ready: features, Â and labels; columns: which features ``x`` holds (None: all).
+
+    pool: where labels belong to parts of the graph, the mean over each part's rows; None where they belong to nodes.
+    """
+
+    x: FeatureMatrix | DenseRows
+    hat: torch.Tensor | Hat
+    labels: torch.Tensor
+    columns: np.ndarray | None = None
+    pool: Pool | None = None
+
+
+def whole(graph: Graph) -> GraphInputs:
+    """Sparse inputs over all features; rows have unit norm."""
+    labels = torch.tensor(graph.labels, device=device())
+    return GraphInputs(FeatureMatrix(unit_rows(graph.features)), to_torch(symmetric_with_loops(graph.adjacency)), labels)
+
+
+def compact(graph: Graph) -> GraphInputs:
+    """Dense inputs over the features that some node of this small graph has; rows have unit norm."""
+    rows = unit_rows(graph.features)
+    columns = np.unique(rows.indices)
+    hat = torch.tensor(symmetric_with_loops(graph.adjacency).toarray(), device=device())
+    labels = torch.tensor(graph.labels, device=device())
+    return GraphInputs(DenseRows(rows[:, columns].toarray()), hat, labels, columns)
+
+
+def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:
+    """Z, [n, c]."""
+    (w0, b0), (w1, b1) = layout.layers(vector)
+    hidden = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)
+    return inputs.hat @ (hidden @ w1) + b1
+
+
+def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: Any = None) -> torch.Tensor:
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat.
+
+    keep: a dropout mask on the hidden layer, [n, hidden], already scaled; None for none. Without a
+    known label the gradient is zero.
+    """
+    (w0, b0), (w1, b1) = layout.layers(vector)
+    before = inputs.hat @ (inputs.x @ w0) + b0
+    hidden = torch.relu(before)
+    if keep is not None:
+        hidden = hidden * keep
+    outputs = inputs.hat @ (hidden @ w1) + b1
+    error = torch.softmax(outputs if inputs.pool is None else inputs.pool.forward(outputs), dim=1)
+    known = inputs.labels >= 0
+    error[torch.arange(len(known), device=known.device), inputs.labels.clamp(min=0)] -= 1.0
+    error = error * (known / known.sum().clamp(min=1))[:, None]
+    if inputs.pool is not None:
+        error = inputs.pool.backward(error)
+    spread = inputs.hat @ error
+    back = (spread @ w1.T) * (before > 0)
+    if keep is not None:
+        back = back * keep
+    first = inputs.x.gradient(inputs.hat @ back)
+    return torch.cat([first.reshape(-1), back.sum(dim=0), (hidden.T @ spread).reshape(-1), error.sum(dim=0)])
+
+
+def trained_scores(
+    attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
+) -> np.ndarray:
+    """[n, c]: trained on the labelled nodes of ``attributes`` over ``adjacency`` (symmetric), asked for every node."""
+    labels = torch.tensor(attributes.labels, device=device())
+    inputs = GraphInputs(FeatureMatrix(unit_rows(attributes.features)), Hat(adjacency), labels)
+    layout = Layout((attributes.num_features, hidden, attributes.num_classes))
+    start = on_device(layout.start(rng))
+    vector = adam(start, lambda v: gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
+    return scores(layout, vector, inputs).cpu().numpy()
+
+
+def select(layout: Layout, columns: np.ndarray) -> tuple[Layout, np.ndarray]:
+    """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
+    d, hidden, c = layout.widths
+    first = (columns[:, None] * hidden + np.arange(hidden)).reshape(-1)
+    rest = np.arange(d * hidden, layout.num_parameters)
+    return Layout((columns.size, hidden, c)), np.concatenate([first, rest])

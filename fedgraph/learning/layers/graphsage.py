@@ -1,0 +1,104 @@
+"""GraphSAGE with the mean aggregator on a whole graph, two layers, its gradient written out; no privacy.
+
+    H = relu(X U₀ + Ā X V₀ + b₀),    Z = H U₁ + Ā H V₁ + b₁,    Ā = D⁻¹A        (Hamilton et al. 2017, Algorithm 1)
+
+Ā is applied after the product with V, where rows are short, and without storing edge weights: on a perturbed
+graph with ten million edges only their CSR indices are kept. Parameters are one flat vector [U₀, V₀, b₀, U₁, V₁, b₁].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers.public_training import Fitting
+from fedgraph.learning.optimisers.training import adam
+from fedgraph.learning.propagation.aggregation import neighbour_sums
+from fedgraph.types import Graph
+
+
+@dataclass(frozen=True)
+class Widths:
+    """inputs d, hidden h, classes c."""
+
+    inputs: int
+    hidden: int
+    classes: int
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        d, h, c = self.inputs, self.hidden, self.classes
+        return ((d, h), (d, h), (h,), (h, c), (h, c), (c,))
+
+    def views(self, vector: torch.Tensor) -> list[torch.Tensor]:
+        sizes = [int(np.prod(shape)) for shape in self.shapes]
+        return [part.view(shape) for part, shape in zip(torch.split(vector, sizes), self.shapes, strict=True)]
+
+    def start(self, rng: np.random.Generator) -> np.ndarray:
+        """Glorot-uniform weights, zero biases."""
+        parts = []
+        for shape in self.shapes:
+            limit = np.sqrt(6.0 / sum(shape)) if len(shape) == 2 else 0.0
+            parts.append(rng.uniform(-1, 1, shape).astype(np.float32).ravel() * np.float32(limit))
+        return np.concatenate(parts)
+
+
+class Mean:
+    """Ā and its transpose for a symmetric 0/1 adjacency (CSR; only its indices are used)."""
+
+    def __init__(self, adjacency: sp.csr_array) -> None:
+        self.adjacency = adjacency
+        degrees = np.diff(adjacency.indptr).astype(np.float32)
+        scale = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)[:, None]
+        self.scale = torch.tensor(scale, device=device())
+
+    def of(self, rows: torch.Tensor) -> torch.Tensor:
+        """Ā rows."""
+        return self.scale * self.sums(rows)
+
+    def back(self, errors: torch.Tensor) -> torch.Tensor:
+        """Āᵀ errors."""
+        return self.sums(self.scale * errors)
+
+    def sums(self, rows: torch.Tensor) -> torch.Tensor:
+        """A rows."""
+        return torch.tensor(neighbour_sums(self.adjacency, rows.cpu().numpy()), device=device())
+
+
+def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -> torch.Tensor:
+    """Z, [n, c]."""
+    u0, v0, b0, u1, v1, b1 = widths.views(vector)
+    hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
+    return hidden @ u1 + mean.of(hidden @ v1) + b1
+
+
+def gradient(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean, labels: torch.Tensor) -> torch.Tensor:
+    """Gradient of the mean cross-entropy over nodes with a label ≥ 0, flat."""
+    u0, v0, b0, u1, v1, b1 = widths.views(vector)
+    before = x @ u0 + mean.of(x @ v0) + b0
+    hidden = torch.relu(before)
+    known = labels >= 0
+    error = torch.softmax(hidden @ u1 + mean.of(hidden @ v1) + b1, dim=1)
+    error[torch.arange(len(labels), device=labels.device), labels.clamp(min=0)] -= 1.0
+    error = error * (known / known.sum().clamp(min=1))[:, None]
+    spread = mean.back(error)
+    first = (error @ u1.T + spread @ v1.T) * (before > 0)
+    parts = (x.gradient(first), x.gradient(mean.back(first)), first.sum(0), hidden.T @ error, hidden.T @ spread, error.sum(0))
+    return torch.cat([part.reshape(-1) for part in parts])
+
+
+def trained_scores(
+    attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
+) -> np.ndarray:
+    """[n, c]: trained on the labelled nodes of ``attributes`` over ``adjacency`` (symmetric), asked for every node."""
+    x, mean = FeatureMatrix(unit_rows(attributes.features)), Mean(adjacency)
+    widths = Widths(attributes.num_features, hidden, attributes.num_classes)
+    labels = torch.tensor(attributes.labels, device=device())
+    start = on_device(widths.start(rng))
+    vector = adam(start, lambda v: gradient(widths, v, x, mean, labels), how.epochs, how.rate, how.decay)
+    return scores(widths, vector, x, mean).cpu().numpy()

@@ -1,0 +1,78 @@
+"""Feed-forward networks as one flat vector of parameters.
+
+A model is a ``Layout`` (the widths of its layers) and a float32 vector. One vector is what is clipped,
+noised, summed over clients and averaged, so that is how it is kept; layers are views into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fedgraph.learning.layers.sparse import FeatureMatrix, device
+
+
+@dataclass(frozen=True)
+class Layout:
+    """widths: (inputs, hidden…, outputs). ReLU between layers; two widths are a multinomial logistic regression.
+
+    bias_scale: the constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias
+    from taking up most of a clipped gradient.
+    """
+
+    widths: tuple[int, ...]
+    bias_scale: float = 1.0
+
+    @property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        return tuple(zip(self.widths[:-1], self.widths[1:], strict=True))
+
+    @property
+    def num_parameters(self) -> int:
+        return sum((i + 1) * o for i, o in self.shapes)
+
+    def layers(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """(weight [in, out], scaled bias [out]) of each layer of ``vector`` [num_parameters]; weights are views."""
+        found, at = [], 0
+        for i, o in self.shapes:
+            bias = vector[at + i * o : at + (i + 1) * o]
+            found.append((vector[at : at + i * o].view(i, o), bias if self.bias_scale == 1.0 else self.bias_scale * bias))
+            at += (i + 1) * o
+        return found
+
+    def start(self, rng: np.random.Generator) -> np.ndarray:
+        """Initial parameters: zeros for a single layer (convex), Glorot-uniform weights and zero biases otherwise."""
+        vector = np.zeros(self.num_parameters, dtype=np.float32)
+        if len(self.shapes) == 1:
+            return vector
+        at = 0
+        for i, o in self.shapes:
+            limit = np.sqrt(6.0 / (i + o))
+            vector[at : at + i * o] = rng.uniform(-limit, limit, i * o)
+            at += (i + 1) * o
+        return vector
+
+
+def on_device(vector: np.ndarray) -> torch.Tensor:
+    """A float32 copy of ``vector`` on the learner's device (the source may be read-only)."""
+    return torch.tensor(np.asarray(vector, dtype=np.float32), device=device())
+
+
+def logits(layout: Layout, vector: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+    """[n, c] scores before the softmax."""
+    layers = layout.layers(on_device(vector))
+    hidden = x @ layers[0][0] + layers[0][1]
+    for weight, bias in layers[1:]:
+        hidden = torch.relu(hidden) @ weight + bias
+    return hidden.cpu().numpy()
+
+
+def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: FeatureMatrix) -> list[torch.Tensor]:
+    """Pre-activations of every layer, [n, width] each."""
+    out = [x @ layers[0][0] + layers[0][1]]
+    for weight, bias in layers[1:]:
+        out.append(torch.relu(out[-1]) @ weight + bias)
+    return out

@@ -1,0 +1,125 @@
+"""One name for both shared models of small graphs: a two-layer GCN and GIN, on one graph or the union of a client's graphs.
+
+``network(name, …)`` knows the layout; ``inputs`` prepares a client's graphs; ``gradient``, ``embedding`` and ``graph_scores``
+are the same calls for both. Labels belong to nodes, or to whole graphs (mean or sum pooling) where a client holds several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.layers import gcn, gin
+from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.layers.pooling import Pool, first_rows
+from fedgraph.learning.layers.sparse import device, to_torch, unit_rows
+from fedgraph.learning.propagation.propagate import symmetric_with_loops
+from fedgraph.types import Graph
+
+Model = Literal["gcn", "gin"]
+Source = Literal["softmax", "hidden"]
+Pooling = Literal["mean", "sum", "none"]
+Inputs = gcn.GraphInputs | gin.GraphInputs
+
+
+@dataclass(frozen=True)
+class Network:
+    """model: which one. layout: widths of its linear maps. hops: how far a row reaches, in rounds of messages.
+
+    pooling: of several graphs at a client; ``none`` where labels belong to nodes. normalised: rows of GIN's layers.
+    """
+
+    model: Model
+    layout: Layout
+    hops: int
+    pooling: Pooling = "mean"
+    normalised: bool = True
+
+    @property
+    def affected_hops(self) -> int:
+        """How far from a replaced node (its edges included) a row of the embedding can change.
+
+        The GCN divides by degrees: a lost edge changes the weight of its ends in their neighbours' rows, one hop more.
+        """
+        return self.hops + 1 if self.model == "gcn" else self.hops
+
+
+def network(
+    model: Model,
+    num_features: int,
+    hidden: int,
+    layers: int,
+    num_classes: int,
+    pooling: Pooling = "mean",
+    normalised: bool = True,
+) -> Network:
+    """The GCN always has two layers; ``layers`` and ``normalised`` are for GIN."""
+    if model == "gcn":
+        return Network(model, Layout((num_features, hidden, num_classes)), 2, pooling)
+    return Network(model, gin.layout(num_features, hidden, layers, num_classes), layers, pooling, normalised)
+
+
+def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
+    """A client's arrays. sizes: nodes per graph where ``graph`` is a union of several; unless pooling is ``none``, each node
+    is labelled as its graph is.
+    """
+    pool = Pool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
+    labels = graph.labels if pool is None or sizes is None else graph.labels[first_rows(sizes)]
+    rows = sp.csr_array(unit_rows(graph.features))
+    if net.model == "gin":
+        return gin.compact(graph, pool, labels, rows, net.normalised)
+    if sizes is None:
+        return gcn.compact(graph)
+    columns = np.unique(rows.indices)
+    hat = to_torch(symmetric_with_loops(graph.adjacency))
+    return gcn.GraphInputs(gcn.DenseRows(rows[:, columns].toarray()), hat, torch.tensor(labels, device=device()), columns, pool)
+
+
+def selected(net: Network, given: Inputs) -> tuple[Network, np.ndarray]:
+    """(the network over the features in use, where its parameters sit in the full vector)."""
+    assert given.columns is not None
+    layout, where = (gin if net.model == "gin" else gcn).select(net.layout, given.columns)
+    return replace(net, layout=layout), where
+
+
+def gradient(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
+    """Gradient of the mean cross-entropy, flat."""
+    if isinstance(given, gin.GraphInputs):
+        return gin.gradient(net.layout, vector, given)
+    return gcn.gradient(net.layout, vector, given)
+
+
+def scores(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
+    """Z, [n, c]."""
+    if isinstance(given, gin.GraphInputs):
+        return gin.scores(net.layout, vector, given)
+    return gcn.scores(net.layout, vector, given)
+
+
+def embedding(net: Network, vector: torch.Tensor, given: Inputs, source: Source) -> np.ndarray:
+    """float64 in [0, 1]: [n, c] softmax of the scores, or [n, hidden] x/(1 + x) of the last hidden layer x ≥ 0."""
+    if source == "softmax":
+        return torch.softmax(scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)
+    if isinstance(given, gin.GraphInputs):
+        last = gin.hidden(net.layout, vector, given)
+    else:
+        w0, b0 = net.layout.layers(vector)[0]
+        last = given.hat @ torch.relu(given.hat @ (given.x @ w0) + b0)
+    return (last / (1.0 + last)).cpu().numpy().astype(np.float64)
+
+
+def embedding_width(net: Network, source: Source) -> int:
+    """Columns of the embedding."""
+    return net.layout.widths[-1] if source == "softmax" else net.layout.widths[1]
+
+
+def graph_scores(net: Network, vector: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
+    """[graphs, c]: the model itself as a classifier, the mean (or sum) of its nodes' scores."""
+    given = inputs(net, graph, sizes)
+    own, where = selected(net, given)
+    assert given.pool is not None
+    return given.pool.forward(scores(own, on_device(vector[where]), given)).cpu().numpy()

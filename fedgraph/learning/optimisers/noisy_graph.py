@@ -1,0 +1,133 @@
+"""Training a graph network on features and labels that are noise for the most part, over a public graph (LPGNN).
+
+    H = relu(P^K X W₀ + b₀),   logits = Â H W₁ + b₁,   p = softmax(logits)          (KProp, then a GCN layer)
+
+P averages over neighbours (KProp without self-loops; Sajadmanesh & Gatica-Perez 2021, Equation 6). X stays sparse: it is
+multiplied by W₀ first, so P^K acts on hidden units and no n × d array is made. Labels y′ come from randomised response with
+transition matrix T (T_ab = P(y′ = b | y = a)):
+
+* ``none``     −log p(y′);
+* ``forward``  −log (pT)(y′), which is consistent (Patrini et al. 2017);
+* ``drop``     labels are denoised by propagation, ỹ = argmax S^K y′ with S the average over a node and its neighbours, and
+               the network is compared with them after the same channel: −log (S^K pT)(ỹ)   (the Drop algorithm, §3.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.layers.sparse import FeatureMatrix, to_torch
+from fedgraph.learning.optimisers.public_training import Fitting
+from fedgraph.learning.optimisers.training import adam
+from fedgraph.learning.propagation.propagate import row_stochastic, symmetric_with_loops
+
+Correction = Literal["drop", "forward", "none"]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How labels became noisy, and what is done about it. keep: P(y′ = y). hops: K of ``drop``."""
+
+    num_classes: int
+    keep: float
+    correction: Correction
+    hops: int
+
+    @property
+    def transition(self) -> np.ndarray:
+        """T, [c, c], rows sum to 1."""
+        other = (1 - self.keep) / (self.num_classes - 1)
+        return np.full((self.num_classes, self.num_classes), other) + (self.keep - other) * np.eye(self.num_classes)
+
+    def targets(self, average: sp.csr_array, labels: np.ndarray) -> np.ndarray:
+        """What is learned, int64 [n], −1 where there is no label: y′, or ỹ with ``drop``."""
+        if self.correction != "drop":
+            return labels
+        known = labels >= 0
+        votes = np.zeros((labels.size, self.num_classes))
+        votes[known, labels[known]] = 1.0
+        for _ in range(self.hops):
+            votes = average @ votes
+        return np.where(known, votes.argmax(axis=1), -1)
+
+
+class Average:
+    """P^hops and its transpose, as products on the device."""
+
+    def __init__(self, matrix: sp.csr_array, hops: int) -> None:
+        self.forward, self.backward, self.hops = to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr())), hops
+
+    def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
+        for _ in range(self.hops):
+            rows = self.forward @ rows
+        return rows
+
+    def gradient(self, error: torch.Tensor) -> torch.Tensor:
+        for _ in range(self.hops):
+            error = self.backward @ error
+        return error
+
+
+def with_itself(adjacency: sp.csr_array) -> sp.csr_array:
+    """S = (D + I)⁻¹(A + I): the average over a node and its neighbours."""
+    return row_stochastic(sp.csr_array(adjacency + sp.eye_array(adjacency.shape[0], format="csr")))
+
+
+def train(
+    adjacency: sp.csr_array,
+    features: sp.csr_array,
+    labels: np.ndarray,
+    channel: Channel,
+    hidden: int,
+    feature_hops: int,
+    how: Fitting,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Scores [n, c] of every node. labels: noisy, int64 [n], −1 where there is none. features: sparse [n, d], any scale."""
+    layout = Layout((features.shape[1], hidden, channel.num_classes))
+    x, average = FeatureMatrix(features), Average(row_stochastic(adjacency), feature_hops)
+    hat = to_torch(symmetric_with_loops(adjacency))
+    itself = with_itself(adjacency)
+    loss = _Loss(channel, Average(itself, channel.hops), channel.targets(itself, labels))
+
+    def gradient(vector: torch.Tensor) -> torch.Tensor:
+        (w0, b0), (w1, b1) = layout.layers(vector)
+        before = (average @ (x @ w0)) + b0
+        inner = torch.relu(before)
+        error = loss.gradient((hat @ (inner @ w1)) + b1)
+        spread = hat @ error
+        back = (spread @ w1.T) * (before > 0)
+        first = x.gradient(average.gradient(back))
+        return torch.cat([first.reshape(-1), back.sum(dim=0), (inner.T @ spread).reshape(-1), error.sum(dim=0)])
+
+    vector = adam(on_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
+    (w0, b0), (w1, b1) = layout.layers(vector)
+    return ((hat @ (torch.relu((average @ (x @ w0)) + b0) @ w1)) + b1).cpu().numpy()
+
+
+class _Loss:
+    """Mean corrected cross-entropy over the nodes with a target: its gradient in the logits."""
+
+    def __init__(self, channel: Channel, average: Average, targets: np.ndarray) -> None:
+        self.transition = on_device(channel.transition if channel.correction != "none" else np.eye(channel.num_classes))
+        self.average = average if channel.correction == "drop" else None
+        self.known = torch.tensor(np.flatnonzero(targets >= 0), device=self.transition.device)
+        self.target = torch.tensor(targets[targets >= 0], device=self.transition.device)
+
+    def gradient(self, logits: torch.Tensor) -> torch.Tensor:
+        p = torch.softmax(logits, dim=1)
+        q = p @ self.transition
+        if self.average is not None:
+            q = self.average @ q
+        error = torch.zeros_like(q)
+        error[self.known, self.target] = -1.0 / (len(self.known) * q[self.known, self.target].clamp(min=1e-12))
+        if self.average is not None:
+            error = self.average.gradient(error)
+        error = error @ self.transition.T
+        return p * (error - (p * error).sum(dim=1, keepdim=True))

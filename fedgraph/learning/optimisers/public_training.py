@@ -1,0 +1,207 @@
+"""Networks trained on public data or on released values: no privacy is at stake here.
+
+``fit`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``out_of_fold`` gives each labelled
+row the scores of networks that did not see its label: a network that is fed its own training scores learns to
+trust them and to ignore the neighbours; out-of-fold scores are as good as those of an unseen row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fedgraph import seeds
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.models import Layout, logits, on_device
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers.training import adam
+from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.types import Graph
+
+Rows = FeatureMatrix | DenseMatrix
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """epochs: Adam steps. rate: its step size. decay: L2 weight."""
+
+    epochs: int
+    rate: float
+    decay: float
+
+
+def fit(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng: np.random.Generator) -> np.ndarray:
+    """Parameters of ``layout`` trained on the rows with a label ≥ 0; flat float32 [num_parameters].
+
+    labels: int64 [n]. Without a labelled row the initial parameters come back.
+    """
+    known = int((labels >= 0).sum())
+    start = layout.start(rng)
+    if known == 0:
+        return start
+    target = torch.tensor(labels, device=device())
+
+    def gradient(vector: torch.Tensor) -> torch.Tensor:
+        return on_device(clipped_gradient_sum(layout, vector.cpu().numpy(), x, target, clip=None)) / known
+
+    return adam(on_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
+
+
+def out_of_fold(
+    layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, scores: np.ndarray, folds: int, rng: np.random.Generator
+) -> np.ndarray:
+    """``scores`` [n, c] with every labelled row replaced by what a network trained on the other folds says of it."""
+    fold = rng.integers(folds, size=labels.size)
+    out = scores.copy()
+    for number in range(folds):
+        left_out = (fold == number) & (labels >= 0)
+        found = logits(layout, fit(layout, x, np.where(left_out, -1, labels), how, rng), x)
+        out[left_out] = found[left_out]
+    return out
+
+
+def centred_probabilities(scores: np.ndarray) -> np.ndarray:
+    """softmax(scores) − 1/c, [n, c]: a row that knows nothing is zero, so it sends nothing to its neighbours."""
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return (shifted / shifted.sum(axis=1, keepdims=True) - 1.0 / scores.shape[1]).astype(np.float32)
+
+
+def hidden_units(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
+    """Activations of the first hidden layer, [n, hidden]."""
+    weight, bias = layout.layers(on_device(vector))[0]
+    return torch.relu(x @ weight + bias).cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How public features become the rows that are aggregated; no edge is read.
+
+    output: ``classes`` (centred class probabilities; a labelled node's own row is out of fold), ``hidden`` (hidden
+    units, as GAP is published) or ``none`` (the features themselves). hidden: units. folds: for ``classes``.
+    """
+
+    output: str
+    hidden: int
+    folds: int
+    how: Fitting
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """own: what the classifier sees of the node itself. message: what its neighbours sum. float32 [n, h] each.
+
+    parameters: the trained network's, flat float32 (``rows_of`` encodes other nodes with them); empty without a network.
+    """
+
+    own: np.ndarray
+    message: np.ndarray
+    parameters: np.ndarray
+
+
+_encoded: dict[str, Encoded] = {}
+_KEEP = 4
+
+
+def encode(public: Graph, encoder: Encoder) -> Encoded:
+    """The encoder's outputs for every node of a graph whose features and labels are public.
+
+    Depends on these and on ``encoder`` alone (they name the random stream too), so one process computes it once.
+    """
+    key = _fingerprint(public, encoder)
+    if key not in _encoded:
+        while len(_encoded) >= _KEEP:
+            del _encoded[next(iter(_encoded))]
+        _encoded[key] = _encode(public, encoder, seeds.generator(0, "encoder", key))
+    return _encoded[key]
+
+
+def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encoded:
+    rows = unit_rows(public.features)
+    if encoder.output == "none":
+        dense = rows.toarray()
+        return Encoded(dense, dense, np.zeros(0, dtype=np.float32))
+    x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
+    vector = fit(layout, x, public.labels, encoder.how, rng)
+    if encoder.output == "hidden":
+        hidden = hidden_units(layout, vector, x)
+        return Encoded(unit_length(hidden), hidden, vector)
+    scores = logits(layout, vector, x)
+    own = out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng) if encoder.folds > 1 else scores
+    return Encoded(centred_probabilities(own), centred_probabilities(scores), vector)
+
+
+def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarray:
+    """What the trained encoder says of the nodes of another graph with the same features: ``own`` of unseen rows."""
+    rows = unit_rows(graph.features)
+    if encoder.output == "none":
+        return rows.toarray()
+    x, layout = FeatureMatrix(rows), Layout((graph.num_features, encoder.hidden, graph.num_classes))
+    if encoder.output == "hidden":
+        return unit_length(hidden_units(layout, parameters, x))
+    return centred_probabilities(logits(layout, parameters, x))
+
+
+def _fingerprint(public: Graph, encoder: Encoder) -> str:
+    digest = hashlib.sha256(repr(encoder).encode())
+    for array in (public.features.indptr, public.features.indices, public.features.data, public.labels):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A classifier on the first ``depth + 1`` inputs. parameters: flat float32."""
+
+    layout: Layout
+    parameters: np.ndarray
+    depth: int
+
+    def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
+        """[n, c]."""
+        return logits(self.layout, self.parameters, _joined(inputs, self.depth))
+
+
+def classifier(
+    inputs: Sequence[np.ndarray],
+    labels: np.ndarray,
+    widths: tuple[int, ...],
+    how: Fitting,
+    choose: bool,
+    rng: np.random.Generator,
+) -> Chosen:
+    """A network on the concatenation of ``inputs`` ([n, h] each), trained on the labelled rows.
+
+    widths: (hidden…, classes). choose: how many of the inputs to read is decided on a fifth of the labels, which
+    are public, so a noisy deep hop cannot harm; otherwise all of them are read.
+    """
+    depths = range(len(inputs)) if choose else range(len(inputs) - 1, len(inputs))
+    best, best_depth = -1.0, depths[-1]
+    held_out = (rng.random(labels.size) < 0.2) & (labels >= 0)
+    for depth in depths if len(depths) > 1 and held_out.any() else ():
+        trained = _classifier(inputs, np.where(held_out, -1, labels), widths, how, depth, rng)
+        right = float((trained.scores(inputs)[held_out].argmax(axis=1) == labels[held_out]).mean())
+        if right > best:
+            best, best_depth = right, depth
+    return _classifier(inputs, labels, widths, how, best_depth, rng)
+
+
+def _classifier(
+    inputs: Sequence[np.ndarray],
+    labels: np.ndarray,
+    widths: tuple[int, ...],
+    how: Fitting,
+    depth: int,
+    rng: np.random.Generator,
+) -> Chosen:
+    x = _joined(inputs, depth)
+    layout = Layout((x.rows.shape[1], *widths))
+    return Chosen(layout, fit(layout, x, labels, how, rng), depth)
+
+
+def _joined(inputs: Sequence[np.ndarray], depth: int) -> DenseMatrix:
+    return DenseMatrix(np.concatenate(inputs[: depth + 1], axis=1))

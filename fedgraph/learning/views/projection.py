@@ -1,0 +1,103 @@
+"""A low-dimensional view of the features, learned from public rows only.
+
+Noise added to a gradient grows with the number of parameters; the signal does not. Projecting features
+on the leading right singular vectors of the *public* test features (smoothed over the public test graph)
+keeps most of the signal in few directions, and weighting words by how rare they are among the public rows
+(inverse document frequency, Spärck Jones 1972) keeps those directions from going to words that everybody
+uses. No private row enters any of it, so it is free.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.propagation.propagate import row_stochastic
+from fedgraph.types import Graph
+
+OVERSAMPLED, PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
+
+
+class ProjectedRows(FeatureMatrix):
+    """Dense rows [n, k] with the products of ``FeatureMatrix``."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.forward = torch.tensor(rows, dtype=torch.float32, device=device())
+        self.transposed = self.forward.T
+        self.squared_norms = self.forward.square().sum(dim=1)
+
+
+def counts_words(public: Graph) -> bool:
+    """Whether the public features are whole numbers (presence or counts of words), not yet weighted (tf-idf, embeddings)."""
+    return bool((public.features.data == np.round(public.features.data)).all())
+
+
+def rarity_weights(public: Graph, power: float) -> np.ndarray:
+    """log((m + 2) / (df + 1))^power of each feature, float32 [d]; df counts the m public rows that have it. Never zero."""
+    rows = public.features
+    frequency = np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
+    return np.asarray(np.log((rows.shape[0] + 2) / (frequency + 1)) ** power, dtype=np.float32)
+
+
+@lru_cache(maxsize=8)
+def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2, rarity: float = 0.0) -> np.ndarray:
+    """Basis [d, k], strongest direction first, k = min(num_directions, rank of the public rows).
+
+    public: a graph whose features and edges are public. Without ``rarity`` the columns are orthonormal; with it
+    they are orthonormal directions of the weighted features, times the weights (``rarity_weights``), so that
+    ``project`` takes unweighted rows either way. Deterministic (fixed start block).
+    """
+    weights = rarity_weights(public, rarity)
+    rows = unit_rows(sp.csr_array(public.features @ sp.diags_array(weights)))
+    walk = row_stochastic(public.adjacency).astype(np.float32)
+    back, columns = sp.csr_array(walk.T), sp.csr_array(rows.T)
+
+    width = min(num_directions + OVERSAMPLED, *rows.shape)
+    block = np.random.default_rng(0).standard_normal((rows.shape[1], width), dtype=np.float32)
+    for _ in range(PASSES):
+        image, _ = np.linalg.qr(smoothed(walk, rows @ block, alpha, steps))
+        block, _ = np.linalg.qr(columns @ smoothed(back, image, alpha, steps))
+    _, strength, turned = np.linalg.svd(smoothed(walk, rows @ block, alpha, steps), full_matrices=False)
+    k = max(1, min(num_directions, int((strength > 1e-5 * strength[0]).sum())))
+    return np.ascontiguousarray(weights[:, None] * (block @ turned[:k].T).astype(np.float32))
+
+
+def smoothed(over: sp.csr_array, block: np.ndarray, alpha: float, steps: int) -> np.ndarray:
+    """B ← (1 − α) W B + α block, ``steps`` times from B = block; W = over [n, n], block float32 [n, k]."""
+    out = block
+    for _ in range(steps):
+        out = np.float32(1 - alpha) * (over @ out) + np.float32(alpha) * block
+    return out
+
+
+def unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
+    """Each row divided by its norm, float32 [n, k]; a row whose norm is at most ``least`` (rounding only) becomes zero."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > least)
+
+
+def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
+    """Unit rows of ``features`` · basis, float32 [n, k]. Every row is on its own; one outside the basis becomes zero."""
+    rows = np.asarray(unit_rows(features) @ basis, dtype=np.float32)
+    return unit_or_zero(rows, 1e-6 * np.abs(basis).max())
+
+
+def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
+    """``coordinates`` as a sparse array, [n, k]."""
+    return sp.csr_array(coordinates(features, basis))
+
+
+def public_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
+    """(S + damping·I)⁻¹ with S the second moment of public rows [n, k] and their bias, [k + 1, k + 1]; bias last.
+
+    The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
+    (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
+    only private part is the gradient.
+    """
+    rows = np.hstack([rows, np.full((rows.shape[0], 1), bias_scale, dtype=np.float32)]).astype(np.float64)
+    second = rows.T @ rows / rows.shape[0]
+    return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)

@@ -1,0 +1,207 @@
+"""DPAR: choose each node's most important neighbours privately, then train on their features privately.
+
+1. A secret sample takes each training node with probability q'. M of them are *sources*: their approximate
+   PageRank vectors (``learning.propagation.pagerank``) pass the desk, which picks K neighbours each by one-shot Gumbel
+   noise (em0; em1 adds noisy values) or by Gaussian noise on the whole vector (gm). All other sampled nodes
+   keep a one-hot row. 2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.clipping.aggregated``).
+   3. Predictions spread over the public test graph.
+
+Only the final parameters leave (``Desk.walk``); Π, the sample and the batches stay at the client.
+
+What makes ``provable`` differ from the paper (PRIVACY §4): sampling by independent coins, with candidates,
+source marks, rates and denominators from public ids, and noise-only rows for marked nodes that were not
+sampled, so that "sampled and zeroed" and "not sampled" look alike; no node is named by more than B' − 1
+other rows; √2·C₁ for gm; batches really are Poisson. In a federation every client knows its sample, so
+q' = 1. Under ``published`` the sample has a fixed size, and its provable price is computed under replace,
+the relation that such a sample amplifies (Balle et al. 2018, Theorem 9), with every row naming the node.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
+from fedgraph.learning.layers.models import Layout, logits
+from fedgraph.learning.layers.sparse import FeatureMatrix
+from fedgraph.learning.optimisers.optimiser import Optimiser
+from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.dpar import noise as noise_of
+from fedgraph.methods.dpar import rows as rows_of
+from fedgraph.methods.dpar import sizes as planned
+from fedgraph.privacy.desk import Desk, Released, Walk
+from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = """@inproceedings{zhang2024dpar,
+  title = {{DPAR}: Decoupled Graph Neural Networks with Node-Level Differential Privacy},
+  author = {Zhang, Qiuchen and Lee, Hong kyu and Ma, Jing and Lou, Jian and Yang, Carl and Xiong, Li},
+  booktitle = {Proceedings of the ACM Web Conference}, year = {2024}, doi = {10.1145/3589334.3645531}}
+@article{fountoulakis2019variational,
+  title = {Variational perspective on local graph clustering},
+  author = {Fountoulakis, Kimon and Roosta-Khorasani, Farbod and Shun, Julian and Cheng, Xiang and Mahoney, Michael W.},
+  journal = {Mathematical Programming}, volume = {174}, year = {2019}}"""
+
+
+class Params(BaseModel):
+    """Settings; the defaults are the paper's (§4). ``auto`` depends on the calibration, as each description says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    variant: Literal["em0", "em1", "gm", "random", "features", "none"] = Field(
+        "em0", description="how neighbours are chosen; random: public coins; features: only oneself (one-hot); none: no DP"
+    )
+    relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
+    sampled: float | Literal["auto"] = Field(
+        "auto", description="q', share of nodes taking part; auto: 0.09 (≥ 210 nodes), 1 federated"
+    )
+    num_sources: int = Field(70, ge=1, description="M, nodes whose PageRank rows are computed")
+    top: int = Field(2, ge=1, description="K, neighbours per row")
+    alpha: float = Field(0.25, gt=0, le=1, description="teleport probability, of the rows and of the inference")
+    rho: float = Field(1e-4, gt=0, description="sparsity of a PageRank row")
+    gamma: float = Field(1e-4, gt=0, description="relative slack of its optimality")
+    clip_vector: float = Field(0.01, gt=0, description="C1, L2 norm of a row (gm)")
+    clip_entry: float = Field(0.001, gt=0, description="C2, largest entry of a row (em0, em1)")
+    split: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
+        "auto", description="share of the budget for neighbours; auto: 0.5, random 0"
+    )
+    values_share: float = Field(0.5, gt=0, lt=1, description="share of that for noisy values (em1)")
+    column_rows: Annotated[int, Field(ge=1)] | Literal["auto", "any"] = Field(
+        "auto", description="B', rows naming a node; auto: 2 provable, any published"
+    )
+    tau: float = Field(1.0, gt=0, description="L1 norm of the columns of the chosen rows")
+    columns: Literal["clip", "normalise", "none"] = Field("clip", description="at most tau, exactly tau (as coded), or free")
+    tail: Literal["one-hot", "none"] = Field(
+        "one-hot", description="rows of sampled nodes that are no source (one-hot as coded)"
+    )
+    hidden: int = Field(32, ge=1, description="hidden units")
+    features: Literal["unit", "raw"] = Field("unit", description="feature rows scaled to norm 1, or as they are")
+    clip: float = Field(1.0, gt=0, description="C, norm of a row's gradient")
+    epochs: int = Field(200, ge=1, description="passes over the rows; steps = epochs · rows/batch")
+    batch_size: int = Field(60, ge=1, description="B, rows per step (expected; of all clients where a round is one step)")
+    batches: Literal["poisson", "fixed"] = Field("poisson", description="fresh coins each step, or fixed groups (as coded)")
+    learning_rate: float = Field(0.005, gt=0, description="step size")
+    optimiser: Literal["adam", "sgd"] = Field("adam", description="rule that follows the noisy gradients")
+    local_steps: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="steps per round; auto: all of them, 1 if federated"
+    )
+    propagation_steps: int = Field(2, ge=0, description="P, power iterations at inference")
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's graph with the features as the learner sees them, and its rows once they are chosen."""
+
+    graph: Graph
+    memo: dict[str, AggregatedRows] = field(default_factory=dict)
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+    """Everything from public counts and the budget."""
+    private = budget.private and params.variant != "none"
+    sizes = planned.sizes(params, facts, budget)
+    relation = Relation(params.relation)
+    shape = sizes.shape(params, relation.replaces)
+    notes = list(sizes.notes)
+    found, published = noise_of.Noise(0.0, 0.0, 0.0), None
+    if private:
+        split = params.split if params.split != "auto" else (0.0 if params.variant in noise_of.FREE else 0.5)
+        calibrated = noise_of.as_published if budget.calibrated_by == "published" else noise_of.provable
+        found = calibrated(shape, budget.epsilon, budget.delta, split)
+        published = noise_of.published_epsilon(shape, found, budget.delta)
+        notes += [*found.notes, *planned.weakness(params, sizes, found.sgd)]
+    training, min_clients = planned.training(params, facts, shape, found, sizes, private)
+    assumed: tuple[Assumption, ...] = (
+        Assumption.COUNTS_PUBLIC,
+        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.SPLIT_PUBLIC,
+        Assumption.TEST_GRAPH_PUBLIC,
+    )
+    assumed += (Assumption.SAMPLE_SECRET,) if shape.sampled < 1 else ()
+    return Plan(
+        method="dpar",
+        params=params,
+        rounds=sizes.rounds,
+        releases=(*planned.releases(params, shape, found, private), training),
+        protection=Protection(relation, facts.viewer, (*assumed, *setting_assumptions(facts))),
+        delta=budget.delta,
+        facts=facts,
+        epsilon_published=published,
+        sampled_once=shape.sampled if private and shape.sampled < 1 else None,
+        min_clients=min_clients,
+        made={"layout": Layout((facts.num_features, params.hidden, facts.num_classes)), "sizes": sizes, "noise": found},
+        notes=tuple(notes),
+    )
+
+
+def start(plan: Plan, rng: np.random.Generator) -> State:
+    return State({"parameters": plan.made["layout"].start(rng)})
+
+
+def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+    return Work(rows_of.with_features(subgraph.graph, plan.params.features))
+
+
+def client(
+    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
+
+    Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
+    client's public share of the nodes.
+    """
+    params, sizes, training = plan.params, plan.made["sizes"], plan.releases[-1]
+    rows = _rows(plan, work, round_, streams, desk)
+    batches = rows_of.Batches(rows.num_rows, sizes, params.batches == "fixed", round_, streams)
+    clip = None if params.variant == "none" else params.clip
+
+    def private(state: Optimiser) -> np.ndarray:
+        return clipped_gradient_sum(plan.made["layout"], state.vector, rows, batches.next(), clip)
+
+    def follow(state: Optimiser, noised: np.ndarray) -> Optimiser:
+        state.step(noised, 1.0 / sizes.expected_batch)
+        return state
+
+    if sizes.local_steps == 1 and plan.facts.num_clients > 1:
+        walk = Walk(model["parameters"], lambda at: private(Optimiser(at, 0.0)), lambda at, noised: noised, lambda at: at)
+        return {"gradient": desk.walk("model", walk, training.bound, training.mechanism)}
+    weight = np.float32(work.graph.num_nodes / plan.facts.num_nodes)
+    begin = Optimiser(model["parameters"], params.learning_rate, params.optimiser)
+    walk = Walk(begin, private, follow, lambda state: state.vector * weight)
+    return {"parameters": desk.walk("model", walk, training.bound, training.mechanism)}
+
+
+def server(plan: Plan, state: State, inbox: Inbox) -> State:
+    """The average of the clients' parameters, or one optimiser step on the sum of their gradients."""
+    if "parameters" in inbox.sums:
+        return State({"parameters": inbox.sums["parameters"]})
+    params, memory = plan.params, state.memory
+    found = Optimiser(state.model["parameters"], params.learning_rate, params.optimiser, **memory)
+    found.step(inbox.sums["gradient"], 1.0 / (plan.made["sizes"].expected_batch * plan.facts.num_clients))
+    return State({"parameters": found.vector}, {"first": found.first, "second": found.second, "steps": found.steps})
+
+
+def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+    """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
+    features = rows_of.with_features(graph, plan.params.features).features
+    scores = logits(plan.made["layout"], state.model["parameters"], FeatureMatrix(features))
+    return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
+
+
+def _rows(plan: Plan, work: Work, round_: int, streams: Streams, desk: Desk) -> AggregatedRows:
+    """The client's rows: chosen through the desk in round 0, kept afterwards.
+
+    A worker that has lost them (it was restarted) repeats round 0's choice with round 0's noise: the same
+    released values again, so nothing new is released and nothing is charged.
+    """
+    if round_ > 0 and "rows" in work.memo:
+        return work.memo["rows"]
+    first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
+    door = desk if round_ == 0 else Desk("repeated", desk.client, 0, plan.releases, first.generator("noise"))
+    work.memo["rows"] = rows_of.choose(plan, work.graph, first, door)
+    return work.memo["rows"]

@@ -1,0 +1,129 @@
+"""DPAR's rows: which nodes take part, which are sources, whom they name, and which rows make a step.
+
+The *view* is the graph that stage 1 and 2 see. With a fixed-size sample it is the sampled nodes' induced
+graph, in random order. With independent coins it is the whole client graph in which nodes that were not
+sampled have lost edges, features and label: public ids stay, so every array has a public shape.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.learning.clipping.aggregated import AggregatedRows, aggregated_rows
+from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.propagation.pagerank import approximate_pagerank
+from fedgraph.learning.sampling import neighbours
+from fedgraph.methods.base import Plan, Streams
+from fedgraph.methods.dpar.sizes import Sizes
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.mechanisms.noise import GumbelTopK
+from fedgraph.types import Graph
+
+
+def with_features(graph: Graph, scaling: str) -> Graph:
+    """``graph`` with feature rows of unit norm, or as they are."""
+    return dataclasses.replace(graph, features=unit_rows(graph.features)) if scaling == "unit" else graph
+
+
+def choose(plan: Plan, graph: Graph, streams: Streams, desk: Desk) -> AggregatedRows:
+    """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
+    params, found = plan.params, plan.made["sizes"]
+    public = streams.generator("public-coins")
+    view, present, sources = _view(graph, found, streams.generator("sample"), public)
+    holding = np.flatnonzero(_holds_data(view, present, found)[sources])[: found.cap]
+    if params.variant == "none":
+        pi = _unprotected(plan, view, sources, desk)
+    else:
+        chosen, weights = _choices(plan, view, sources, holding, public, desk)
+        if found.most_mentions is not None:
+            chosen = neighbours.limit_mentions(sources, chosen, found.most_mentions, public.random(sources.size))
+        tail = np.setdiff1d(np.flatnonzero(present), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
+        pi = neighbours.aggregation(view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
+    rows = np.flatnonzero(present & (np.diff(pi.indptr) > 0))
+    return aggregated_rows(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
+
+
+def _view(
+    graph: Graph, found: Sizes, secret: np.random.Generator, public: np.random.Generator
+) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """(view, which of its nodes take part, the nodes marked as sources)."""
+    n = graph.num_nodes
+    if found.fixed:
+        size = max(1, round(found.sampled * n))
+        view = graph.induced(secret.choice(n, size, replace=False))
+        return view, np.ones(size, bool), np.arange(min(found.sources, size))
+    present = secret.random(n) < found.sampled
+    keep = sp.diags_array(present.astype(np.float64), format="csr")
+    adjacency = sp.csr_array(keep @ graph.adjacency @ keep)
+    adjacency.eliminate_zeros()
+    features = sp.csr_array(keep.astype(graph.features.dtype) @ graph.features)
+    view = dataclasses.replace(graph, adjacency=adjacency, features=features, labels=np.where(present, graph.labels, -1))
+    return view, present, np.sort(public.choice(n, min(found.marked, n), replace=False))
+
+
+def _holds_data(view: Graph, present: np.ndarray, found: Sizes) -> np.ndarray:
+    """bool [n]: whose PageRank vector is computed; the others pass the desk as zeros.
+
+    With an amplifying sample of independent coins a sampled node without edges must look like one that was
+    not sampled (a zeroed node has no edges either), so its vector is not e_s but zero.
+    """
+    return present if found.fixed or found.amplified >= 1 else present & (view.degrees > 0)
+
+
+def _choices(
+    plan: Plan, view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
+) -> tuple[np.ndarray, np.ndarray]:
+    """(indices, weights), [S, K] each. Rows of sources that hold no data pass the desk as zeros: noise only."""
+    params = plan.params
+    even = np.full((sources.size, params.top), 1.0 / params.top)
+    if params.variant == "random":
+        drawn = [public.choice(view.num_nodes, params.top, replace=False) for _ in sources]
+        return np.array(drawn, np.int64).reshape(sources.size, params.top), even
+    if params.variant == "features":
+        return sources[:, None], np.ones((sources.size, 1))
+    planned = {r.path: r for r in plan.releases}
+    first = planned["neighbours"]
+    vectors = np.zeros((sources.size, view.num_nodes))
+    vectors[holding] = approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma).toarray()
+    released = desk.release("neighbours", vectors, first.bound, first.mechanism).value
+    if params.variant == "gm":
+        chosen = neighbours.largest(released, params.top)
+        return chosen, np.take_along_axis(released, chosen, axis=1)
+    chosen = released if isinstance(first.mechanism, GumbelTopK) else neighbours.largest(released, params.top)
+    if params.variant == "em0":
+        return np.array(chosen), even
+    second = planned["weights"]
+    values = np.take_along_axis(vectors, chosen, axis=1)
+    return np.array(chosen), np.array(desk.release("weights", values, second.bound, second.mechanism).value)
+
+
+def _unprotected(plan: Plan, view: Graph, sources: np.ndarray, desk: Desk) -> sp.csr_array:
+    """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
+    params, first = plan.params, plan.releases[0]
+    rows = approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
+    desk.release("neighbours", rows.toarray(), first.bound, first.mechanism)
+    tail = np.setdiff1d(np.arange(view.num_nodes), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
+    place = sp.csr_array((np.ones(sources.size), (sources, np.arange(sources.size))), shape=(view.num_nodes, sources.size))
+    empty = sources[np.diff(rows.indptr) == 0]
+    alone = np.concatenate([tail, empty])
+    return sp.csr_array(place @ rows + sp.csr_array((np.ones(alone.size), (alone, alone)), shape=(view.num_nodes,) * 2))
+
+
+class Batches:
+    """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn."""
+
+    def __init__(self, num_rows: int, found: Sizes, fixed: bool, round_: int, streams: Streams) -> None:
+        self._num_rows, self._found, self._fixed = num_rows, found, fixed
+        self._coins = streams.generator("batches")
+        self._step = round_ * found.local_steps
+        self._group = np.arange(num_rows) % found.groups
+
+    def next(self) -> np.ndarray:
+        """int64, sorted."""
+        self._step += 1
+        if self._fixed:
+            return np.flatnonzero(self._group == (self._step - 1) % self._found.groups)
+        return np.flatnonzero(self._coins.random(self._num_rows) < self._found.rate)

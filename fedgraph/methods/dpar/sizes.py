@@ -1,0 +1,214 @@
+"""DPAR's public numbers and what it plans to release: how many nodes take part, batches, steps, mentions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fedgraph.errors import ScenarioError
+from fedgraph.methods.base import Budget, PublicFacts, gradient_std
+from fedgraph.methods.dpar import noise as noise_of
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Event, Repeated, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, LaplaceNoise, Mechanism
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, NonNegativeRows, Unbounded
+
+if TYPE_CHECKING:
+    from fedgraph.methods.dpar import Params
+
+IN_CLEAR = Disclose("no noise was asked for")
+LEAST_SAMPLE = 210  # nodes: 9 % of Cora-ML, the paper's smallest sample
+MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the noise covers"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Public numbers of a run.
+
+    sampled: q', share of nodes that take part; amplified: the rate that amplifies (1 where clients know the
+    sample). fixed: the sample has a fixed size. sources: M per client, marked: how many ids may become a
+    source, cap: how many of them hold data at most, missed: probability of more. rate, steps, rounds,
+    local_steps: of the gradient steps. expected_batch: rows per step and client. most_mentions: B' − 1, or
+    None. touched: B' as priced.
+    """
+
+    sampled: float
+    amplified: float
+    fixed: bool
+    sources: int
+    marked: int
+    cap: int
+    missed: float
+    rate: float
+    groups: int
+    rounds: int
+    local_steps: int
+    expected_batch: float
+    most_mentions: int | None
+    touched: int
+    notes: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        return self.rounds * self.local_steps
+
+    def shape(self, params: Params, replaces: bool) -> noise_of.Shape:
+        """What the noise depends on."""
+        return noise_of.Shape(
+            kind=params.variant,
+            sampled=self.amplified,
+            sources=self.cap,
+            missed=self.missed,
+            top=params.top,
+            rate=self.rate,
+            steps=self.steps,
+            touched=self.touched,
+            replaced=replaces or (self.fixed and self.amplified < 1),
+            fixed_batches=params.batches == "fixed",
+            values_share=params.values_share,
+        )
+
+
+def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
+    """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
+    central = facts.num_clients == 1
+    if params.sampled == "auto":
+        sampled = min(1.0, max(0.09, LEAST_SAMPLE / facts.num_nodes)) if central else 1.0
+    else:
+        sampled = float(params.sampled)
+    if not 0 < sampled <= 1:
+        raise ScenarioError(f"dpar: sampled = {sampled}; allowed: a share in (0, 1], e.g. 0.09, or auto")
+    fixed = budget.calibrated_by == "published" or not budget.private or params.variant == "none"
+    taking_part = [max(1, round(sampled * n)) for n in facts.client_sizes]
+    candidates = min(taking_part if fixed else facts.client_sizes)
+    if params.top > candidates:
+        raise ScenarioError(
+            f"dpar: top = {params.top} neighbours, but the smallest client has {candidates} candidate nodes; "
+            f"allowed: 1 … {candidates}"
+        )
+    sources = min(params.num_sources, max(taking_part))
+    marked = sources if fixed or sampled == 1 else min(max(facts.client_sizes), math.ceil(sources / sampled))
+    missed = MISSED_SHARE * budget.delta
+    cap = marked if fixed else noise_of.source_cap(marked, sampled, missed)
+    rows = [min(sources, n) for n in taking_part] if params.tail == "none" else taking_part
+    mean_rows = sum(rows) / len(rows)
+    one_step = not central and params.local_steps in ("auto", 1)  # a round is one step over all clients' rows
+    in_step = sum(rows) if one_step else mean_rows
+    groups = max(1, math.ceil(in_step / params.batch_size))
+    rate = 1 / groups if params.batches == "fixed" else min(1.0, params.batch_size / in_step)
+    steps = params.epochs * groups
+    local = (steps if central else 1) if params.local_steps == "auto" else min(int(params.local_steps), steps)
+    provable = budget.private and budget.calibrated_by != "published" and params.variant != "none"
+    if params.batches == "fixed" and budget.private:
+        _require_whole_epochs(steps, local, groups, amplified=provable and central and sampled < 1)
+    most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
+    return Sizes(
+        sampled=sampled,
+        amplified=sampled if central else 1.0,
+        fixed=fixed,
+        sources=sources,
+        marked=marked,
+        cap=max(1, cap),
+        missed=missed if cap < marked else 0.0,
+        rate=rate,
+        groups=groups,
+        rounds=math.ceil(steps / local),
+        local_steps=local,
+        expected_batch=rate * mean_rows,
+        most_mentions=None if most == "any" else int(most) - 1,
+        touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
+        notes=tuple(_remarks(params, sources, marked, most, max(facts.client_sizes), central, sampled)),
+    )
+
+
+def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) -> None:
+    """Fixed groups are priced by visits, so epochs must be whole; and a group is a rank among the rows that take part, which
+    with secret coins would tell who else was sampled."""
+    if amplified:
+        raise ScenarioError(
+            "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
+            "(calibrated_by: provable); allowed: batches: poisson, or sampled: 1"
+        )
+    if math.ceil(steps / local) * local % groups:
+        raise ScenarioError(
+            f"dpar: batches: fixed needs whole epochs of {groups} steps, found rounds of {local} steps for {steps} steps in "
+            f"all; allowed: a local_steps that divides {steps}, or batches: poisson"
+        )
+
+
+def _remarks(
+    params: Params, sources: int, marked: int, most: int | str, nodes: int, central: bool, sampled: float
+) -> list[str]:
+    found = []
+    if sources < params.num_sources:
+        found.append(
+            f"M = {params.num_sources} sources were asked for, but only {sources} nodes take part: all of them are sources"
+        )
+    if most != "any" and (int(most) - 1) * nodes < marked * params.top:
+        found.append(
+            f"B' = {most}: other rows may name {nodes} nodes {(int(most) - 1) * nodes} times, {marked * params.top} names are "
+            "chosen; a row whose names are all cut falls back on its own node"
+        )
+    if params.variant in noise_of.FREE:
+        found.append("which rows are added up is public and costs nothing; the gradient steps get (1 − split) of the budget")
+    if not central and sampled < 1:
+        found.append("clients know which of their nodes were sampled, so the sample amplifies nothing")
+    return found
+
+
+def weakness(params: Params, found: Sizes, multiplier: float) -> list[str]:
+    """Says so where the noise drowns every possible gradient."""
+    if multiplier <= found.expected_batch:
+        return []
+    return [
+        f"budget too small for useful noise: each step adds std {multiplier:.3g}·C per coordinate to a sum whose norm is "
+        f"at most {found.expected_batch:.3g}·C on average; expect chance-level accuracy"
+    ]
+
+
+def releases(params: Params, shape: noise_of.Shape, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
+    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
+    if params.variant in noise_of.FREE:
+        return ()
+    if params.variant == "none":
+        return (
+            _planned("neighbours", NonNegativeRows(1.0, max(1, shape.sources)), IN_CLEAR, Unprotected("rows used as they are")),
+        )
+    first: Mechanism
+    bound: Bound = Box(0.0, params.clip_entry)
+    if params.variant == "gm":
+        bound, first = (
+            NonNegativeRows(params.clip_vector, shape.sources),
+            GaussianNoise(params.clip_vector * (found.choice or 1.0)),
+        )
+    else:
+        first = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
+    clear = Unprotected("no noise was asked for")
+    planned = [
+        _planned("neighbours", bound, first if private else IN_CLEAR, noise_of.stage_one(shape, found) if private else clear)
+    ]
+    if params.variant == "em1":
+        second: Mechanism = LaplaceNoise(params.clip_entry * found.values) if private else IN_CLEAR
+        planned.append(_planned("weights", bound, second, noise_of.stage_one_values(shape, found) if private else clear))
+    return tuple(planned)
+
+
+def training(
+    params: Params, facts: PublicFacts, shape: noise_of.Shape, found: noise_of.Noise, sizes: Sizes, private: bool
+) -> tuple[PlannedRelease, int]:
+    """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
+    rounds = range(sizes.rounds)
+    if not private:
+        event: Event = Repeated(Unprotected("gradients without noise"), sizes.local_steps)
+        return PlannedRelease("model", Unbounded(), IN_CLEAR, event, rounds), 1
+    std, min_clients = params.clip * found.sgd, 1
+    if sizes.local_steps == 1:
+        std, min_clients = gradient_std(found.sgd, params.clip, facts)
+    event = Repeated(noise_of.sgd_step(shape, found.sgd), sizes.local_steps)
+    bound = ClippedSum(params.clip, facts.num_nodes)
+    return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
+
+
+def _planned(path: str, bound: Bound, mechanism: Mechanism, event: Event) -> PlannedRelease:
+    return PlannedRelease(path, bound, mechanism, event, range(1))

@@ -1,0 +1,54 @@
+"""An attack on Features by who sees every round: a server, or a client behind secure aggregation (PRIVACY.md §10).
+
+A message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it can take off all
+that is not in question, and half of what is; the rest, along a canary's own clipped gradient g_j, is ±‖g_j‖²/2 + N(0, ‖g_j‖²s²)
+and what other canaries have along it. Summed over rounds that is the log-likelihood ratio of zero-out times s², for a canary
+alone: the test that the proof of this method prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from fedgraph.learning.clipping.per_sample import left_over_products
+from fedgraph.learning.layers.sparse import FeatureMatrix, device
+from fedgraph.methods.base import Plan, State
+from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.types import Graph
+
+MOST = 30_000_000  # numbers in all messages of a run that are kept
+
+
+def reads_rounds(plan: Plan) -> bool:
+    """Whether ``of_rounds`` wants the rounds of a run kept: the viewer sees them, and they are not too much to keep."""
+    viewer = plan.protection.viewer
+    messages = plan.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
+    return viewer is not Viewer.CURATOR_TRUSTED and messages * plan.made["layout"].num_parameters <= MOST
+
+
+def of_rounds(
+    plan: Plan, state: State, graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
+) -> np.ndarray | None:
+    """For each unit (node, −1, label) the sum over rounds; None where the viewer sees the model alone, or nodes are replaced.
+
+    graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
+    """
+    seen, made, viewer = state.memory.get("seen", ()), plan.made, plan.protection.viewer
+    if not seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
+        return None
+    together = viewer is Viewer.SERVER_SECURE_AGGREGATION
+    groups = (np.arange(plan.facts.num_nodes),) if together else plan.facts.members
+    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights[units[:, 0]] = 0.5
+    for number, nodes in enumerate(groups):
+        if (weights[nodes] == 1).all():
+            continue  # no canary there
+        x, labels = inputs(graph.induced(nodes)), torch.tensor(graph.labels[nodes], device=device())
+        for model, inbox in seen:
+            message = inbox.sums["gradient"] if together else inbox.each["gradient"][number]
+            at = (made["layout"], model["parameters"], x, labels, made["clip"])
+            found[nodes] += left_over_products(*at, message, weights[nodes])
+    return found[units[:, 0]]

@@ -1,0 +1,74 @@
+"""What the Features learner is made of, from public data, its settings and the public signal-to-noise number s."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.views.pairs import Pairs, public_pairs
+from fedgraph.learning.views.projection import coordinates, counts_words, public_basis, public_curvature
+from fedgraph.methods.base import PublicFacts, gradient_std
+from fedgraph.privacy.units import Relation
+from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    from fedgraph.methods.features import Params
+
+NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampling, not noise, limits what can be learned
+PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
+
+
+def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
+    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
+    _, min_clients = gradient_std(1.0, 1.0, facts)
+    shares = 1 if min_clients > 1 else facts.num_clients
+    return facts.num_nodes * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+
+
+def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> dict[str, Any]:
+    """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
+    public = facts.public_graph if params.projection != "none" else None
+    logistic = params.model == "logistic"
+    basis, pairs = _views(params, public, strength, private, params.curvature and logistic)
+    newton = params.curvature and logistic and basis is not None
+    inputs = facts.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
+    layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=0.1 if newton else 1.0)
+    curvature = None
+    if newton and public is not None and basis is not None:
+        rows = coordinates(public.features, basis) if pairs is None else pairs.rows(public.features)
+        damping = (60 if pairs is None else 120) / math.sqrt(facts.num_nodes * strength)
+        curvature = public_curvature(rows, layout.bias_scale, damping)
+    clip = params.clip if params.clip != "auto" else 0.5 if newton or (strength < 1e4 and logistic) else 1.0
+    steps = params.steps if params.steps != "auto" else 60 if newton else int(np.clip(round(20 + strength / 60), 20, 100))
+    plain_rate = (8.0 if private else 16.0) if logistic else 4.0 if strength < 1500 else 2.0
+    rate = params.learning_rate if params.learning_rate != "auto" else 1.0 if newton else plain_rate
+    return {
+        "layout": layout,
+        "basis": basis,
+        "pairs": pairs,
+        "curvature": curvature,
+        "clip": clip,
+        "steps": steps,
+        "learning_rate": rate,
+    }
+
+
+def _views(
+    params: Params, public: Graph | None, strength: float, private: bool, newton: bool
+) -> tuple[np.ndarray | None, Pairs | None]:
+    """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
+    if public is None:
+        return None, None
+    rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(public) else 0.0
+    auto = newton and strength >= PAIRS * public.num_nodes
+    if auto if params.pairs == "auto" else params.pairs:
+        wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 3), 64, 1000))
+        pairs = public_pairs(public, wanted, rarity=rarity)
+        return pairs.basis, pairs
+    if not private and params.projection == "auto":
+        return None, None
+    wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 12), 64, 500))
+    return public_basis(public, wanted, steps=4, rarity=rarity), None

@@ -1,0 +1,28 @@
+"""Settings of ``gap_edge``: each key with its default."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fedgraph.privacy.units import Relation
+
+
+class Params(BaseModel):
+    """Settings of ``gap_edge``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
+    hops: int = Field(2, ge=0, description="aggregations K")
+    formula: Literal["slides", "code"] = Field("code", description="published reading: closed form, or exact")
+    encoder: Literal["classes", "hidden", "none"] = Field("classes", description="what is aggregated")
+    hidden: int = Field(64, ge=1, description="hidden units of the encoder")
+    classifier: int = Field(32, ge=0, description="hidden units of the classifier; 0: logistic regression")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder, half of the classifier's")
+    depth: Literal["chosen", "all"] = Field("chosen", description="hops read: chosen on public labels, or all")
+    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, as published")
+
+    @property
+    def protects(self) -> Relation:
+        return Relation(self.relation)

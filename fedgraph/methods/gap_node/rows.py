@@ -1,0 +1,71 @@
+"""GAP at node level: a client's rows, and the noisy hops that it makes once and keeps.
+
+The hops are released to nobody, but pass the desk and are counted; a client that has lost them makes the same ones again,
+from the same input and the same random stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.models import logits
+from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
+from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
+from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.learning.views.projection import project
+from fedgraph.methods.base import Plan, Streams
+from fedgraph.privacy.desk import Desk
+from fedgraph.types import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's rows, its bounded graph, and the noisy hops it made (a cache: rebuilt whenever it is missing)."""
+
+    x: FeatureMatrix
+    labels: torch.Tensor
+    adjacency: sp.csr_array
+    hops: dict[str, DenseMatrix] = field(default_factory=dict)
+
+
+def joined(plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk) -> DenseMatrix:
+    """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there."""
+    key = hashlib.sha256(
+        np.ascontiguousarray(model["encoder"]).tobytes() + str((streams.root, streams.path[:-1])).encode()
+    ).hexdigest()
+    first = plan.made["first"]
+    if key not in work.hops or round_ == first:
+        release = next((r for r in plan.releases if r.path == "aggregate"), None)
+        noise = replace(streams, path=(*streams.path[:-1], first)).generator("noise")
+        rows = [unit_length(sent(plan, model["encoder"], work.x))]
+        for _ in range(plan.params.hops if release is not None else 0):
+            sums = hop(work.adjacency, rows[-1])
+            if round_ == first:
+                noised = desk.release("aggregate", sums, release.bound, release.mechanism).value
+            else:  # the value of round T again: same input, same stream, nothing new is learnt
+                noised = release.mechanism.apply(release.bound.enforce(sums), noise)
+            rows.append(unit_length(noised))
+        work.hops.clear()
+        work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
+    return work.hops[key]
+
+
+def sent(plan: Plan, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+    """What a node's neighbours will sum, before scaling: [n, h]."""
+    if plan.params.encoder == "none":
+        return x.forward.to_dense().cpu().numpy()
+    if plan.params.encoder == "hidden":
+        return hidden_units(plan.made["encoder"], encoder, x)
+    return centred_probabilities(logits(plan.made["encoder"], encoder, x))
+
+
+def rows_of(plan: Plan, graph: Graph) -> FeatureMatrix:
+    basis = plan.made["basis"]
+    return FeatureMatrix(unit_rows(graph.features) if basis is None else project(graph.features, basis))

@@ -1,0 +1,196 @@
+"""GCON: a graph convolution that is left as it is, and noise in the objective of its linear classifier.
+
+    X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
+
+Z is the capped walk with restart (``learning.propagation.capped_walk``), B has columns of Gamma-distributed radius
+(``mechanisms.objective_perturbation``; constants in ``privacy.claims.gcon``). One release per client: Θ. Edges are private,
+features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact minimiser;
+the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
+encoder's class scores as they are, which is public, so a small ε costs little (c_θ grows by ‖Θ₀‖; the rest is as proven).
+
+* Inference on the private graph: a node reads its own edges, one step Z′ = (1−α)ÃX + αX for every m > 0.
+* Inference on a public test graph (protocol ``inductive-edges``): the whole walk.
+* ``release: nothing``: Θ = Θ₀, ε = 0: own-edge inference alone, which shows what a release is worth.
+
+Federated, who sees what: the server sees each client's Θ (or their weighted sum), clients see X and nothing else. Each client
+perturbs its own objective on its own edges (parallel composition: an inner edge is held once); the server averages by labelled
+nodes. A client with few of them needs more noise and a larger Λ. Edges between clients are dropped, or
+(``cut_edges: protected``) in both clients' walks, where each changes one row: an end costs at most (ε/2, δ/2) at its client.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning.optimisers.objective import LossName
+from fedgraph.learning.propagation.aggregation import with_cut
+from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.gcon import releases as release
+from fedgraph.methods.gcon import rows as encoding
+from fedgraph.privacy.claims import gcon as claim
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = """@inproceedings{wei2024gcon,
+  title = {{GCON}: Differentially Private Graph Convolutional Network via Objective Perturbation},
+  author = {Wei, Jianxin and Zhu, Yizheng and Xiao, Xiaokui and Bao, Ergute and Yang, Yin and Cai, Kuntai and Ooi, Beng Chin},
+  journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
+
+
+class Params(BaseModel):
+    """Settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    steps: tuple[Annotated[float, Field(ge=0)], ...] = Field((2,), description="propagation steps m₁ … m_s; inf: convergence")
+    restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
+    cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
+    loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")
+    width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
+    regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
+        "auto", description="Λ; auto: ten times the value it must exceed, at least 0.02"
+    )
+    prior: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+        "auto", description="scale of Θ₀, to which Θ is pulled; 0: as published; auto: 3 with encoder classes, else 0"
+    )
+    share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
+    release: Literal["trained", "nothing"] = Field("trained", description="Θ: the noisy minimiser, or the prior as it is")
+    encoder: Literal["classes", "hidden", "none"] = Field("classes", description="rows X: class scores, hidden units, features")
+    centred: bool = Field(True, description="hidden units minus their mean over the public nodes (hidden)")
+    hidden: int = Field(64, ge=1, description="hidden units of the encoder")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
+    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none")
+    inference: Literal["auto", "own-edges", "public"] = Field("auto", description="test graph; auto: public where it is")
+    inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
+
+    @model_validator(mode="after")
+    def _prior_reads_classes(self) -> Params:
+        if self.encoder != "classes" and self.scale:
+            raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
+        if self.release == "nothing" and not self.scale:
+            raise ValueError("release: nothing predicts with the prior alone: it needs encoder: classes and a prior > 0")
+        return self
+
+    @property
+    def scale(self) -> float:
+        """The prior's scale, resolved."""
+        return (3.0 if self.encoder == "classes" else 0.0) if self.prior == "auto" else self.prior
+
+    @field_validator("steps")
+    @classmethod
+    def _whole(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        if not values or any(not (math.isinf(m) or m == int(m)) for m in values):
+            raise ValueError(f"steps must be whole numbers ≥ 0, or inf for convergence, at least one; found {list(values)}")
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's Ã, to whom it leads outside (None: cut edges are dropped), its rows' global ids, which are labelled."""
+
+    walk: sp.csr_array
+    away: sp.csr_array | None
+    nodes: np.ndarray
+    labelled: np.ndarray
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+    """One perturbed minimiser per client that has labelled nodes."""
+    if facts.public_attributes is None:
+        raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
+    own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public_graph is None)
+    if not own_edges and facts.public_graph is None:
+        raise ScenarioError(
+            "inference: public needs a public test graph: set protocol: inductive-edges, or inference: own-edges"
+        )
+    labels = [facts.public_attributes.labels[nodes] for nodes in facts.members]
+    labels = [known[known >= 0] for known in labels]
+    total = sum(known.size for known in labels)
+    if not total:
+        raise DataError("gcon trains on labelled nodes, and no node has a label")
+    trained = params.release == "trained"
+    releases = tuple(
+        release.minimiser(params, facts, budget, client, known, known.size / total)
+        for client, known in enumerate(labels)
+        if known.size and trained
+    )
+    assumed = (
+        Assumption.COUNTS_PUBLIC,
+        Assumption.FEATURES_LABELS_PUBLIC,
+        Assumption.SPLIT_PUBLIC,
+        Assumption.UNTUNED,
+        *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
+        *setting_assumptions(facts),
+    )
+    reads_edges = trained and claim.psi(params.steps, params.restart, params.cap) > 0
+    return Plan(
+        method="gcon",
+        params=params,
+        rounds=int(trained),
+        releases=releases,
+        protection=Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
+        delta=budget.delta,
+        facts=facts,
+        epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private else None,
+        per_end=facts.cut_edges_shared,
+        made={"own_edges": own_edges, "same_nodes": facts.public_graph is None},
+    )
+
+
+def start(plan: Plan, rng: np.random.Generator) -> State:
+    """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
+    rows, memory = encoding.of_public(plan.facts.public_attributes, plan.params)
+    if plan.params.release == "nothing":
+        return State({"theta": release.prior(plan.params, plan.facts.num_classes)}, memory | {"rows": rows})
+    return State({"rows": rows}, memory)
+
+
+def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+    labels = plan.facts.public_attributes.labels[subgraph.nodes]
+    own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
+    if not plan.facts.cut_edges_shared or subgraph.cut is None:
+        return Work(capped_walk(own, plan.params.cap), None, nodes, labelled)
+    outside = with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.num_nodes)
+    return Work(*open_walk(own, outside, plan.params.cap), nodes, labelled)
+
+
+def client(
+    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
+    own = [r for r in plan.releases if r.client == desk.client]
+    if not own:
+        return {}
+
+    def rows() -> np.ndarray:
+        inflow = 0.0 if work.away is None else work.away @ model["rows"]
+        own = model["rows"][work.nodes]
+        return walked(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
+
+    return {"theta": desk.release("theta", rows, own[0].bound, own[0].mechanism)}
+
+
+def server(plan: Plan, state: State, inbox: Inbox) -> State:
+    """The average: weights are public and already inside the messages."""
+    return State({"theta": inbox.sums["theta"]}, state.memory | {"rows": state.model["rows"]})
+
+
+def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+    """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
+    params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
+    rows = state.memory["rows"]
+    if not plan.made["same_nodes"]:
+        rows = encoding.of_new(state.memory, params, graph)
+    if plan.made["own_edges"]:
+        alpha = alpha if params.inference_restart == "same" else params.inference_restart
+        steps = tuple(min(m, 1) for m in steps)
+    return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]

@@ -1,0 +1,38 @@
+"""GCON's rows X: what its encoder says of each node, scaled to norm at most 1. Made of public features and labels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fedgraph.learning.optimisers import public_training as public
+from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.types import Graph
+
+
+def _encoder(params: Any) -> public.Encoder:
+    return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
+
+
+def of_public(attributes: Graph, params: Any) -> tuple[np.ndarray, dict[str, Any]]:
+    """(X of every public node, float64 [n, h]; what ``of_new`` needs).
+
+    Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
+    features are public, and scales again.
+    """
+    encoded = public.encode(attributes, _encoder(params))
+    mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
+    return _scaled(encoded.own, mean), {"encoder": encoded.parameters, "mean": mean}
+
+
+def of_new(memory: Mapping[str, Any], params: Any, graph: Graph) -> np.ndarray:
+    """X of the nodes of another public graph with the same features."""
+    return _scaled(public.rows_of(memory["encoder"], _encoder(params), graph), memory["mean"])
+
+
+def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
+    """Norm 1 where a mean was taken off; else scaled down where it is above 1."""
+    out = np.asarray(rows if mean is None else unit_length(rows - mean), dtype=np.float64)
+    return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)

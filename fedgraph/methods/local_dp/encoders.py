@@ -1,0 +1,116 @@
+"""What a client's embeddings go through before they leave, and what that costs: one function per encoder.
+
+For a graph of n nodes with an embedding in [0, 1]^(n×h), and ε_n = ε, or ε/n where the rule is "1/n" (the paper's default is
+ε = 1/|V|, that is this rule at ε = 1):
+
+    multi-bit          m bits of every row at ε_n/(m·n) each: ε_n per graph (Jin & Chen, Algorithm 1 as its proof counts)
+    multi-bit-total    m bits of the whole matrix at ε_n/(m·n) each (Algorithm 1 read literally): ε_n/n per graph
+    multi-bit-node     m bits of every row at ε_n/(m·R) each. With a promised maximum degree D the unit is the node, and R
+                       bounds the rows that replacing one node can change; without, R = 1 (LPGNN), priced as a graph: n·ε_n
+    gaussian-as-coded  H + N(0, ε_n²), the released code: no ε-LDP; (ε, δ) with Δ₂ = √(2n) (softmax rows) or √(n·h)
+    none               in clear: ε = ∞
+
+**R.** Rows depend on the node within k rounds of messages (k + 1 for the GCN, whose weights hold degrees). The replaced node
+has other neighbours in the other graph, so rows near it in either graph change: R = 2·B − 1, B = 1 + D·Σ_{i<k} (D − 1)^i,
+and never more than n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.claims.local import encoder_event, released_code_event, sampled_entries
+from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
+from fedgraph.privacy.mechanisms.blocks import PerBlock, worst_gaussian, worst_pure
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, MultiBitEncoder
+from fedgraph.privacy.sensitivity import Bound, Box, SimplexRows
+
+Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
+Rule = Literal["epsilon", "1/n"]
+
+NO_ENCODING = Disclose("no encoding: the embedding itself")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Settings of the release. width: h. softmax: rows are probability vectors. bits: m, or None for the rule of LPGNN.
+
+    reach: rounds of messages within which a replaced node changes rows. promised_degree: D, or None.
+    """
+
+    encoder: Encoder
+    epsilon: float
+    rule: Rule
+    width: int
+    softmax: bool
+    bits: int | None = None
+    reach: int = 2
+    promised_degree: int | None = None
+
+    def epsilon_of(self, num_nodes: int) -> float:
+        """ε_n of a graph of this size."""
+        return self.epsilon / num_nodes if self.rule == "1/n" else self.epsilon
+
+    def of_graph(self, num_nodes: int) -> tuple[Mechanism, Event]:
+        """One graph's mechanism, and what it costs the protected unit."""
+        if self.encoder == "none" or math.isinf(self.epsilon):
+            return NO_ENCODING, Unprotected("the embedding is sent without encoding")
+        epsilon = self.epsilon_of(num_nodes)
+        if self.encoder == "gaussian-as-coded":
+            return GaussianNoise(epsilon), released_code_event(epsilon, num_nodes, self.width, self.softmax)
+        in_total = self.encoder == "multi-bit-total"
+        available = num_nodes * self.width if in_total else self.width
+        m = min(self.bits, available) if self.bits is not None else sampled_entries(epsilon, available)
+        if self.encoder != "multi-bit-node":
+            event = encoder_event(epsilon, m, num_nodes, in_total)
+            return MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
+        touched = num_nodes if self.promised_degree is None else min(num_nodes, promised_rows(self.promised_degree, self.reach))
+        share = epsilon / (m * (1 if self.promised_degree is None else touched))
+        return MultiBitEncoder(share, m), MultiBit(share, m * touched)
+
+    def of_client(self, sizes: Sequence[int]) -> tuple[Bound, Mechanism, Event]:
+        """Bound, mechanism and price of the release of a client that holds graphs of these sizes."""
+        bound: Bound = SimplexRows(sum(sizes)) if self.softmax and self.encoder == "gaussian-as-coded" else Box(0.0, 1.0)
+        made = {n: self.of_graph(n) for n in sorted(set(sizes))}
+        if len(sizes) == 1:
+            return bound, *made[sizes[0]]
+        return bound, PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)), _worst([event for _, event in made.values()])
+
+    def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
+        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price
+        (a promised degree prices a node; all bits of a graph say more about the graph); ∞ where there is none.
+        """
+        once = {n: _of_all_bits(self.of_graph(n)[0], n) for n in {n for own in sizes for n in own}}
+        return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
+
+
+def _of_all_bits(mechanism: Mechanism, num_nodes: int) -> float:
+    """Pure ε of everything that a graph sends at once."""
+    if not isinstance(mechanism, MultiBitEncoder):
+        return math.inf
+    return mechanism.epsilon_per_bit * mechanism.num_sampled * (1 if mechanism.in_total else num_nodes)
+
+
+def promised_rows(degree: int, hops: int) -> int:
+    """R: rows that one replaced node can change where no node has more than ``degree`` neighbours, in both graphs together."""
+    if degree < 1 or hops < 0:
+        raise PrivacyError(f"a promised degree must be at least 1 and hops at least 0, found {degree} and {hops}")
+    return 2 * (1 + degree * sum((degree - 1) ** i for i in range(hops))) - 1
+
+
+def _worst(events: Sequence[Event]) -> Event:
+    """One event that covers every graph's (graphs are units of their own)."""
+    if all(isinstance(e, Gaussian) for e in events):
+        return worst_gaussian([e.noise_multiplier for e in events if isinstance(e, Gaussian)])
+    if all(isinstance(e, MultiBit) for e in events):
+        return worst_pure([e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, MultiBit)])
+    return events[0]
+
+
+def part_of(mechanism: Mechanism, index: int) -> Mechanism:
+    """What graph ``index`` of the client goes through."""
+    return mechanism.parts[index] if isinstance(mechanism, PerBlock) else mechanism

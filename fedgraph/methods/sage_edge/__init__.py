@@ -1,0 +1,144 @@
+"""SAGE and DPGCN at edge level: one perturbed list of edges per client, and a network trained on the noisy graph.
+
+Federated, who sees what: the server sees every client's noisy list, nothing is broadcast. Each client answers for the pairs of
+its own nodes, and edges between clients are dropped; or (``cut_edges: protected``) for all pairs whose smaller id it holds
+(``edge_cells``). Both clients know an edge between them, one of them reports it, by a rule about public ids, through its
+mechanism, and the other never uses it: any edge is one cell of one ε-DP release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.layers import gcn, graphsage
+from fedgraph.learning.optimisers.public_training import Fitting
+from fedgraph.learning.propagation.aggregation import require_simple
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.sage_edge.params import Params
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
+from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
+from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
+from fedgraph.privacy.units import Assumption, Protection, Viewer
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = """@article{daigavane2021node,
+  title = {Node-Level Differentially Private Graph Neural Networks},
+  author = {Daigavane, Ameya and Madan, Gagan and Sinha, Aditya and Thakurta, Abhradeep Guha and Aggarwal, Gaurav and Jain, Prateek},
+  journal = {arXiv preprint arXiv:2111.15521}, year = {2021}}
+@inproceedings{wu2022linkteller,
+  title = {{LinkTeller}: Recovering Private Edges from Graph Neural Networks via Influence Analysis},
+  author = {Wu, Fan and Long, Yunhui and Zhang, Ce and Li, Bo},
+  booktitle = {IEEE Symposium on Security and Privacy}, year = {2022}}"""  # fmt: skip  # noqa: E501
+
+KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's edges, int32 [m, 2], u < v: in its own numbering, or in global ids where cut edges are shared."""
+
+    edges: np.ndarray
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+    """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
+    if facts.public_attributes is None or facts.public_graph is not None:
+        raise ScenarioError("sage_edge needs public features and labels: set the task's protocol: transductive")
+    if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        raise ScenarioError(
+            "sage_edge sends lists of edges, which secure aggregation cannot add up; "
+            "use the settings central or local, or method: gap_edge"
+        )
+    assumed = (
+        Assumption.COUNTS_PUBLIC,
+        Assumption.FEATURES_LABELS_PUBLIC,
+        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.SPLIT_PUBLIC,
+        *setting_assumptions(facts),
+    )
+    return Plan(
+        method="sage_edge",
+        params=params,
+        rounds=1,
+        releases=tuple(_release(params, facts, budget, number) for number in range(facts.num_clients)),
+        protection=Protection(params.protects, facts.viewer, assumed),
+        delta=budget.delta,
+        facts=facts,
+        epsilon_published=budget.epsilon if budget.private else None,
+        made={"attributes": facts.public_attributes},
+    )
+
+
+def _release(params: Params, facts: PublicFacts, budget: Budget, client: int) -> PlannedRelease:
+    size, smaller = facts.client_sizes[client], None
+    if facts.cut_edges_shared:
+        size, smaller = facts.num_nodes, tuple(int(node) for node in facts.members[client])
+    mechanism: Mechanism = Disclose("no noise was asked for")
+    event: Event = Unprotected("no noise")
+    most = int(params.memory_gb * 1e9 / BYTES_PER_CELL)
+    if budget.private and params.adjacency == "edgerand":
+        mechanism, event = EdgeRand(budget.epsilon, size, most, smaller), RandomizedResponse(budget.epsilon, 2)
+    elif budget.private:
+        mechanism = LapGraph(budget.epsilon, size, most, params.count_share, smaller)
+        event = PureDP(budget.epsilon)
+    return PlannedRelease("adjacency", UpperTriangle(size, smaller), mechanism, event, range(1), client=client)
+
+
+def start(plan: Plan, rng: np.random.Generator) -> State:
+    return State({}, {"seed": int(rng.integers(2**63))})
+
+
+def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+    require_simple(subgraph.graph.adjacency)
+    upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
+    edges = np.column_stack(upper.coords)
+    if plan.facts.cut_edges_shared and subgraph.cut is not None:
+        away = np.column_stack([subgraph.nodes[subgraph.cut[:, 0]], subgraph.cut[:, 1]])
+        edges = np.concatenate([np.sort(subgraph.nodes[edges], axis=1), away[away[:, 0] < away[:, 1]]])
+    return Work(edges.astype(np.int32))
+
+
+def client(
+    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """The perturbed edges, once."""
+    release = next(r for r in plan.releases if r.client == desk.client)
+    return {"edges": desk.release("adjacency", work.edges, release.bound, release.mechanism)}
+
+
+def server(plan: Plan, state: State, inbox: Inbox) -> State:
+    """Put the noisy edges together and train on them."""
+    n, p, parts = plan.facts.num_nodes, plan.params, inbox.each["edges"]
+    if not plan.facts.cut_edges_shared:
+        parts = [nodes[part] for nodes, part in zip(plan.facts.members, parts, strict=True)]
+    edges = np.concatenate(parts)
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    how = Fitting(p.epochs, p.training_rate, p.weight_decay)
+    train = gcn.trained_scores if p.network == "gcn" else graphsage.trained_scores
+    rng = np.random.default_rng(state.memory["seed"])
+    received = adjacency if adjacency.nnz <= KEPT else None
+    return State({}, {"scores": train(plan.made["attributes"], adjacency, p.hidden, how, rng), "received": received})
+
+
+def evidence(plan: Plan, state: State, graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
+    received = state.memory["received"]
+    if received is None:
+        return None
+    asked = sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=received.shape)
+    there = (asked.multiply(received)).tocoo()
+    width = received.shape[1]
+    kept = there.coords[0].astype(np.int64) * width + there.coords[1]
+    return np.where(np.isin(pairs[:, 0] * width + pairs[:, 1], kept), 1.0, -0.5)
+
+
+def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+    """[n, c] scores on the noisy graph; ``graph`` is not read."""
+    return state.memory["scores"]  # type: ignore[no-any-return]

@@ -1,0 +1,243 @@
+"""What an event costs. Reads ``events``, returns a ``Price``; remembers nothing.
+
+``price`` asks every accountant that is valid for the whole ledger and reports the smallest ε, with the
+accountant's name and theorem:
+
+    name                      file          answers for
+    exact Gaussian            gaussian      Gaussian releases only; an equality
+    basic composition         pure          releases that are ε-DP with δ = 0; also answers δ = 0
+    zCDP                      zcdp          releases with a ρ
+    loss distribution         pld, losses   everything but ZCDP and SampledOnce; pessimistic grid
+    Rényi                     rdp           everything but ApproxDP and SampledOnce; asked when the one above cannot
+    amplification by sampling amplification SampledOnce, on its own composed pipeline
+
+**Guarantee.** Unit and relation are those of the events' multipliers; adaptive composition; every
+accountant is an upper bound, so the smallest is one too.
+
+**Splitting δ.** An accountant that cannot take an (ε₀, δ₀) release into its own composition (Rényi, zCDP)
+prices the rest at δ − Σδ₀ and adds Σε₀ (basic composition). A ``SampledOnce`` beside other releases gets
+a share of δ, the rest the remainder; shares 0, 0.1, 0.5, 0.9, 1 are all valid and the best is reported.
+
+**Edge cases.**
+
+    δ NaN, negative or ≥ 1                       PrivacyError
+    nothing released; multipliers ∞; ε, ρ, q = 0 ε = 0, δ = 0
+    multiplier 0; ε or ρ = ∞; unprotected        ε = ∞
+    δ = 0 where only (ε, δ) is known             ε = ∞
+    an event class not known here                UnknownEventError naming it; never counted as zero
+    count up to 1e12 and beyond                  priced (coarser grid, still pessimistic)
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError, UnknownEventError
+from fedgraph.privacy.accounting import amplification, gaussian, pld, pure, rdp, zcdp
+from fedgraph.privacy.events import (
+    ZCDP,
+    ApproxDP,
+    BoundedRange,
+    Event,
+    FixedSizeGaussian,
+    Gaussian,
+    Laplace,
+    MultiBit,
+    PoissonGaussian,
+    PureDP,
+    RandomizedResponse,
+    SampledOnce,
+    Unprotected,
+    flatten,
+)
+
+Leaves = tuple[tuple[Event, int], ...]
+_SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
+_MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be tighter
+
+
+@dataclass(frozen=True)
+class Price:
+    """(epsilon, delta) and how it was found. theorem: one sentence naming the result used."""
+
+    epsilon: float
+    delta: float
+    accountant: str
+    theorem: str
+
+
+def price(event: Event, delta: float) -> Price:
+    """The smallest ε we can prove for ``event`` at ``delta``, by the tightest valid accountant.
+
+    event: any event; delta: in [0, 1). Raises ``PrivacyError`` for another delta, ``UnknownEventError``
+    for an event class that no accountant knows. Prices are remembered.
+
+    >>> from fedgraph.privacy.events import Gaussian, Repeated
+    >>> price(Repeated(Gaussian(10.0), 100), 1e-5).accountant
+    'exact Gaussian'
+    """
+    if isinstance(delta, bool) or math.isnan(delta) or not 0 <= delta < 1:
+        raise PrivacyError(f"delta must satisfy 0 ≤ delta < 1, found {delta}")
+    leaves = normalised(event)
+    return leaves if isinstance(leaves, Price) else _price(leaves, float(delta))
+
+
+def normalised(event: Event) -> Leaves | Price:
+    """Leaves with counts, merged, trivial ones settled; a ``Price`` where the answer is 0 or ∞ outright."""
+    counts: Counter[Event] = Counter()
+    for leaf, count in flatten(event):
+        if isinstance(leaf, SampledOnce) and leaf.sampling_rate == 1:
+            inner = normalised(leaf.event)
+            if isinstance(inner, Price):
+                if inner.epsilon == 0:
+                    continue
+                return inner
+            counts.update({e: n * count for e, n in inner})
+            continue
+        effective = _settle(leaf)
+        if isinstance(effective, Price):
+            return effective
+        if effective is not None:
+            counts[effective] += count
+    if not counts:
+        return Price(0.0, 0.0, "exact", "nothing was released")
+    return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
+
+
+def _settle(leaf: Event) -> Event | Price | None:
+    """None: costs nothing. A Price: no privacy at all. Else the leaf, in its simplest equal form."""
+    if isinstance(leaf, Unprotected):
+        return Price(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
+    if isinstance(leaf, SampledOnce):
+        return None if leaf.sampling_rate == 0 else leaf
+    if isinstance(leaf, (Gaussian, Laplace, PoissonGaussian, FixedSizeGaussian)):
+        rate = leaf.sampling_rate if isinstance(leaf, PoissonGaussian) else 1.0
+        batch = leaf.batch_size if isinstance(leaf, FixedSizeGaussian) else 1
+        if math.isinf(leaf.noise_multiplier) or rate == 0 or batch == 0:
+            return None
+        if leaf.noise_multiplier == 0:
+            return Price(math.inf, 0.0, "none", f"no noise was added: {leaf}")
+        if isinstance(leaf, PoissonGaussian) and rate == 1:
+            return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
+        if isinstance(leaf, FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
+            return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows))
+        return leaf
+    if isinstance(leaf, ZCDP):
+        size = leaf.rho
+    elif isinstance(leaf, ApproxDP):
+        size = math.inf if leaf.delta == 1 else leaf.epsilon + leaf.delta
+    elif isinstance(leaf, (PureDP, BoundedRange, RandomizedResponse)):
+        size = leaf.epsilon
+    elif isinstance(leaf, MultiBit):
+        size = leaf.epsilon_per_bit if leaf.num_bits else 0.0
+    else:
+        raise UnknownEventError(f"no accountant can price {type(leaf).__name__}: {leaf}")
+    if size == 0:
+        return None
+    return Price(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
+
+
+@lru_cache(maxsize=8192)
+def _price(leaves: Leaves, delta: float) -> Price:
+    sampled = tuple((e, n) for e, n in leaves if isinstance(e, SampledOnce))
+    rest = tuple((e, n) for e, n in leaves if not isinstance(e, SampledOnce))
+    if not sampled:
+        return _unsampled(rest, delta)
+    if not rest and len(sampled) == 1 and sampled[0][1] == 1:
+        return _sampled(sampled[0][0], delta)
+    total_count = sum(n for _, n in sampled)
+    best = Price(math.inf, delta, "none", "no split of δ gives a finite ε")
+    for share in _SHARES:
+        prices = [(_sampled(e, share * delta / total_count), n) for e, n in sampled]
+        if rest:
+            prices.append((_unsampled(rest, delta * (1 - share)), 1))
+        total = math.fsum(p.epsilon * n for p, n in prices)
+        if total < best.epsilon:
+            names = " + ".join(p.accountant for p, _ in prices)
+            words = f"basic composition, {share:.0%} of δ for the sampled part: " + "; ".join(p.theorem for p, _ in prices)
+            best = Price(total, delta, names, words)
+    return best
+
+
+def _sampled(event: Event, delta: float) -> Price:
+    if not isinstance(event, SampledOnce):
+        raise UnknownEventError(f"not a one-time sample: {event}")
+    inner = price(event.event, amplification.inner_delta(delta, event.sampling_rate))
+    outer = amplification.amplified_epsilon(inner.epsilon, event.sampling_rate)
+    theorem = (
+        f"ε = ln(1 + q(e^{inner.epsilon:.6g} − 1)) with q = {event.sampling_rate:.6g}, once, inner δ = {inner.delta:.3g} "
+        f"(Balle, Barthe & Gaboardi 2018, Theorem 8); inside: {inner.theorem}"
+    )
+    return Price(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
+
+
+def _unsampled(leaves: Leaves, delta: float) -> Price:
+    if all(isinstance(leaf, Gaussian) for leaf, _ in leaves):
+        return _exact_gaussian(leaves, delta)
+    candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
+    fine_grid = math.fsum(count for _, count in leaves) <= _MANY
+    if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
+        candidates += _renyi(leaves, delta)
+    return min(candidates, key=lambda p: p.epsilon, default=Price(math.inf, delta, "none", "no finite ε at this δ"))
+
+
+def _exact_gaussian(leaves: Leaves, delta: float) -> Price:
+    multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, Gaussian)])
+    mu = gaussian.total_mu(multipliers, np.array([float(count) for _, count in leaves]))
+    return Price(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
+
+
+def _basic(leaves: Leaves) -> list[Price]:
+    each = [(pure.epsilon(leaf), count) for leaf, count in leaves]
+    if any(e is None for e, _ in each):
+        return []
+    total = math.fsum(e * count for e, count in each if e is not None)
+    return [Price(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
+
+
+def _concentrated(leaves: Leaves, delta: float) -> list[Price]:
+    main, epsilon, left = _without_approximate(leaves, delta)
+    each = [(zcdp.rho(leaf), count) for leaf, count in main]
+    if left < 0 or any(r is None for r, _ in each):
+        return []
+    if not main:
+        return [Price(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
+    total = math.fsum(r * count for r, count in each if r is not None)
+    theorem = f"ρ = {total:.6g} (Bun & Steinke 2016; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
+    return [Price(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
+
+
+def _loss_distribution(leaves: Leaves, delta: float) -> list[Price]:
+    if not pld.covers(leaves):
+        return []
+    theorem = "dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), on a pessimistic grid"
+    return [Price(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
+
+
+def _renyi(leaves: Leaves, delta: float) -> list[Price]:
+    main, epsilon, left = _without_approximate(leaves, delta)
+    if left < 0:
+        return []
+    value, order = rdp.epsilon(main, left)
+    theorem = f"Rényi order {order:.6g} (Mironov 2017; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
+    return [Price(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
+
+
+def _without_approximate(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[Leaves, float, float]:
+    """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ."""
+    apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, ApproxDP)]
+    main = tuple((leaf, count) for leaf, count in leaves if not isinstance(leaf, ApproxDP))
+    used = math.fsum(leaf.delta * count for leaf, count in apart)
+    return main, math.fsum(leaf.epsilon * count for leaf, count in apart), delta - used
+
+
+def _beside(epsilon: float) -> str:
+    if epsilon == 0:
+        return ""
+    return f", plus {epsilon:.6g} of (ε, δ) releases by basic composition (Dwork & Roth 2014, Theorem 3.16)"

@@ -1,0 +1,117 @@
+"""Hockey-stick curves in closed form: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
+
+Each function returns the δ(e) of a pair that dominates the mechanism at every e, so the curves may be
+composed adaptively (``losses``). All are symmetric: swapping the two worlds changes nothing.
+
+* **pure ε** (Kairouz, Oh & Viswanath 2015, Theorem 3.1): binary randomised response,
+  δ(e) = (e^ε − e^e)/(e^ε + 1) for |e| ≤ ε.
+* **(ε, δ₀)**: the same on mass 1 − δ₀, plus δ₀ at infinity.
+* **k-ary response**: probabilities a = e^ε/(e^ε + k − 1) and b = 1/(e^ε + k − 1);
+  δ(e) = [a − e^e b]₊ + [b − e^e a]₊ + (k − 2) b [1 − e^e]₊. Exact for the mechanism.
+* **bounded range** (Dong, Durfee & Rogers 2020, Lemma 3.2 and Section 4): the worst pairs are two-point,
+  losses t and t − ε with P(t) = (1 − e^{t−ε})/(1 − e^{−ε}), 0 ≤ t ≤ ε. The supremum of their curves over
+  t is at t = (ε + e)/2 and is convex in e^e, hence itself the curve of a dominating pair:
+  δ(e) = (1 − e^{(e−ε)/2})²/(1 − e^{−ε}) for |e| ≤ ε.
+* **Laplace**, one dimension, ε = Δ₁/b: δ(e) = 1 − e^{(e−ε)/2} for 0 ≤ e ≤ ε (and by symmetry
+  δ(e) = 1 − e^e + e^e δ(−e)). A vector with the same L1 sensitivity is no worse: 1 − δ(e) = ∫ min(p(x),
+  e^e p(x − v)) dx is log-concave in the shift v (Prékopa), so δ is quasi-convex in v and largest at a
+  corner of the L1 ball, where one coordinate takes the whole shift. (dp_accounting's accountant refuses
+  Laplace under REPLACE_ONE; here the multiplier is already relative to the relation's own Δ₁.)
+* **Gaussian**: ``gaussian.log_delta``. A vector rotates onto one coordinate.
+* **fixed-size batches, all touched rows replaced**: reveal the batch. Given that it holds j touched rows
+  (hypergeometric), two sums differ by at most 2jC: δ(e) = Σ_j P(j) δ_Gauss(e; 2j/σ). Hiding the batch is
+  post-processing.
+
+**Edge cases.** Parameters 0, ∞ and NaN never arrive here (``accountant.normalised`` settles them).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import log_ndtr, ndtri
+from scipy.stats import hypergeom
+
+from fedgraph.privacy.accounting.losses import Curve
+from fedgraph.privacy.shapes import Array
+
+
+def pure(epsilon: float, delta: float = 0.0) -> Curve:
+    """ε-DP, or (ε, δ₀)-DP."""
+
+    def deltas(e: Array) -> Array:
+        inside = -np.expm1(np.clip(e, -epsilon, epsilon) - epsilon) / (1 + math.exp(-epsilon))
+        return delta + (1 - delta) * np.where(e < -epsilon, -np.expm1(np.minimum(e, 0.0)), inside)
+
+    return Curve(deltas, -epsilon, epsilon, _two_point_spread(epsilon))
+
+
+def k_ary(epsilon: float, num_values: int) -> Curve:
+    """k-ary randomised response."""
+    rest = (num_values - 1) * math.exp(-epsilon)
+    top, other = 1 / (1 + rest), math.exp(-epsilon) / (1 + rest)
+
+    def deltas(e: Array) -> Array:
+        high = top * np.maximum(0.0, -np.expm1(np.minimum(e - epsilon, 0.0)))
+        low = other * np.maximum(0.0, -np.expm1(np.minimum(e + epsilon, 0.0)))
+        return high + low + (num_values - 2) * other * -np.expm1(np.minimum(e, 0.0))
+
+    spread = epsilon * math.sqrt(min(1.0, num_values * other))
+    return Curve(deltas, -epsilon, epsilon, max(spread, 1e-3 * epsilon))
+
+
+def bounded_range(epsilon: float) -> Curve:
+    """One pick of an ε-bounded-range mechanism."""
+
+    def deltas(e: Array) -> Array:
+        inside = np.square(np.expm1((np.clip(e, -epsilon, epsilon) - epsilon) / 2)) / -math.expm1(-epsilon)
+        return np.where(e < -epsilon, -np.expm1(np.minimum(e, 0.0)), inside)
+
+    return Curve(deltas, -epsilon, epsilon, min(epsilon / 2, 2.0))
+
+
+def laplace(epsilon: float) -> Curve:
+    """Laplace noise of scale Δ₁/ε."""
+
+    def deltas(e: Array) -> Array:
+        positive = -np.expm1((np.clip(np.abs(e), 0.0, epsilon) - epsilon) / 2)
+        negative = -np.expm1(np.minimum(e, 0.0)) + np.exp(np.minimum(e, 0.0)) * positive
+        return np.where(e >= 0, positive, negative)
+
+    return Curve(deltas, -epsilon, epsilon, min(epsilon, 2.0))
+
+
+def gaussian(mu: float, tail: float) -> Curve:
+    """The μ-Gaussian mechanism."""
+    reach = -float(ndtri(tail))
+    return Curve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
+
+
+def gaussian_deltas(e: Array, mu: float) -> Array:
+    """δ(e) of the μ-Gaussian mechanism at many e of either sign."""
+    log_above = log_ndtr(mu / 2 - e / mu)
+    ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
+    return np.asarray(np.exp(log_above) * -np.expm1(ratio))
+
+
+def fixed_size(noise_multiplier: float, batch_size: int, num_rows: int, touched_rows: int, tail: float) -> Curve:
+    """One batch drawn without replacement, touched rows replaced, the batch revealed."""
+    hits = np.arange(max(0, batch_size - num_rows + touched_rows), min(touched_rows, batch_size) + 1)
+    weights = hypergeom.pmf(hits, num_rows, touched_rows, batch_size)
+    mus = 2.0 * hits / noise_multiplier
+
+    def deltas(e: Array) -> Array:
+        total = np.zeros_like(e)
+        for weight, mu in zip(weights, mus, strict=True):
+            total += weight * (gaussian_deltas(e, float(mu)) if mu > 0 else -np.expm1(np.minimum(e, 0.0)))
+        return total
+
+    with np.errstate(divide="ignore"):
+        reach = np.maximum(0.0, -ndtri(np.minimum(0.5, tail / weights / len(hits))))
+    high = float(np.max(mus**2 / 2 + mus * reach))
+    return Curve(deltas, -high, high, math.sqrt(float(weights @ mus**2)), cost=float(len(hits)))
+
+
+def _two_point_spread(epsilon: float) -> float:
+    return max(epsilon / math.cosh(min(epsilon / 2, 300.0)), 1e-3 * epsilon)

@@ -1,0 +1,192 @@
+"""Adjacency perturbation: one ε-DP graph, after which everything is post-processing.
+
+A value is the cells that a client answers for (``edge_cells``: its upper triangle, or the pairs whose smaller id it holds), as
+integers [m, 2], u < v, one row per edge. With n nodes there
+are n(n−1)/2 cells, far too many to touch: both mechanisms draw only what leaves the triangle, exactly in law.
+
+* **EdgeRand** (Wu et al. 2022, LinkTeller, §VI-A): every cell is flipped with probability p = 1/(e^ε + 1).
+  The cells between two flips are a geometric number, so flips are found by adding up Geometric(p) gaps.
+* **LapGraph** (the same, §VI-B): T̃ = edges + Laplace(1/ε₁), ε₁ = share·ε; every cell gets Laplace(1/ε₂), ε₂ = ε − ε₁;
+  the T̃ largest cells are the edges. Cells are 1 (edges) or 0, so beside the m edges only zero cells that can reach
+  the top T̃ are drawn: the number above a threshold is binomial, their values the Laplace tail, their positions uniform.
+
+**Guarantee.** ε-DP, edge-level: an undirected edge is one cell (randomised response with ratio e^ε; Δ₁ = 1 for the
+count and for the cells, ε₁ + ε₂ = ε). Perturbing (u, v) and (v, u) separately would cost 2ε.
+
+**Edge cases.** ε ≤ 0, NaN, ∞ → ``PrivacyError`` (no noise is a decision: ``Disclose``); fewer than two nodes → no
+cell, no edge; T̃ is clamped to [0, cells]; a graph too large for ``most_cells`` → ``PrivacyError`` before anything is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.mechanisms.edge_cells import Cells, Integers
+from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.sensitivity import Bound, require_positive
+from fedgraph.privacy.shapes import Array
+
+BYTES_PER_CELL = 100  # peak memory per drawn cell: ids, sorting, the symmetric graph (benchmarks/aggregation.py measures it)
+
+
+@dataclass(frozen=True)
+class UpperTriangle(Bound):
+    """Distinct pairs u < v of 0 … num_nodes − 1, with u among ``smaller`` if given: an edge is one cell, so Δ₁ = 1."""
+
+    num_nodes: int
+    smaller: tuple[int, ...] | None = None
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        """``UnboundedValueError`` for anything else: a pair twice would count an edge twice."""
+        if value.ndim != 2 or value.shape[1] != 2 or value.dtype.kind not in "iu":
+            raise UnboundedValueError(f"edges must be integers [m, 2], found {value.dtype} {value.shape}")
+        if value.size and not (value.min() >= 0 and value.max() < self.num_nodes and (value[:, 0] < value[:, 1]).all()):
+            raise UnboundedValueError(f"edges must satisfy 0 ≤ u < v < {self.num_nodes}: no self-loops, each edge once")
+        if self.smaller is not None and not np.isin(value[:, 0], self.smaller).all():
+            raise UnboundedValueError("a pair whose smaller id another client holds: its holder reports it, and only once")
+        if np.unique(Cells(self.num_nodes, self.smaller).of(value)).size != len(value):
+            raise UnboundedValueError("an edge appears twice: one person's edge would be two cells")
+        return value
+
+
+def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> Integers:
+    """``count`` distinct integers in [0, limit), uniform, sorted; none of ``without`` (sorted, distinct).
+
+    Draws are added until there are enough and never thrown away once new: sampling without replacement.
+    """
+    free = limit - (0 if without is None else without.size)
+    if count > free:
+        raise PrivacyError(f"{count} distinct cells were asked for, {free} are free")
+    if 2 * count > free:  # nearly all: list what is free, which is no longer than twice the answer
+        every = np.arange(limit, dtype=np.int64)
+        left = every if without is None else np.setdiff1d(every, without, assume_unique=True)
+        return np.sort(rng.permutation(left)[:count])
+    found: Integers = np.zeros(0, dtype=np.int64)
+    while found.size < count:
+        drawn = np.unique(rng.integers(limit, size=count - found.size))
+        if without is not None and without.size:
+            at = np.minimum(np.searchsorted(without, drawn), without.size - 1)
+            drawn = drawn[without[at] != drawn]
+        found = np.union1d(found, drawn) if found.size else drawn
+    return found
+
+
+def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator) -> Integers:
+    """Sorted positions in [0, limit) of independent coins that came up, each with ``probability`` in (0, 1/2]."""
+    parts: list[Integers] = []
+    last = -1
+    while last < limit - 1:
+        expected = (limit - last) * probability
+        size = min(1 << 20, int(expected + 4 * math.sqrt(expected)) + 16)
+        gaps = np.minimum(rng.geometric(probability, size), limit + 1)  # a longer gap ends the search all the same
+        positions = last + np.cumsum(gaps)
+        parts.append(positions[positions < limit])
+        last = int(positions[-1])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class EdgeRand(Mechanism):
+    """Flip every cell with probability 1/(e^ε + 1). smaller: whose cells, see ``Cells``."""
+
+    epsilon: float
+    num_nodes: int
+    most_cells: int
+    smaller: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("EdgeRand.epsilon", self.epsilon)
+        flips = self.cells.count * self._probability
+        if flips > self.most_cells:
+            raise PrivacyError(
+                f"EdgeRand at ε = {self.epsilon:g} on {self.num_nodes} nodes flips about {flips:.3g} cells and needs about "
+                f"{flips * BYTES_PER_CELL / 1e9:.3g} GB (allowed: {self.most_cells * BYTES_PER_CELL / 1e9:.3g} GB); use "
+                "adjacency: lapgraph, which keeps the number of edges, or method: gap; or raise ε, or the limit memory_gb"
+            )
+
+    @property
+    def cells(self) -> Cells:
+        return Cells(self.num_nodes, self.smaller)
+
+    @property
+    def _probability(self) -> float:
+        return 1 / (math.exp(min(self.epsilon, 700.0)) + 1)
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        edges = np.sort(self.cells.of(value))
+        flipped = bernoulli_positions(self.cells.count, self._probability, rng)
+        at = np.searchsorted(flipped, edges)
+        gone = np.zeros(edges.size, dtype=bool)
+        inside = at < flipped.size
+        gone[inside] = flipped[at[inside]] == edges[inside]
+        # Sorted, because the order of rows must not tell true edges from flipped ones.
+        return self.cells.edges(np.sort(np.concatenate([np.delete(flipped, at[gone]), edges[~gone]]), kind="stable"))
+
+    @property
+    def words(self) -> str:
+        return f"EdgeRand: each undirected cell flipped with probability 1/(e^{self.epsilon:.6g} + 1)"
+
+
+@dataclass(frozen=True)
+class LapGraph(Mechanism):
+    """Laplace on the number of edges (``share`` of ε) and on every cell; the largest stay. smaller: as in ``EdgeRand``."""
+
+    epsilon: float
+    num_nodes: int
+    most_cells: int
+    share: float = 0.01
+    smaller: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("LapGraph.epsilon", self.epsilon)
+        if not 0 < self.share < 1:
+            raise PrivacyError(f"LapGraph.share must satisfy 0 < share < 1, found {self.share}")
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        space = Cells(self.num_nodes, self.smaller)
+        cells = space.count
+        wanted = len(value) + rng.laplace(scale=1 / (self.share * self.epsilon))
+        count = int(min(max(round(wanted), 0), cells))
+        if count > self.most_cells:
+            raise PrivacyError(
+                f"LapGraph drew {count} edges, above its limit of {self.most_cells} cells "
+                f"({self.most_cells * BYTES_PER_CELL / 1e9:.3g} GB); give the count a larger share of ε"
+            )
+        if count == 0:
+            return np.zeros((0, 2), dtype=np.int32)
+        scale = 1 / ((1 - self.share) * self.epsilon)
+        edges = np.sort(space.of(value))
+        high = 1 + rng.laplace(scale=scale, size=edges.size)
+        low = tail(cells - edges.size, count, scale, rng)
+        values = np.concatenate([high, low])
+        kept = np.argpartition(-values, count - 1)[:count] if count < values.size else np.arange(values.size)
+        zeros = distinct_below(cells, int((kept >= edges.size).sum()), rng, without=edges)
+        return space.edges(np.sort(np.concatenate([edges[kept[kept < edges.size]], zeros])))
+
+    @property
+    def words(self) -> str:
+        return f"LapGraph: Laplace noise on count and cells, ε = {self.epsilon:.6g}, the largest cells kept"
+
+
+def tail(population: int, count: int, scale: float, rng: np.random.Generator) -> Array:
+    """The largest values of ``population`` Laplace(scale) variables: at least min(count, population) of them, exactly.
+
+    With S the survival function, S(value) is uniform. All variables with S ≤ p are drawn: Binomial(population, p) many,
+    each uniform on [0, p]. If they are too few, those with S in (p, p'] follow, given what is already known.
+    """
+    found: list[Array] = []
+    drawn, reached = 0, 0.0
+    while drawn < min(count, population):
+        aim = count - drawn + 10 * math.sqrt(count) + 10
+        upper = min(1.0, reached + aim / (population - drawn) * (1 - reached))
+        number = int(rng.binomial(population - drawn, min(1.0, (upper - reached) / (1 - reached))))
+        found.append(rng.uniform(reached, upper, number))
+        drawn, reached = drawn + number, upper
+    survival = np.concatenate(found) if found else np.zeros(0)
+    survival = np.maximum(survival, 1e-300)
+    upper_half = -scale * np.log(2 * survival)
+    return np.where(survival <= 0.5, upper_half, scale * np.log(2 * np.maximum(1 - survival, 1e-300)))

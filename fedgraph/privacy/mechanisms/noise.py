@@ -1,0 +1,233 @@
+"""The mechanisms themselves: what is done to a bounded value. None of them knows a price.
+
+Every ``apply`` takes a bounded, finite value and a numpy generator, and never changes its input. Noise
+is floating-point; the known attack on floating-point noise (Mironov 2012) is outside the model, and
+every report says so.
+
+**Edge cases.**
+
+    NaN or ±inf in the value                     UnboundedValueError, from every noisy mechanism
+    noise finer than the value's own precision   UnboundedValueError (std or scale below 8 units in the last place of the
+                                                 largest entry: rounding would eat the noise)
+    std, scale, epsilon that is 0, negative,
+    NaN or infinite                              PrivacyError when the mechanism is built
+    k or num_sampled below 1, num_values below 2 PrivacyError when the mechanism is built
+    a category outside 0 … num_values − 1        UnboundedValueError
+    fewer candidates than k, not a matrix        PrivacyError
+    an entry outside [low, high] (multi-bit)     clamped
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.mechanisms.normals import standard_normals
+from fedgraph.privacy.sensitivity import require_finite, require_positive
+
+LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
+
+
+def require_resolved(value: np.ndarray, scale: float) -> None:
+    """``UnboundedValueError`` where adding noise of this scale (data units) to ``value`` would be rounded away.
+
+    It stops the whole run, for the operator to see. That it stopped depends on the value and is covered by no ε.
+    """
+    if not value.size:
+        return
+    largest = max(abs(value.max()), abs(value.min()))
+    step = np.spacing(largest if np.issubdtype(value.dtype, np.floating) else np.float64(largest))
+    if scale < LEAST_STEPS * step:
+        raise UnboundedValueError(
+            f"noise of scale {scale:.3g} cannot be added to values as large as {largest:.3g} in {value.dtype}: neighbouring "
+            f"numbers are {step:.3g} apart there, and at least {LEAST_STEPS} times that is needed"
+        )
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Base of all mechanisms; abstract."""
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        raise PrivacyError(f"{type(self).__name__} does not say what it does")
+
+    @property
+    def words(self) -> str:
+        """For the ledger and the report."""
+        raise PrivacyError(f"{type(self).__name__} does not say what it is")
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Mechanism):
+    """value + N(0, std²) per entry, drawn in the value's own precision. std in data units, > 0."""
+
+    std: float
+
+    def __post_init__(self) -> None:
+        require_positive("GaussianNoise.std", self.std)
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        require_finite(value)
+        require_resolved(value, self.std)
+        if value.dtype == np.float32:
+            noise = standard_normals(value.size, rng).reshape(value.shape)
+        else:
+            noise = rng.standard_normal(value.shape)
+        noise *= noise.dtype.type(self.std)
+        noise += value
+        return noise
+
+    @property
+    def words(self) -> str:
+        return f"Gaussian noise of standard deviation {self.std:.6g}"
+
+
+@dataclass(frozen=True)
+class LaplaceNoise(Mechanism):
+    """value + Laplace(scale) per entry. scale in data units, > 0."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        require_positive("LaplaceNoise.scale", self.scale)
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        require_finite(value)
+        require_resolved(value, self.scale)
+        return value + rng.laplace(scale=self.scale, size=value.shape)
+
+    @property
+    def words(self) -> str:
+        return f"Laplace noise of scale {self.scale:.6g}"
+
+
+@dataclass(frozen=True)
+class GumbelTopK(Mechanism):
+    """Indices of the ``k`` largest of value + Gumbel(scale), per row of a [rows, candidates] value.
+
+    The candidate set must be fixed and public (Durfee & Rogers 2019, one-shot form). Returns int64
+    [rows, k]. With scale 2Δ/ε₀ each pick is ε₀-bounded-range.
+    """
+
+    k: int
+    scale: float
+
+    def __post_init__(self) -> None:
+        require_positive("GumbelTopK.scale", self.scale)
+        if self.k < 1:
+            raise PrivacyError(f"GumbelTopK.k must be at least 1, found {self.k}")
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if value.ndim != 2 or value.shape[1] < self.k:
+            raise PrivacyError(f"top-{self.k} needs rows of at least {self.k} candidates, found shape {value.shape}")
+        require_finite(value)
+        require_resolved(value, self.scale)
+        noisy = value + rng.gumbel(scale=self.scale, size=value.shape)
+        top = np.argpartition(-noisy, self.k - 1, axis=1)[:, : self.k]
+        order = np.argsort(-np.take_along_axis(noisy, top, axis=1), axis=1)
+        return np.take_along_axis(top, order, axis=1)
+
+    @property
+    def words(self) -> str:
+        return f"one-shot Gumbel top-{self.k} of scale {self.scale:.6g}"
+
+
+@dataclass(frozen=True)
+class KaryResponse(Mechanism):
+    """Integers in 0 … num_values−1, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others."""
+
+    epsilon: float
+    num_values: int
+
+    def __post_init__(self) -> None:
+        require_positive("KaryResponse.epsilon", self.epsilon)
+        if self.num_values < 2:
+            raise PrivacyError(f"KaryResponse.num_values must be at least 2, found {self.num_values}")
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if not np.isin(value, np.arange(self.num_values)).all():
+            raise UnboundedValueError(f"randomised response needs whole numbers in 0 … {self.num_values - 1}")
+        keep = rng.random(value.shape) < 1.0 / (1.0 + (self.num_values - 1) * math.exp(-self.epsilon))
+        other = rng.integers(self.num_values - 1, size=value.shape)
+        return np.where(keep, value, other + (other >= value))
+
+    @property
+    def words(self) -> str:
+        return f"randomised response over {self.num_values} values at ε = {self.epsilon:.6g} each"
+
+
+@dataclass(frozen=True)
+class MultiBitEncoder(Mechanism):
+    """The multi-bit encoder (Jin & Chen, Algorithm 1; Sajadmanesh & Gatica-Perez 2021, LPGNN).
+
+    A value in [low, high]^(n×h) becomes a matrix of −1, 0, +1: ``per_row`` entries of each row (or, with
+    ``in_total``, that many of the whole matrix) are chosen by data-independent coins, and each sends one
+    bit: P(+1) = 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1), a = epsilon_per_bit.
+
+    Guarantee: the likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
+    """
+
+    epsilon_per_bit: float
+    num_sampled: int
+    in_total: bool = False
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_positive("MultiBitEncoder.epsilon_per_bit", self.epsilon_per_bit)
+        if self.num_sampled < 1:
+            raise PrivacyError(f"MultiBitEncoder.num_sampled must be at least 1, found {self.num_sampled}")
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise PrivacyError(f"MultiBitEncoder needs finite low < high, found [{self.low}, {self.high}]")
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if value.ndim != 2 or value.shape[1] < 1:
+            raise PrivacyError(f"the multi-bit encoder needs a matrix, found shape {value.shape}")
+        require_finite(value)
+        chosen = self._choose(value.shape, rng)
+        unit = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
+        # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.
+        strength = math.tanh(self.epsilon_per_bit / 2)
+        plus = rng.random(value.shape) < (1 - strength) / 2 + unit * strength
+        return np.where(chosen, np.where(plus, 1.0, -1.0), 0.0)
+
+    def _choose(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        n, h = shape
+        keys = rng.random((1, n * h) if self.in_total else (n, h))
+        count = min(self.num_sampled, keys.shape[1])
+        chosen = np.zeros(keys.shape, dtype=bool)
+        np.put_along_axis(chosen, np.argpartition(keys, count - 1, axis=1)[:, :count], True, axis=1)
+        return chosen.reshape(n, h)
+
+    def rectify(self, encoded: np.ndarray) -> np.ndarray:
+        """The unbiased estimate of the value (post-processing).
+
+        x' = (N(high − low) / (2m)) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2 with N entries of which m
+        were chosen (per row: N = h; in total: N = n·h).
+        """
+        available = encoded.size if self.in_total else encoded.shape[1]
+        m = min(self.num_sampled, available)
+        scale = available * (self.high - self.low) / (2 * m) / math.tanh(self.epsilon_per_bit / 2)
+        return encoded * scale + (self.high + self.low) / 2
+
+    @property
+    def words(self) -> str:
+        where = "of the whole matrix" if self.in_total else "of each row"
+        return f"multi-bit encoder, {self.num_sampled} entries {where}, ε = {self.epsilon_per_bit:.6g} per bit"
+
+
+@dataclass(frozen=True)
+class Disclose(Mechanism):
+    """The value itself, in clear. Its event is ``Unprotected``: ε = ∞."""
+
+    reason: str
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return np.array(value)
+
+    @property
+    def words(self) -> str:
+        return f"sent in clear: {self.reason}"

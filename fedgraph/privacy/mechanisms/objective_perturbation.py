@@ -1,0 +1,247 @@
+"""Objective perturbation: noise enters a convex objective, and the exact minimiser is what is released.
+
+    F(Θ) = (1/n₁) Σᵢ L(Θ; zᵢ, yᵢ) + (Λ/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁,     Θ, B ∈ R^(d×c)     (GCON, Theorem 1: Θ₀ = 0)
+
+Each column of B has a uniform direction and a norm ~ Gamma(d, 1/β), i.e. a density ∝ e^(−β‖b‖).
+
+**Design.** The desk knows bounded values, mechanisms and events. Here the value is the rows zᵢ of the labelled nodes,
+the only part of F that depends on private edges. The mechanism draws B *inside* the door, hands value and B to the
+``Problem`` that the method gave it (so no learning is imported here), checks the certificate ‖∇F‖ ≤ g itself, adds the
+output noise and lets nothing out but the noised minimiser.
+
+Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``propagation.capped_walk``, open walk). ``per_end``
+prices one end; an inner edge, which changes Z by Ψ at one client, costs no more than two of them.
+
+**Guarantee.** (ε, δ), edge-undirected, features and labels public: (ε₁, δ₁) for the exact minimiser
+(``claims.gcon.perturbation``) and (ε₂, δ₂) for the distance to it, ε₁ + ε₂ = ε, δ₁ + δ₂ = δ. F is Λ-strongly convex, so a
+solution with ‖∇F‖ ≤ g is within g/Λ of the minimiser, and two such distances differ by at most 2g/Λ. Given the exact
+minimiser B is determined, so the distance plus Gaussian noise is one more release (approximate minima perturbation,
+Iyengar et al. 2019, Theorem 1).
+
+**Edge cases.**
+
+    a row longer than 1                      scaled down to norm 1
+    NaN or ±inf in the rows                  UnboundedValueError
+    rate = ∞                                 no noise: nothing private was used (Ψ = 0), or nothing is promised (Unprotected)
+    rate ≤ 0, NaN; negative std              PrivacyError when the mechanism is built
+    the gradient norm is above its bound     PrivacyError: the output noise would not cover the distance
+
+References: Wei et al. 2024 (GCON), Theorem 1, Algorithm 1; Chaudhuri et al. 2011, Algorithm 2; Iyengar et al. 2019.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
+from fedgraph.privacy.claims import gcon
+from fedgraph.privacy.events import ApproxDP, Event, PureDP
+from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
+from fedgraph.privacy.shapes import Array
+
+OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
+
+
+class Problem(Protocol):
+    """A strongly convex objective over Θ [d, c], given the rows [n₁, d] and the linear term's noise [d, c]."""
+
+    def minimise(self, rows: Array, noise: Array) -> Array: ...
+
+    def gradient(self, theta: Array, rows: Array, noise: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class UnitRows(Bound):
+    """A matrix [num_rows, dimension] with rows of L2 norm at most 1, enforced by scaling rows down."""
+
+    num_rows: int
+    dimension: int
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        if value.shape != (self.num_rows, self.dimension):
+            raise UnboundedValueError(f"expected rows [{self.num_rows}, {self.dimension}], found shape {value.shape}")
+        require_finite(value)
+        rows = np.asarray(value, dtype=np.float64)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.maximum(norms, 1.0))
+
+
+def columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -> Array:
+    """[dimension, count]: columns of uniform direction and norm ~ Gamma(dimension, 1/rate); zeros where rate = ∞."""
+    if math.isinf(rate):
+        return np.zeros((dimension, count))
+    direction = rng.standard_normal((dimension, count))
+    direction /= np.linalg.norm(direction, axis=0)
+    return np.asarray(direction * rng.gamma(dimension, 1.0 / rate, size=count))
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(Mechanism):
+    """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
+
+    num_columns: c. rate: β (∞: no noise). gradient_norm: g. output_std: noise for the distance to the exact minimiser (0
+    only without noise). weight: a public factor, e.g. a client's share in an average. problem: see ``Problem``.
+    """
+
+    num_columns: int
+    rate: float
+    gradient_norm: float
+    output_std: float
+    problem: Problem
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.rate) or self.rate <= 0:
+            raise PrivacyError(f"ObjectivePerturbation.rate must be > 0, found {self.rate}")
+        require_positive("ObjectivePerturbation.gradient_norm", self.gradient_norm)
+        require_positive("ObjectivePerturbation.weight", self.weight)
+        if self.num_columns < 1:
+            raise PrivacyError(f"ObjectivePerturbation.num_columns must be at least 1, found {self.num_columns}")
+        if math.isfinite(self.rate):
+            require_positive("ObjectivePerturbation.output_std", self.output_std)
+        elif self.output_std != 0:
+            raise PrivacyError("without noise in the objective, noise on its minimiser protects nothing: set output_std = 0")
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        require_finite(value)
+        rows = np.asarray(value, dtype=np.float64)
+        noise = columns(rows.shape[1], self.num_columns, self.rate, rng)
+        theta = self.problem.minimise(rows, noise)
+        reached = float(np.linalg.norm(self.problem.gradient(theta, rows, noise)))
+        if not reached <= self.gradient_norm:
+            raise PrivacyError(
+                f"the minimiser was not reached: gradient norm {reached:.3g}, allowed {self.gradient_norm:.3g}; the guarantee "
+                "is for the exact minimiser and its output noise covers no larger distance; raise Λ or gradient_norm"
+            )
+        if self.output_std:
+            theta = theta + self.output_std * rng.standard_normal(theta.shape)
+        return np.asarray(self.weight * theta)
+
+    @property
+    def words(self) -> str:
+        if math.isinf(self.rate):
+            return "minimiser of a convex objective, without noise"
+        return (
+            f"objective perturbation, {self.num_columns} columns of norm Gamma(d, 1/{self.rate:.6g}), "
+            f"and Gaussian noise of standard deviation {self.output_std:.3g} on the minimiser"
+        )
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """rate: β. regulariser: Λ + Λ'. output_std: noise on the minimiser. event: what the release costs. made: all constants."""
+
+    rate: float
+    regulariser: float
+    output_std: float
+    event: Event
+    made: gcon.Perturbation
+
+
+def calibrated(
+    *,
+    epsilon: float,
+    delta: float,
+    share: float,
+    regulariser: float,
+    bounds: gcon.LossBounds,
+    sensitivity: float,
+    num_classes: int,
+    dimension: int,
+    num_labelled: int,
+    gradient_norm: float,
+    prior_norm: float = 0.0,
+    per_end: bool = False,
+) -> Calibrated:
+    """All constants of one release that costs at most (epsilon, delta). Arguments as in ``claims.gcon.perturbation``.
+
+    per_end: two clients may each make such a release because of one edge; the event then prices one end of it, at most
+    (epsilon/2, delta/2), so that two ends, at one client or at two, cost at most (epsilon, delta).
+
+    Ψ = 0 (no edge is used): no noise, and the event costs nothing. Raises ``PrivacyError`` where Λ is below its bound (the
+    text names the smallest allowed value).
+    """
+    if per_end:
+        return _calibrated_ends(
+            epsilon, delta, gradient_norm, share=share, regulariser=regulariser, bounds=bounds, sensitivity=sensitivity,
+            num_classes=num_classes, num_features=dimension, num_labelled=num_labelled, prior_norm=prior_norm,
+        )  # fmt: skip
+    made = gcon.perturbation(
+        epsilon=epsilon * (1 - OUTPUT_SHARE),
+        delta=delta * (1 - OUTPUT_SHARE),
+        share=share,
+        regulariser=regulariser,
+        bounds=bounds,
+        sensitivity=sensitivity,
+        num_classes=num_classes,
+        num_features=dimension,
+        num_labelled=num_labelled,
+        prior_norm=prior_norm,
+    )
+    total = regulariser + made.extra_regulariser
+    if math.isinf(made.beta):
+        return Calibrated(math.inf, total, 0.0, PureDP(0.0), made)
+    distance = gcon.output_sensitivity(gradient_norm, total)
+    std = distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE, delta * OUTPUT_SHARE)
+    return Calibrated(made.beta, total, std, ApproxDP(epsilon, delta), made)
+
+
+def _calibrated_ends(epsilon: float, delta: float, gradient_norm: float, **given: Any) -> Calibrated:
+    """The largest ε′ ≤ ε whose ``end_epsilon`` is at most ε/2, by bisection from below.
+
+    ε′ = ε/(2 − ω) will do: the half of ε′ − ε_Λ, and at most ε_Λ ≤ (1 − ω)ε′ for the determinant.
+    """
+    of_objective = epsilon * (1 - OUTPUT_SHARE)
+    of_bound = {k: given[k] for k in ("bounds", "num_classes", "num_features", "num_labelled")}
+
+    def tried(target: float) -> tuple[gcon.Perturbation, float]:
+        made = gcon.perturbation(epsilon=target, delta=delta / 2 * (1 - OUTPUT_SHARE), **given)
+        if math.isinf(made.beta):
+            return made, 0.0
+        return made, gcon.end_epsilon(made, regulariser=given["regulariser"] + made.extra_regulariser, **of_bound)
+
+    low, high = 1 / (2 - given["share"]), 1.0
+    tried(of_objective * low)  # refuses a Λ that is too small there, and names the smallest
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tried(of_objective * middle)[1] <= of_objective / 2 else (low, middle)
+    made, cost = tried(of_objective * low)
+    if cost > of_objective / 2:
+        raise PrivacyError(f"no noise makes one end of an edge cost {of_objective / 2:.6g} here; raise Λ or ε")
+    total = given["regulariser"] + made.extra_regulariser
+    if math.isinf(made.beta):
+        return Calibrated(math.inf, total, 0.0, PureDP(0.0), made)
+    distance = gcon.output_sensitivity(gradient_norm, total)
+    std = distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE / 2, delta * OUTPUT_SHARE / 2)
+    return Calibrated(made.beta, total, std, ApproxDP(epsilon / 2, delta / 2), made)
+
+
+def least_regulariser(
+    *,
+    epsilon: float,
+    delta: float,
+    share: float,
+    bounds: gcon.LossBounds,
+    sensitivity: float,
+    num_classes: int,
+    dimension: int,
+    num_labelled: int,
+    per_end: bool = False,
+) -> float:
+    """The value that Λ must exceed, for the part of (epsilon, delta) that ``calibrated`` gives to the objective."""
+    return gcon.least_regulariser(
+        epsilon=epsilon * (1 - OUTPUT_SHARE) / (2 - share if per_end else 1),
+        delta=delta * (1 - OUTPUT_SHARE) / (2 if per_end else 1),
+        share=share,
+        bounds=bounds,
+        sensitivity=sensitivity,
+        num_classes=num_classes,
+        num_features=dimension,
+        num_labelled=num_labelled,
+    )

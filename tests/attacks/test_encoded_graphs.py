@@ -1,0 +1,135 @@
+"""Encoded embeddings under attack: the ratio is the mechanism's own, sound encoders are not accused, broken ones are caught."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedgraph import data, runtime
+from fedgraph.attacks import encoded_graphs as attack
+from fedgraph.attacks.whole_run import Measured
+from fedgraph.federation import rounds
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.mechanisms.blocks import PerBlock
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, MultiBitEncoder
+from fedgraph.tasks import graph_classification as task
+from fedgraph.tasks.base import Cell, Context
+from fedgraph.types import GraphCollection
+
+
+@pytest.fixture(scope="module")
+def where() -> Context:
+    found = data.load("tu/mutag", stand_in=True)
+    assert isinstance(found, GraphCollection)
+    return Context("t", "tu/mutag", found, 0, 1, runtime.start("serial"))
+
+
+def measured(where: Context, encoder: str, epsilon: Any, **changes: Any) -> tuple[Cell, Any, Measured]:
+    """One cell's plan, attacked on all 188 graphs after one round of training."""
+    model = {"method": "local_dp", "rounds": 1, "local_epochs": 1, "hidden": 4, "label": "gcn"} | changes
+    params = task.Params(methods=[model], epsilons=[epsilon], encoders=[encoder], attack={})
+    cell = next(c for c in task.cells(params, where) if c.method == "local_dp")
+    made, dealt, _ = task._planned(params, cell, where)
+    shared = where.runtime.share("partition", dealt.partition)
+    state = rounds.run(where.runtime, shared, made, 0, cell.path, ("common", str(changes)), where.prefixes).state
+    return cell, made, attack.measure(params.attack, made, cell, where, dealt.partition, state)
+
+
+def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
+    """Every output of a small encoder: log of the ratio of its probabilities, by counting both."""
+    encoder = MultiBitEncoder(0.7, 2)
+    one, zero = np.array([[0.9, 0.2]]), np.array([[0.0, 1.0]])
+
+    def probability(sent: np.ndarray, x: np.ndarray) -> float:
+        up = 1 / (math.exp(0.7) + 1) + x * (math.exp(0.7) - 1) / (math.exp(0.7) + 1)
+        return float(np.where(sent > 0, up, 1 - up).prod())
+
+    for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        sent = np.array([signs], dtype=float)
+        wanted = math.log(probability(sent, one) / probability(sent, zero))
+        assert attack.log_ratio(encoder, sent, one, zero) == pytest.approx(wanted)
+
+
+def test_other_ratios() -> None:
+    one, zero = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    sent = np.array([[0.4, 0.1]])
+    assert attack.log_ratio(GaussianNoise(0.5), sent, one, zero) == pytest.approx((0.16 + 0.81 - 0.36 - 0.01) / 0.5)
+    assert attack.log_ratio(Disclose("in clear"), one, one, zero) > 0 > attack.log_ratio(Disclose("in clear"), zero, one, zero)
+    assert attack.log_ratio(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
+    both = PerBlock((GaussianNoise(0.5), GaussianNoise(1.0)), (1, 1))
+    twice = [np.concatenate([m, m]) for m in (sent, one, zero)]
+    found = attack.log_ratios(both, *twice, (1, 1))
+    assert found[0] == pytest.approx(4 * found[1])
+
+
+def test_the_other_version_is_as_far_as_embeddings_can_be() -> None:
+    rows = np.array([[0.7, 0.2, 0.1]])
+    assert attack.farthest(rows, softmax=True).tolist() == [[0, 0, 1]]
+    assert attack.farthest(rows, softmax=False).tolist() == [[0, 1, 1]]
+
+
+@pytest.mark.parametrize("encoder", ["multi-bit", "multi-bit-total", "multi-bit-node"])
+@pytest.mark.parametrize("epsilon", ["1/n", 4.0])
+def test_sound_encoders_are_not_accused(where: Context, encoder: str, epsilon: Any) -> None:
+    _, made, found = measured(where, encoder, epsilon)
+    assert found.epsilon is not None
+    assert found.epsilon <= made.provable("embedding").epsilon
+    assert found.facts["attack"]["counts"][1][0] == 188
+
+
+def test_the_released_code_shows_more_than_the_paper_claims(where: Context) -> None:
+    _, made, found = measured(where, "gaussian-as-coded", "1/n")
+    assert made.epsilon_published < 0.2
+    assert 3.0 < found.epsilon <= made.provable("embedding").epsilon
+
+
+def test_bits_that_are_kept_too_often_are_caught(where: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = MultiBitEncoder.apply
+
+    def louder(self: MultiBitEncoder, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return honest(replace(self, epsilon_per_bit=20 * self.epsilon_per_bit), value, rng)
+
+    monkeypatch.setattr(MultiBitEncoder, "apply", louder)
+    _, made, found = measured(where, "multi-bit", 1.0)
+    assert found.epsilon > made.provable("embedding").epsilon == pytest.approx(1.0)
+
+
+def test_a_node_as_unit_is_not_attacked_here(where: Context) -> None:
+    _, _, found = measured(where, "multi-bit-node", 4.0, promised_degree=40)
+    assert found.epsilon is None
+
+
+def test_only_clients_that_send_are_attacked_and_through_the_door(where: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs of clients that left before the only retrieval are no canaries; every other client's pass the desk once more."""
+    honest, passed = Desk.release, []
+
+    def watched(desk: Desk, path: str, *rest: Any) -> Released:
+        released = honest(desk, path, *rest)
+        passed.append((released.entry.cell.split("/")[0], path, desk.client))
+        return released
+
+    monkeypatch.setattr(Desk, "release", watched)
+    _, made, found = measured(where, "multi-bit", 4.0, dropout=0.5)
+    senders = [r.client for r in made.releases if r.path == attack.PATH]
+    assert 0 < len(senders) < len(made.made["sizes"])
+    assert [client for cell, path, client in passed if cell == "attack" and path == attack.PATH] == senders
+    assert found.facts["attack"]["counts"][0][0] == sum(len(made.made["sizes"][client]) for client in senders)
+
+
+def test_a_whole_cell_carries_it(where: Context) -> None:
+    model = {"method": "local_dp", "rounds": 1, "hidden": 4, "label": "gcn"}
+    given: dict[str, Any] = {"encoders": ["multi-bit"], "max_graphs": 30, "folds": 3, "neighbours": [3], "epsilons": [8.0]}
+    small = Context("small", "tu/mutag", where.data, 0, 1, where.runtime)
+    found = {}
+    for name, how in (("attacked", {}), ("plain", None)):
+        params = task.Params(methods=[model], attack=how, **given)
+        cell = next(c for c in task.cells(params, small) if c.method == "local_dp")
+        found[name] = task.run(params, cell, small)
+    assert found["attacked"].metrics["accuracy"] == found["plain"].metrics["accuracy"]
+    assert found["plain"].epsilon_measured is None
+    assert 0 <= found["attacked"].epsilon_measured <= found["attacked"].paths["embedding"]
+    assert found["attacked"].facts["attack"]["path"] == "embedding"

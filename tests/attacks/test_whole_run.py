@@ -1,0 +1,203 @@
+"""Attacks on whole runs: two versions are neighbours, a run that counts is not touched, a broken method is caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.attacks import canaries as canaries
+from fedgraph.attacks import whole_run
+from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.units import Relation
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import Context, Outcome
+from fedgraph.types import Graph, Partition, Subgraph
+
+ATTACK = {"canaries": 200, "guesses": [0.2]}
+
+
+def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 1, **changes: Any) -> list[Outcome]:
+    given = {"methods": [method], "settings": ["central"], "epsilons": [epsilon], "attack": ATTACK, "delta": 1e-3}
+    params = node_classification.Params(**(given | changes))
+    where = Context("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
+    return [node_classification.run(params, c, where) for c in node_classification.cells(params, where)]
+
+
+def whole(graph: Graph) -> Partition:
+    return Partition((Subgraph(0, graph, np.arange(graph.num_nodes)),), True, 0, "one")
+
+
+def same(one: Graph, two: Graph) -> bool:
+    parts = ((one.adjacency, two.adjacency), (one.features, two.features))
+    return not any((a != b).nnz for a, b in parts) and np.array_equal(one.labels, two.labels)
+
+
+def zeroed(graph: Graph, node: int) -> Graph:
+    """The relation, written down once more: no features, no edges, no label."""
+    keep = np.ones(graph.num_nodes, dtype=np.float32)
+    keep[node] = 0
+    mask = sp.diags_array(keep)
+    labels = graph.labels.copy()
+    labels[node] = -1
+    return replace(
+        graph,
+        adjacency=sp.csr_array(mask @ graph.adjacency @ mask),
+        features=sp.csr_array(mask @ graph.features),
+        labels=labels,
+    )
+
+
+@pytest.mark.parametrize("kind", ["word", "mislabelled"])
+def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canaries.Kind) -> None:
+    rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
+    found = canaries.nodes(library, library, Relation.NODE_ZERO_OUT, 60, kind, rng)
+    for canary in range(5):
+        with_it, without = found.coins.copy(), found.coins.copy()
+        with_it[canary], without[canary] = True, False
+        one, zero = (found.planted(library, ids, v) for v in (with_it, without))
+        assert not same(one, zero)
+        assert same(zeroed(one, int(found.nodes[canary])), zero)
+
+
+def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph) -> None:
+    rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
+    found = canaries.nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
+    one, zero = found.planted(library, ids, ~found.coins), found.planted(library, ids, found.coins)
+    assert same(replace(one, labels=zero.labels), zero)
+    assert np.array_equal(np.flatnonzero(one.labels != zero.labels), found.nodes)
+    assert (one.labels[found.nodes] >= 0).all()
+
+
+def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph) -> None:
+    found = canaries.edges(library, whole(library), Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
+    assert np.unique(found.pairs).size == found.pairs.size == 100
+    assert not library.adjacency[found.pairs[:, 0], found.pairs[:, 1]].any()
+    assert (library.labels[found.pairs[:, 0]] != library.labels[found.pairs[:, 1]]).all()
+    none = found.planted(library, np.arange(library.num_nodes), np.zeros(50, bool))
+    assert same(none, library)
+    one = found.planted(library, np.arange(library.num_nodes), np.arange(50) == 7)
+    changed = (one.adjacency - library.adjacency).tocoo()
+    assert sorted(zip(*map(list, changed.coords), strict=True)) == sorted([tuple(found.pairs[7]), tuple(found.pairs[7][::-1])])
+
+
+def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
+    """Planting client by client is planting at once, for the edges that a client holds."""
+    halves = np.array_split(np.random.default_rng(1).permutation(library.num_nodes), 2)
+    parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(halves))
+    dealt = Partition(parts, True, 0, "two")
+    rng = np.random.default_rng(0)
+    joined = canaries.joined(dealt, library)
+    for found in (
+        canaries.nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
+        canaries.edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
+    ):
+        at_once = found.planted(joined, np.arange(library.num_nodes), found.coins)
+        for part, s in zip(canaries.planted(dealt, found).subgraphs, dealt.subgraphs, strict=True):
+            assert same(part.graph, at_once.induced(s.nodes))
+
+
+def test_a_promised_degree_is_kept(library: Graph) -> None:
+    assert library.degrees.max() > 3
+    (cut,) = canaries.within_promise(whole(library), 3).subgraphs
+    assert cut.graph.degrees.max() == 3
+
+
+@pytest.mark.parametrize("setting", ["central", "secure", "local"])
+def test_the_run_that_counts_is_not_touched(library: Graph, setting: str) -> None:
+    spec = {"partition": {"partition": "uniform", "clients": 3}, "settings": [setting]}
+    (attacked,) = outcomes(library, {"method": "features", "steps": 5}, 1.0, **spec)
+    (plain,) = outcomes(library, {"method": "features", "steps": 5}, 1.0, attack=None, **spec)
+    assert attacked.metrics["accuracy"] == plain.metrics["accuracy"]
+    assert attacked.releases == plain.releases
+    assert plain.epsilon_measured is None
+    assert 0 <= attacked.epsilon_measured <= attacked.epsilon_provable
+    assert attacked.facts["attack"]["counts"][0][0] >= 40
+
+
+def test_only_the_first_seeds_are_attacked(library: Graph) -> None:
+    first, second = outcomes(library, {"method": "nonprivate", "model": "logistic", "rounds": 2}, np.inf, seeds=2)
+    assert first.epsilon_measured is not None
+    assert second.epsilon_measured is None
+
+
+def test_what_releases_nothing_is_not_attacked(library: Graph) -> None:
+    (found,) = outcomes(library, {"method": "gap_edge", "hops": 0}, 1.0, protocol="transductive")
+    assert found.epsilon_measured is None
+
+
+def test_a_method_with_a_twentieth_of_its_noise_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sound,) = outcomes(library, {"method": "features"}, 0.5)
+    honest = GaussianNoise.apply
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
+    (broken,) = outcomes(library, {"method": "features"}, 0.5)
+    assert sound.epsilon_measured <= sound.epsilon_provable <= 0.5
+    assert broken.epsilon_provable == sound.epsilon_provable, "its price is the same; only the attack can tell"
+    assert broken.epsilon_measured > broken.epsilon_provable
+
+
+def test_an_aggregation_with_a_fifth_of_its_noise_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = {"protocol": "transductive"}
+    (sound,) = outcomes(library, {"method": "gap_edge", "epochs": 20}, 1.0, **spec)
+    honest = GaussianNoise.apply
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 5), v, rng))
+    (broken,) = outcomes(library, {"method": "gap_edge", "epochs": 20}, 1.0, **spec)
+    assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
+    assert broken.epsilon_measured > broken.epsilon_provable
+
+
+def test_randomised_edges_told_too_often_are_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = {"method": "sage_edge", "adjacency": "edgerand", "epochs": 2}
+    spec = {"protocol": "transductive", "attack": {"canaries": 200, "guesses": [1.0]}}
+    (sound,) = outcomes(library, method, 1.0, **spec)
+    honest = EdgeRand.apply
+    monkeypatch.setattr(EdgeRand, "apply", lambda self, v, rng: honest(replace(self, epsilon=3.0), v, rng))
+    (broken,) = outcomes(library, method, 1.0, **spec)
+    assert sound.epsilon_measured <= sound.epsilon_provable == 1.0 < broken.epsilon_measured
+
+
+@pytest.mark.parametrize("setting", ["secure", "local"])
+def test_who_sees_every_round_catches_too_little_noise(library: Graph, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages themselves are read, by the test that the proof prices."""
+    spec = {"partition": {"partition": "uniform", "clients": 3}, "settings": [setting], "attack": {"guesses": [0.5]}}
+    (sound,) = outcomes(library, {"method": "features"}, 1.0, **spec)
+    honest = GaussianNoise.apply
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 6), v, rng))
+    (broken,) = outcomes(library, {"method": "features"}, 1.0, **spec)
+    assert "read in the released values" in sound.facts["attack"]["what"]
+    assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
+    assert broken.epsilon_measured > broken.epsilon_provable
+
+
+@pytest.mark.parametrize(
+    ("method", "protocol"),
+    [
+        ({"method": "gap_node", "steps": 3}, "inductive"),
+        ({"method": "sage_node", "steps": 3}, "inductive"),
+        ({"method": "gcon", "epochs": 10}, "transductive"),
+        ({"method": "nonprivate", "rounds": 2}, "transductive"),
+        ({"method": "features", "relation": "node-replace", "steps": 5}, "inductive"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else x["method"],
+)
+def test_no_sound_method_is_accused(library: Graph, method: dict[str, Any], protocol: str) -> None:
+    (found,) = outcomes(library, method, 2.0, protocol=protocol)
+    assert found.epsilon_measured is not None
+    assert 0 <= found.epsilon_measured <= found.epsilon_provable
+
+
+def test_received_labels_are_read(library: Graph) -> None:
+    (found,) = outcomes(library, {"method": "lpgnn", "epochs": 2, "feature_share": 0.2}, 4.0, protocol="transductive")
+    assert 1.0 < found.epsilon_measured <= found.epsilon_provable == pytest.approx(4.0)
+
+
+def test_log_probabilities_take_probabilities_and_scores() -> None:
+    scores = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]])
+    likely = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(whole_run.log_probabilities(scores), np.log(likely))
+    np.testing.assert_allclose(whole_run.log_probabilities(likely), np.log(likely))

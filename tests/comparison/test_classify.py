@@ -1,0 +1,103 @@
+"""Classification from distances: splits, kernels, nearest neighbours."""
+
+import numpy as np
+import pytest
+
+from fedgraph.comparison.classify import folds, kernel, nearest, repeated, svm, vote
+
+
+@pytest.fixture(scope="module")
+def easy():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 30)
+    places = labels * 4.0 + rng.normal(size=60)
+    return (places[:, None] - places[None, :]) ** 2, labels
+
+
+def test_folds_cover_each_row_once(easy):
+    parts = folds(easy[1], 10, np.random.default_rng(0))
+    assert np.array_equal(np.sort(np.concatenate([part.test for part in parts])), np.arange(60))
+    assert all(not set(part.train) & set(part.test) for part in parts)
+
+
+def test_repeated_shares(easy):
+    for part in repeated(easy[1], 3, np.random.default_rng(0)):
+        assert (part.train.size, part.validation.size, part.test.size) == (42, 12, 6)
+        assert np.unique(np.concatenate([part.train, part.validation, part.test])).size == 60
+    tiny = repeated(np.zeros(3), 1, np.random.default_rng(0))[0]
+    assert (tiny.train.size, tiny.validation.size, tiny.test.size) == (1, 1, 1)
+    with pytest.raises(ValueError, match="3 rows"):
+        repeated(np.zeros(2), 1, np.random.default_rng(0))
+
+
+def test_kernel_handling():
+    rng = np.random.default_rng(1)
+    distances = rng.random((12, 12)) * 3
+    distances = distances + distances.T
+    np.fill_diagonal(distances, 0)
+    raw, lowest = kernel(distances, 0.5, "as_is")
+    assert lowest < 0
+    assert np.allclose(raw, np.exp(-0.5 * distances))
+    for handling in ("clip", "shift"):
+        fixed, reported = kernel(distances, 0.5, handling)
+        assert reported == pytest.approx(lowest)
+        assert np.linalg.eigvalsh(fixed)[0] > -1e-10
+    with pytest.raises(ValueError, match="'clip'"):
+        kernel(distances, 0.5, "flip")
+
+
+@pytest.mark.parametrize("handling", ["as_is", "clip", "shift"])
+@pytest.mark.parametrize("protocol", ["folds", "repeated"])
+def test_svm_learns_what_can_be_learnt(easy, handling, protocol):
+    distances, labels = easy
+    make = folds if protocol == "folds" else repeated
+    splits = make(labels, 4, np.random.default_rng(2))
+    small = {"costs": (0.1, 1.0, 10.0), "gammas": (0.01, 0.1, 1.0), "inner_folds": 2}
+    found = svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
+    assert found.mean > 0.8
+    assert len(found.chosen) == 4
+    again = svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
+    assert np.array_equal(again.accuracies, found.accuracies)
+    shuffled = np.random.default_rng(4).permutation(labels)
+    assert svm(distances, shuffled, splits, np.random.default_rng(3), handling, **small).mean < 0.8
+
+
+def test_svm_with_one_class_in_training(easy):
+    distances, _ = easy
+    splits = repeated(np.zeros(60), 1, np.random.default_rng(0))
+    assert svm(distances, np.zeros(60), splits, np.random.default_rng(0), costs=(1.0,), gammas=(1.0,)).mean == 1.0
+
+
+def test_nearest(easy):
+    distances, labels = easy
+    splits = folds(labels, 5, np.random.default_rng(0))
+    assert nearest(distances, labels, splits, 5).mean > 0.85
+    assert vote(distances[:, 10:], labels[10:], 500).tolist() == [1] * 60  # more neighbours than rows: the majority
+
+
+def test_tied_votes_go_to_the_nearest():
+    assert vote(np.array([[3.0, 1.0, 2.0, 4.0]]), np.array([7, 9, 7, 9]), 4).tolist() == [9]
+    assert vote(np.array([[3.0, 1.0, 2.0, 4.0]]), np.array([7, 9, 7, 9]), 3).tolist() == [7]
+    with pytest.raises(ValueError, match="at least 1"):
+        vote(np.zeros((1, 1)), np.zeros(1), 0)
+
+
+@pytest.mark.parametrize("handling", ["clip", "shift"])
+def test_kernel_where_divide_and_conquer_does_not_converge(handling, monkeypatch):
+    """LAPACK's faster routine gave up on a kernel of ldp_gw_epsilon; the slower one must answer, and the same."""
+    distances = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
+    wanted = kernel(distances, 0.5, handling)
+
+    def give_up(gram):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", give_up)
+    found = kernel(distances, 0.5, handling)
+    assert np.allclose(found[0], wanted[0], atol=1e-12)
+    assert found[1] == pytest.approx(wanted[1], abs=1e-12)
+
+
+def test_kernel_of_far_graphs_holds_no_number_at_the_end_of_double_precision():
+    gram = kernel(np.array([[0.0, 1.4, 0.1], [1.4, 0.0, 5.0], [0.1, 5.0, 0.0]]), 512.0, "as_is")[0]
+    assert (gram[gram > 0] > 1e-30).all()
+    assert gram[0, 2] > 0

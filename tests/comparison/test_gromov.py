@@ -1,0 +1,214 @@
+"""The discrepancy: what must hold for every solver, and agreement with POT."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from fedgraph.comparison.gromov import GromovOptions, assemble, couplings, discrepancy, pairs, pot_gw, solve_pairs
+from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
+from fedgraph.errors import DataError
+
+
+def random_space(rng, n, uniform=True, features=0):
+    weights = np.full(n, 1 / n)
+    if not uniform:
+        weights = rng.random(n) + 0.05
+        weights /= weights.sum()
+    extra = rng.normal(size=(n, features)) if features else None
+    return MetricSpace(from_embedding(rng.normal(size=(n, 3))).distances, weights, extra)
+
+
+def random_graph(rng, n, density=0.2):
+    upper = np.triu(rng.random((n, n)) < density, 1).astype(float)
+    return from_topology(upper + upper.T)
+
+
+def permuted(space, rng):
+    order = rng.permutation(space.num_points)
+    return MetricSpace(space.distances[np.ix_(order, order)], space.weights[order])
+
+
+def objective(first, second, plan, alpha=None):
+    """Σ |C_ik − D_jl|² T_ij T_kl by its definition, four loops deep."""
+    loss = (first.distances[:, None, :, None] - second.distances[None, :, None, :]) ** 2
+    structure = float(np.einsum("ijkl,ij,kl->", loss, plan, plan))
+    if alpha is None:
+        return structure
+    cost = ((first.features[:, None, :] - second.features[None, :, :]) ** 2).sum(-1)
+    return (1 - alpha) * float((cost * plan).sum()) + alpha * structure
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+@pytest.mark.parametrize("alpha", [None, 0.0, 0.5, 1.0])
+def test_value_is_the_objective_of_a_coupling_with_the_right_marginals(uniform, alpha):
+    rng = np.random.default_rng(5)
+    spaces = [random_space(rng, n, uniform, features=2) for n in (1, 2, 5, 8, 8, 13)]
+    options = GromovOptions(alpha=alpha, restarts=2)
+    which = np.concatenate([pairs(6), pairs(6)[:, ::-1]])
+    found, plans = couplings(spaces, which, options)
+    assert found.converged.all()
+    for (i, j), value, plan in zip(which, found.value, plans, strict=True):
+        assert plan.shape == (spaces[i].num_points, spaces[j].num_points)
+        assert plan.min() >= 0
+        assert np.abs(plan.sum(axis=1) - spaces[i].weights).max() < 1e-9
+        assert np.abs(plan.sum(axis=0) - spaces[j].weights).max() < 1e-9
+        assert np.isclose(value, objective(spaces[i], spaces[j], plan, alpha), rtol=1e-9, atol=1e-11)
+    assert np.array_equal(found.value, solve_pairs(spaces, which, options).value)
+
+
+@pytest.mark.parametrize("alpha", [None, 0.3])
+@pytest.mark.parametrize("uniform", [True, False])
+def test_agrees_with_pot_where_vertices_are_unique(alpha, uniform):
+    """Distinct real distances: no ties between vertices, so the two descents take the same steps."""
+    compare_with_pot(60, alpha, uniform)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [None, 0.3, 0.8])
+@pytest.mark.parametrize("uniform", [True, False])
+def test_agrees_with_pot_on_thousands(alpha, uniform):
+    compare_with_pot(1000, alpha, uniform)
+
+
+def compare_with_pot(count, alpha, uniform):
+    rng = np.random.default_rng(11)
+    spaces = [random_space(rng, int(n), uniform, features=2) for n in rng.integers(3, 16, size=2 * count)]
+    which = np.arange(2 * count).reshape(count, 2)
+    ours = solve_pairs(spaces, which, GromovOptions(alpha=alpha)).value
+    theirs = solve_pairs(spaces, which, GromovOptions(alpha=alpha, solver="pot")).value
+    same = np.isclose(ours, theirs, rtol=1e-7, atol=1e-9)
+    assert same.mean() > 0.97, f"{(~same).sum()} of {count} differ"
+    assert abs(np.median(ours - theirs)) < 1e-9
+
+
+@pytest.mark.parametrize("density", [0.15, 0.6])
+def test_no_worse_than_pot_on_graphs_full_of_ties(density):
+    """Shortest paths are whole numbers: many optimal vertices, so optima may differ, but not on the whole."""
+    rng = np.random.default_rng(2)
+    spaces = [random_graph(rng, int(n), density) for n in rng.integers(3, 20, size=30)]
+    which = pairs(30)
+    ours = solve_pairs(spaces, which).value
+    theirs = solve_pairs(spaces, which, GromovOptions(solver="pot")).value
+    assert np.median(ours) < 1.03 * np.median(theirs)
+    assert ours.mean() < 1.03 * theirs.mean()
+
+
+def test_self_distance_is_zero():
+    rng = np.random.default_rng(1)
+    spaces = [random_space(rng, n) for n in (1, 2, 5, 12)] + [random_space(rng, 6, uniform=False)]
+    which = np.repeat(np.arange(5)[:, None], 2, axis=1)
+    assert solve_pairs(spaces, which, GromovOptions(restarts=30)).value == pytest.approx(0, abs=1e-9)
+
+
+def test_permuted_copy_is_found_with_restarts():
+    """From p qᵀ a descent may stop at a higher local minimum; restarts find the copy of a generic space."""
+    rng = np.random.default_rng(4)
+    spaces = [random_space(rng, n) for n in (3, 5, 8, 10)]
+    both = [*spaces, *[permuted(space, rng) for space in spaces]]
+    which = np.array([[k, 4 + k] for k in range(4)])
+    assert solve_pairs(both, which, GromovOptions(restarts=60)).value == pytest.approx(0, abs=1e-9)
+
+
+def test_symmetric_and_assembled():
+    rng = np.random.default_rng(6)
+    spaces = [random_graph(rng, n) for n in (3, 6, 6, 9)]
+    which = pairs(4)
+    there, back = solve_pairs(spaces, which), solve_pairs(spaces, which[:, ::-1])
+    assert np.array_equal(there.value, back.value)
+    matrix = assemble(4, which, there.value)
+    assert np.array_equal(matrix, matrix.T)
+    assert (np.diag(matrix) == 0).all()
+    assert np.isnan(assemble(3, pairs(3)[:2], np.zeros(2))[1, 2])
+
+
+def test_result_does_not_depend_on_the_chunks():
+    rng = np.random.default_rng(7)
+    spaces = [random_graph(rng, int(n)) for n in rng.integers(2, 12, size=12)]
+    which, options = pairs(12), GromovOptions(restarts=3, seed=9)
+    whole = solve_pairs(spaces, which, options)
+    parts = [solve_pairs(spaces, chunk, options) for chunk in np.array_split(which[::-1], 5)]
+    assert np.array_equal(whole.value, np.concatenate([part.value for part in parts])[::-1])
+    assert np.array_equal(whole.iterations, np.concatenate([part.iterations for part in parts])[::-1])
+    other = solve_pairs(spaces, which, GromovOptions(restarts=3, seed=10)).value
+    assert (other != whole.value).any()
+
+
+def test_restarts_never_worse():
+    rng = np.random.default_rng(8)
+    spaces = [random_graph(rng, int(n)) for n in rng.integers(4, 15, size=12)]
+    values = [solve_pairs(spaces, pairs(12), GromovOptions(restarts=r)).value for r in (0, 1, 4, 10)]
+    for fewer, more in pairwise(values):
+        assert (more <= fewer).all()
+    assert values[-1].mean() < values[0].mean()
+
+
+def test_one_point_against_many_has_a_closed_form():
+    rng = np.random.default_rng(9)
+    point, cloud = MetricSpace(np.zeros((1, 1)), np.ones(1)), random_space(rng, 7, uniform=False)
+    expected = float(cloud.weights @ (cloud.distances**2) @ cloud.weights)
+    assert discrepancy(point, cloud) == pytest.approx(expected, rel=1e-12)
+    assert discrepancy(point, point) == 0
+
+
+def test_zero_slope_at_the_product_is_not_mistaken_for_an_optimum():
+    """Equal mean distances make p qᵀ stationary; a descent must still leave the saddle."""
+    ring = from_topology(np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0))
+    product = objective(ring, ring, np.full((6, 6), 1 / 36))
+    assert discrepancy(ring, ring) < 0.5 * product
+
+
+def test_points_without_weight_change_nothing():
+    rng = np.random.default_rng(10)
+    base, other = random_space(rng, 5, features=1), random_space(rng, 4, features=1)
+    padded = MetricSpace(
+        np.pad(base.distances, ((0, 2), (0, 2)), constant_values=9.0),
+        np.append(base.weights, [0.0, 0.0]),
+        np.pad(base.features, ((0, 2), (0, 0))),
+    )
+    for alpha in (None, 0.5):
+        found, plans = couplings([padded, other], np.array([[0, 1]]), GromovOptions(alpha=alpha))
+        assert found.value[0] == pytest.approx(discrepancy(base, other, GromovOptions(alpha=alpha)), rel=1e-12)
+        assert (plans[0][5:] == 0).all()
+
+
+def test_hundreds_of_nodes_and_read_only_arrays():
+    rng = np.random.default_rng(12)
+    spaces = [random_space(rng, n) for n in (300, 180)]
+    for space in spaces:
+        space.distances.setflags(write=False)
+        space.weights.setflags(write=False)
+    ours = solve_pairs(spaces, np.array([[0, 1]]))
+    assert ours.converged.all()
+    assert ours.value[0] == pytest.approx(pot_gw(*spaces, GromovOptions(solver="pot"))[0], rel=0.05)
+
+
+@pytest.mark.parametrize("start", ["sorted", "random"])
+def test_other_starts(start):
+    rng = np.random.default_rng(13)
+    spaces = [random_space(rng, n, features=2) for n in (5, 9, 9)]
+    found, plans = couplings(spaces, pairs(3), GromovOptions(start=start, alpha=0.5))
+    for (i, j), value, plan in zip(pairs(3), found.value, plans, strict=True):
+        assert np.isclose(value, objective(spaces[i], spaces[j], plan, 0.5))
+
+
+def test_bad_requests():
+    space = random_space(np.random.default_rng(0), 3)
+    with pytest.raises(DataError, match="features"):
+        discrepancy(space, space, GromovOptions(alpha=0.5))
+    with pytest.raises(ValueError, match="allowed: 0 … 0"):
+        solve_pairs([space], np.array([[0, 1]]))
+    assert solve_pairs([space], np.zeros((0, 2), int)).value.size == 0
+    for wrong in ({"solver": "quick"}, {"alpha": 1.5}, {"alpha": np.nan}, {"start": "best"}, {"restarts": -1}):
+        with pytest.raises(ValueError):
+            GromovOptions(**wrong)
+    with pytest.raises(ValueError, match="reference"):
+        GromovOptions(solver="pot", restarts=2)
+
+
+def test_iteration_limit_is_reported():
+    rng = np.random.default_rng(14)
+    spaces = [random_space(rng, 12), random_space(rng, 14)]
+    found = solve_pairs(spaces, pairs(2), GromovOptions(max_iterations=1))
+    assert not found.converged[0]
+    assert found.iterations[0] == 1

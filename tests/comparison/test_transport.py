@@ -1,0 +1,58 @@
+"""The compiled transport simplex against POT's network simplex."""
+
+import numpy as np
+import ot
+import pytest
+
+from fedgraph.comparison.transport import PARENT, improve, plant, units
+
+
+def solve(cost, supply, demand, row_order=None, column_order=None):
+    n, m = cost.shape
+    tree, flow, dual = np.zeros((6, n + m), np.int64), np.zeros(n + m), np.zeros(n + m)
+    rows = np.arange(n) if row_order is None else row_order
+    plant(supply, demand, rows, np.arange(m) if column_order is None else column_order, tree, flow)
+    pivots = improve(cost, tree, flow, dual, 1e-14 * max(1e-300, np.abs(cost).max()))
+    plan = np.zeros((n, m))
+    for v in range(n + m):
+        if tree[PARENT, v] >= 0:
+            plan[(v, tree[PARENT, v] - n) if v < n else (tree[PARENT, v], v - n)] += flow[v]
+    return plan, pivots
+
+
+@pytest.mark.parametrize("kind", ["real", "ties", "rank_one"])
+def test_same_optimum_as_pot(kind):
+    rng = np.random.default_rng(3)
+    for _ in range(150):
+        n, m = rng.integers(1, 25, size=2)
+        cost = rng.normal(size=(n, m))
+        if kind == "ties":
+            cost = rng.integers(0, 3, size=(n, m)).astype(float)
+        elif kind == "rank_one":
+            cost = -np.outer(rng.random(n), rng.random(m))
+        if rng.random() < 0.5:
+            supply, demand = np.full(n, float(m)), np.full(m, float(n))
+        else:
+            supply, demand = (units(w / w.sum()) for w in (rng.random(n) + 0.01, rng.random(m) + 0.01))
+        plan, pivots = solve(cost, supply, demand, rng.permutation(n), rng.permutation(m))
+        assert pivots >= 0
+        assert (plan.sum(axis=1) == supply).all()
+        assert (plan.sum(axis=0) == demand).all()
+        assert (plan >= 0).all()
+        total = supply.sum()
+        best = ot.emd2(supply / total, demand / total, cost)
+        assert np.isclose((plan * cost).sum() / total, best, rtol=1e-10, atol=1e-12)
+
+
+def test_monotone_coupling_is_already_optimal_for_a_rank_one_cost():
+    x, y = np.sort(np.random.default_rng(0).random(9)), np.sort(np.random.default_rng(1).random(6))
+    assert solve(-np.outer(x, y), np.full(9, 6.0), np.full(6, 9.0))[1] == 0
+
+
+def test_units_are_whole_and_sum_exactly():
+    weights = np.random.default_rng(0).random(37)
+    weights /= weights.sum()
+    whole = units(weights)
+    assert (whole == np.rint(whole)).all()
+    assert whole.sum() == 2.0**50
+    assert np.abs(whole / 2.0**50 - weights).max() < 1e-13
