@@ -20,9 +20,9 @@ be free; graphs here have none.
 max(d_u, d_v) falls by at most 1, and only if every end that attains it is a neighbour of z; then |ΔW_uv| ≤ s/(max − 1).
 (a) u ~ z: there are d_u − 1 other neighbours v, and max − 1 ≥ d_u − 1, so Σ_v |ΔW_uv| ≤ s; the lost term is W_uz ≤ h(m).
 (b) u ≁ z: u keeps its degree, so it does not attain the max: v ~ z and d_v ≥ d_u + 1, |ΔW_uv| ≤ s/(d_v − 1) ≤ s/d_u, for at
-most d_u such v: the row changes by at most s. Over all such rows Σ ‖ΔR_u‖ ≤ Σ_{v~z} (d_v − 1)·s/(d_v − 1) = s·m, and there are
-n − 1 − m of them, so Σ ‖ΔR_u‖² ≤ s·min(s·m, s·(n − 1 − m)). □   Several hops compose adaptively: x of the next hop is a function
-of the noisy rows, of which row z feeds only z's own message.
+most d_u such v: the row changes by at most s. Over all such rows Σ ‖ΔR_u‖ ≤ Σ_{v~z} (d_v − 1)·s/(d_v − 1) = s·m, and there
+are n − 1 − m of them, so Σ ‖ΔR_u‖² ≤ s·min(s·m, s·(n − 1 − m)). □   Several hops compose adaptively: x of the next hop is a
+function of the noisy rows, of which row z feeds only z's own message.
 
 *Checked*: the proof was derived a second time from the statement; Σ (W_uz + Σ_v |ΔW_uv|)² was compared with the bound for every
 node of every graph with up to 7 nodes, for random and searched pairs, for hubs on regular graphs (attained to 1 %), and on
@@ -120,7 +120,7 @@ def log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> DegreeCa
 
 
 def limited(num_nodes: int, limit: int, typical: int, knee: int = 1) -> DegreeCap:
-    """Under an enforced limit M: the log cap where M is more than 4.1 times the typical degree (a public guess), else plain sums."""
+    """Under an enforced limit M: the log cap where M > 4.1 times the typical degree (a public guess), else plain sums."""
     return log_cap(num_nodes, knee, limit) if limit > WORTH_IT * typical else DegreeCap(num_nodes, knee, None, limit)
 
 

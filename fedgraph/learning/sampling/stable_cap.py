@@ -35,6 +35,6 @@ def require_limit(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
     beyond = np.flatnonzero(degrees > limit)
     if beyond.size:
         raise DataError(
-            f"node {ids[beyond[0]]} has {degrees[beyond[0]]} neighbours, and {beyond.size} nodes have more than the stated limit "
-            f"of {limit}; allowed: a limit that the data keep (limit: {degrees.max()} would), or cap: log, which needs none"
+            f"node {ids[beyond[0]]} has {degrees[beyond[0]]} neighbours, and {beyond.size} nodes have more than the stated "
+            f"limit of {limit}; allowed: a limit that the data keep ({degrees.max()} or more), or cap: log, which needs none"
         )

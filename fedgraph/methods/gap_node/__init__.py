@@ -3,8 +3,8 @@
 What touches node j: its own clipped gradient in either stage, and through a hop the rows of others, which get noise as if
 they were released, but stay with their client: row j feeds j's own gradient and j's own messages at the next hop, nothing
 else (PRIVACY.md §5). How much j changes in the rows of others is bounded for every graph by weights of edges that fall with
-degrees (``caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is restarted makes the same noisy hops
-again from the same random stream, so they are made once in law.
+degrees (``caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is
+restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
 
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 DISPUTED = (
-    "GAP's node level is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888) find privacy flaws in it, and show "
-    "that private embeddings of single nodes cannot be useful. Here nobody is shown a node's own row."
+    "GAP's node level is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888) find privacy flaws in it, and "
+    "show that private embeddings of single nodes cannot be useful. Here nobody is shown a node's own row."
 )
 
 
@@ -69,12 +69,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         std, min_clients = gradient_std(noise.gradient, params.clip, facts)
         gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
         stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
-        hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)]
+        hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
     clipped = ClippedSum(params.clip, facts.num_nodes)
     releases = [PlannedRelease("classifier", clipped, *gradient, range(first, total))]
     releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
     once = range(first, first + 1)
-    for client, (mechanism, event) in enumerate(hops if params.hops else []):
+    for client, (mechanism, event) in enumerate(hops if params.hops else ()):
         sums, whose = NeighbourSums(capped.terms(client)), None if capped.promised is not None else client
         releases.append(PlannedRelease("aggregate", sums, mechanism, event, once, per_round=params.hops, client=whose))
     assumed = (

@@ -1,9 +1,9 @@
 """GAP at node level: which rule bounds what one node can change in a hop, per client, and what the statement must say of it.
 
-    log        W = h(max degree), proven for every graph, no promise            ``privacy.degree_caps``
-    limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums
-    promised   as published: neighbourhoods are cut to D by public coins, √D is claimed; provable only where both
-               neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
+log        W = h(max degree), proven for every graph, no promise            ``privacy.degree_caps``
+limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums
+promised   as published: neighbourhoods are cut to D by public coins, √D is claimed; provable only where both
+           neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fedgraph.privacy.units import Assumption
 
 COIN = 0  # names the public coins that cut neighbourhoods
 CLAIMED = (
-    "Under cap: promised neighbourhoods are cut to D = {degree}, and one node is priced as changing D rows of a hop. That holds only "
-    "where no node has more than D neighbours: above D a removed node frees slots that others fill, and further rows change. "
-    "Where the data break the promise the provable ε is ∞."
+    "Under cap: promised neighbourhoods are cut to D = {degree}, and one node is priced as changing D rows of a hop. That is "
+    "true only where no node has more than D neighbours: beyond D a removed node frees slots that others refill, which "
+    "changes further rows. Where the data break the promise the provable ε is ∞."
 )
 PROVEN = (
     "{rule}: one node changes a hop by at most Δ = {delta:.4g} at a client of {nodes} nodes, in every graph{limit}; plain sums "
@@ -81,8 +81,9 @@ def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
         for n in facts.client_sizes
     )  # fmt: skip
     largest = max(caps, key=lambda cap: cap.num_nodes)
+    falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"
     note = PROVEN.format(
-        rule="Plain sums" if largest.silent is None else f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)",
+        rule="Plain sums" if largest.silent is None else falling,
         delta=largest.sensitivity_l2(params.protects.replaces),
         nodes=largest.num_nodes,
         limit="" if limit is None else f" that keeps the limit of {limit}",

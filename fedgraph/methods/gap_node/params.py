@@ -36,7 +36,7 @@ class Params(BaseModel):
     @model_validator(mode="after")
     def _limit_has_its_number(self) -> Params:
         if (self.cap == "limit") != (self.limit is not None):
-            raise ValueError("cap: limit and the number limit belong together, e.g. {cap: limit, limit: 1000}; give both or none")
+            raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 1000}; give both or none")
         return self
 
     @property
