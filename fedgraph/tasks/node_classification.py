@@ -25,7 +25,7 @@ from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks import _node_map, _protocols
+from fedgraph.tasks import _node_map, _protocols, _scores
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -161,8 +161,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: spent.epsilon)
-    correct = method.predict(made, trained.state, asked).argmax(axis=1) == setting.truth
-    metrics, artefacts = {"accuracy": float(correct[setting.truth >= 0].mean())}, {}
+    metrics, artefacts = _scores.measures(method.predict(made, trained.state, asked), setting.truth), {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
         rng = seeds.generator(context.root, "map", *cell.path)

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.report import attacks, plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
+from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
 
 SETTINGS = {
@@ -41,6 +42,7 @@ def build(records: Records, notice: str | None) -> Section:
     sentences = [
         f"{facts['train_nodes']} training nodes; test accuracy {where}, mean ± standard deviation over "
         f"{seeds} seed{'s' if seeds > 1 else ''}.",
+        *_beyond_accuracy.majority(rows),
     ]
     if facts.get("split") == "parts":
         sentences.append(PARTS)
@@ -52,7 +54,13 @@ def build(records: Records, notice: str | None) -> Section:
             f"between clients and {known}."
         )
     sentences += attacks.sentences(rows)
-    tables = [_accuracies(rows), *_best_edge_level(rows), *_against_papers(rows), _privacy(rows)]
+    tables = [
+        _accuracies(rows),
+        *_beyond_accuracy.table(rows, SETTINGS),
+        *_best_edge_level(rows),
+        *_against_papers(rows),
+        _privacy(rows),
+    ]
     figures = (*_figures(records, rows, notice), *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
 
