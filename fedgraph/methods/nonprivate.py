@@ -117,7 +117,7 @@ def client(
         return on_device(total) / max(labelled, 1)
 
     trained = adam(on_device(model["parameters"]), gradient, params.local_epochs, params.learning_rate, params.weight_decay)
-    return {"parameters": desk.release("model", trained.cpu().numpy() * np.float32(work.weight), Unbounded(), IN_CLEAR)}
+    return {"parameters": desk.release("model", trained.cpu().numpy() * np.float32(work.weight))}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
