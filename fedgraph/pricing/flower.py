@@ -32,9 +32,9 @@ SOURCE = (
     "dp_adaptive_clipping.py, common/differential_privacy.py; flwr 1.41.0 from the package index; read 2026-11-21"
 )
 SAID = (
-    "Flower's guide says that noise is scaled to the sensitivity and that clipping norm, sensitivity, ε and δ are to be set by the "
-    "user; it names num_sampled_clients as what the noise is calibrated to, and warns at run time where fewer clients reply. It "
-    "claims no total over rounds."
+    "Flower's guide says that noise is scaled to the sensitivity and that clipping norm, sensitivity, ε and δ are set by the "
+    "user; num_sampled_clients is what noise is calibrated to, and Flower warns where another number replies. It claims no "
+    "total over rounds."
 )
 LOCAL = "LocalDpMod"
 FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
@@ -69,7 +69,9 @@ def read(document: Document) -> Reading:
     legacy = [(path, call) for path, call in app.calls if call.name in LEGACY]
     if legacy:
         path, call = legacy[0]
-        raise PricingError(f"{path}:{call.line}: {call.name} is of another version (flwr before 1.8); this reader knows {VERSION}")
+        raise PricingError(
+            f"{path}:{call.line}: {call.name} is of another version (flwr before 1.8); this reader knows {VERSION}"
+        )
     if not found:
         return _clear(app)
     if len(found) > 1:
@@ -83,14 +85,19 @@ def _local(app: App, path: Path, call: Call) -> Reading:
     names = ("clipping_norm", "sensitivity", "epsilon", "delta")
     clip, sensitivity, epsilon, delta = (_number(app, path, call, name, i) for i, name in enumerate(names))
     if not (clip > 0 and sensitivity >= 0 and epsilon >= 0 and 0 < delta < 1):
-        raise PricingError(f"{path}:{call.line}: LocalDpMod needs clipping_norm > 0, sensitivity ≥ 0, epsilon ≥ 0, 0 < delta < 1")
+        raise PricingError(
+            f"{path}:{call.line}: LocalDpMod needs clipping_norm > 0, sensitivity ≥ 0, epsilon ≥ 0, 0 < delta < 1"
+        )
     std = _costs.classic_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
 
     def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
         rounds = app.rounds if app.rounds is not None else int(facts["rounds"])
         made, out = std * factor, []
         for relation, move in (("zero-out", 1), ("replace", 2)):
-            why = f"noise std = {made:.6g}, an update may move by {'2·' if move == 2 else ''}clip = {move * clip:g} (μ = {move * clip / made if made else math.inf:.6g} a round)"
+            why = (
+                f"noise std = {made:.6g}, an update may move by {'2·' if move == 2 else ''}clip = {move * clip:g} (μ = "
+                f"{move * clip / made if made else math.inf:.6g} a round)"
+            )
             out.append(Row("client", relation, SERVER, _costs.gaussian(made / clip, move == 2), rounds, delta, why))
         return tuple(out)
 
@@ -98,10 +105,13 @@ def _local(app: App, path: Path, call: Call) -> Reading:
         return {"epsilon": epsilon / factor}
 
     words = f"LocalDpMod with clip {clip:g}, sensitivity {sensitivity:g}: noise std = {std:.4g}"
-    order = ["The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."]
+    order = [
+        "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
+    ]
     if sensitivity != clip:
         order.append(
-            f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can change, {clip:g}."
+            f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can "
+            f"change, {clip:g}."
         )
     return Reading(
         rows,
@@ -130,7 +140,8 @@ def _central(app: App, path: Path, call: Call) -> Reading:
         count_std = _number(app, path, call, "clipped_count_stddev", 6)
     if adaptive and multiplier >= 2 * count_std:
         raise PricingError(
-            f"{path}:{call.line}: noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * count_std:g}: Flower refuses to run"
+            f"{path}:{call.line}: noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * count_std:g}: Flower "
+            "refuses to run"
         )
     known_rate = sampled / app.clients if app.clients and app.clients >= sampled else None
 
@@ -140,7 +151,10 @@ def _central(app: App, path: Path, call: Call) -> Reading:
         ratio, scaled = facts["weight of the heaviest client, in equal shares"], multiplier * factor
         both = []
         for relation, replaced in (("zero-out", False), ("replace", True)):
-            effective, why = scaled / ratio, f"noise std = {scaled:g}·clip/{sampled:g} on the mean, which a client moves by {ratio:g}·clip/{sampled:g}"
+            effective, why = (
+                scaled / ratio,
+                f"noise std = {scaled:g}·clip/{sampled:g} on the mean, which a client moves by {ratio:g}·clip/{sampled:g}",
+            )
             if adaptive:
                 part = _adaptive(scaled, count_std * factor, ratio * (2 if replaced else 1))
                 effective = part * (2 if replaced else 1)
@@ -148,7 +162,15 @@ def _central(app: App, path: Path, call: Call) -> Reading:
             cost = _costs.fixed_size(effective, rate, replaced)
             both.append(Row("client", relation, MODELS, cost, rounds, facts["delta"], why))
         told = "clips are noised at the server only" if on_client else "clipping and noise happen at the server"
-        clear = Row("client", "zero-out", SERVER, _costs.unprotected(told), rounds, facts["delta"], f"{told}: it receives updates in clear")
+        clear = Row(
+            "client",
+            "zero-out",
+            SERVER,
+            _costs.unprotected(told),
+            rounds,
+            facts["delta"],
+            f"{told}: it receives updates in clear",
+        )
         return (*both, clear)
 
     def settings(factor: float) -> dict[str, Setting]:
@@ -157,7 +179,12 @@ def _central(app: App, path: Path, call: Call) -> Reading:
 
     unknowns = [
         *_rounds(app),
-        Unknown("delta", "At which δ? Flower's central strategies do not ask for one; well below one over the clients.", DELTAS, 1e-7),
+        Unknown(
+            "delta",
+            "At which δ? Flower's central strategies do not ask for one; well below one over the clients.",
+            DELTAS,
+            1e-7,
+        ),
         Unknown(
             "weight of the heaviest client, in equal shares",
             "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the number of "
@@ -176,7 +203,10 @@ def _central(app: App, path: Path, call: Call) -> Reading:
         ("metrics and numbers of examples, which weigh the mean", *_secagg(app), *_mod(app, call, on_client)),
         order=(
             "Updates are clipped, averaged by FedAvg with its weights, then noised; rounds compose adaptively.",
-            "A fixed number of clients is drawn without replacement: amplification holds for viewers who do not learn who took part.",
+            (
+                "A fixed number of clients is drawn without replacement: amplification holds for viewers who do not learn "
+                "who took part."
+            ),
         ),
         settings=settings,
     )
@@ -196,7 +226,9 @@ def _clear(app: App) -> Reading:
     def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
         return (Row("client", "zero-out", SERVER, _costs.unprotected(reason), app.rounds or 1, 0.0, reason),)
 
-    return Reading(rows, (), (), ("everything", *_secagg(app)), no_fix="add LocalDpMod or a DifferentialPrivacy… strategy first")
+    return Reading(
+        rows, (), (), ("everything", *_secagg(app)), no_fix="add LocalDpMod or a DifferentialPrivacy… strategy first"
+    )
 
 
 def _secagg(app: App) -> tuple[str, ...]:
@@ -227,7 +259,8 @@ def _number(app: App, path: Path, call: Call, name: str, position: int) -> float
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         said = value.text if isinstance(value, Unresolved) else value
         raise PricingError(
-            f"{path}:{call.line}: {call.name} needs {name}, found {said!r}; write a number, or name its key in [tool.flwr.app.config]"
+            f"{path}:{call.line}: {call.name} needs {name}, found {said!r}; write a number, or name its key in "
+            "[tool.flwr.app.config]"
         )
     return float(value)
 

@@ -3,7 +3,8 @@
     PercentilePrivacy(percentile=10, gamma=0.01)     shares the largest values, clipped: a function of the data, no noise
     SVTPrivacy(fraction=0.1, epsilon=0.1, noise_var=0.1, gamma=1e-5, tau=1e-6)
 
-SVT, with N parameters and c = ⌈N·fraction⌉ uploads: threshold noise Laplace(γ/ε₁), queries Laplace(2γc/ε₂), ε₁ + ε₂ = ε; values in
+SVT, with N parameters and c = ⌈N·fraction⌉ uploads: threshold noise Laplace(γ/ε₁), queries Laplace(2γc/ε₂), ε₁ + ε₂ = ε;
+values in
 [−γ, γ] are released with Laplace(2γc/ε₃), and ε₃ = c·noise_var unless epsilon_release is set. What is proven: each accepted
 query costs ε₂/c; a pass may accept more than c (at most N), so selection costs at most ε₁ + ε₂·N/c; each of the c released
 values moves by at most 2γ, which costs ε₃/c. Pure ε adds up over rounds.
@@ -27,7 +28,8 @@ SOURCE = (
     "docs/user_guide/admin_guide/security/differential_privacy.rst; read 2026-11-21"
 )
 SAID = (
-    "NVFlare's guide calls SVTPrivacy a practical filter-level accountant that is not equivalent to DP-SGD accounting, says that "
+    "NVFlare's guide calls SVTPrivacy a practical filter-level accountant that is not equivalent to DP-SGD accounting, "
+    "says that "
     "its accountant sums threshold, query and release budgets, and points to Opacus for stronger privacy; it presents "
     "PercentilePrivacy as a sharing policy (Shokri & Shmatikov 2015) and states no ε for it."
 )
@@ -48,7 +50,9 @@ def read(document: Document) -> Reading:
     others = tuple(f"filter {name}" for name, _ in filters if name not in KNOWN)
     rounds = _rounds(document.data)
     if len(private) > 1:
-        raise PricingError(f"{document.path}: several privacy filters ({', '.join(n for n, _ in private)}); price one file of them")
+        raise PricingError(
+            f"{document.path}: several privacy filters ({', '.join(n for n, _ in private)}); price one file of them"
+        )
     if not private:
         return _clear("no privacy filter stands in task_result_filters: results are sent in clear", rounds, others)
     name, args = private[0]
@@ -75,7 +79,9 @@ def _svt(options: Options, rounds: int | None, others: tuple[str, ...]) -> Readi
 
     def per_round(size: float, factor: float) -> float:
         uploads = math.ceil(size * fraction)
-        one = first if first is not None else epsilon - second if second is not None else epsilon / (1 + (2 * uploads) ** (2 / 3))
+        one = (
+            first if first is not None else epsilon - second if second is not None else epsilon / (1 + (2 * uploads) ** (2 / 3))
+        )
         released = release if release is not None else uploads * noise_var
         return (one + (epsilon - one) * size / uploads + released) / factor
 
