@@ -15,14 +15,13 @@ to the server; for others a fixed-size sample of m of N.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import _costs, _files
-from fedgraph.pricing._files import Document, Tree
-from fedgraph.pricing._python import Call, Unresolved, Value
+from fedgraph.pricing import _costs
+from fedgraph.pricing._files import Document
+from fedgraph.pricing._flower_app import App, assemble, number
+from fedgraph.pricing._python import Call
 from fedgraph.pricing.base import MODELS, SERVER, Facts, Published, Reading, Row, Setting, Unknown
 
 SYSTEM = "Flower"
@@ -43,18 +42,6 @@ LEGACY = ("DPFedAvgFixed", "DPFedAvgAdaptive")
 DELTAS, ROUNDS = (1e-7, 1e-6, 1e-5, 1e-4), (1000.0, 100.0, 10.0, 3.0)
 
 
-@dataclass(frozen=True)
-class App:
-    """What the files say together: DP calls, the run configuration, rounds, clients in all."""
-
-    document: Document
-    calls: tuple[tuple[Path, Call], ...]
-    config: Mapping[str, Tree]
-    rounds: int | None
-    clients: int | None
-    mentions: frozenset[str]
-
-
 def recognises(document: Document) -> bool:
     if document.kind == "toml":
         tool = document.data.get("tool")
@@ -64,7 +51,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """The one mechanism of privacy that the app uses; several, or none, are said."""
-    app = _app(document)
+    app = assemble(document)
     found = [(path, call) for path, call in app.calls if call.name in (LOCAL, *FIXED, *ADAPTIVE)]
     legacy = [(path, call) for path, call in app.calls if call.name in LEGACY]
     if legacy:
@@ -83,7 +70,7 @@ def read(document: Document) -> Reading:
 
 def _local(app: App, path: Path, call: Call) -> Reading:
     names = ("clipping_norm", "sensitivity", "epsilon", "delta")
-    clip, sensitivity, epsilon, delta = (_number(app, path, call, name, i) for i, name in enumerate(names))
+    clip, sensitivity, epsilon, delta = (number(app, path, call, name, i) for i, name in enumerate(names))
     if not (clip > 0 and sensitivity >= 0 and epsilon >= 0 and 0 < delta < 1):
         raise PricingError(
             f"{path}:{call.line}: LocalDpMod needs clipping_norm > 0, sensitivity ≥ 0, epsilon ≥ 0, 0 < delta < 1"
@@ -130,14 +117,14 @@ def _local(app: App, path: Path, call: Call) -> Reading:
 def _central(app: App, path: Path, call: Call) -> Reading:
     adaptive, on_client = call.name in ADAPTIVE, "ClientSide" in call.name
     positions = (1, 2) if adaptive else (1, 3)
-    multiplier = _number(app, path, call, "noise_multiplier", positions[0])
-    sampled = _number(app, path, call, "num_sampled_clients", positions[1])
-    clip = 1.0 if adaptive else _number(app, path, call, "clipping_norm", 2)
+    multiplier = number(app, path, call, "noise_multiplier", positions[0])
+    sampled = number(app, path, call, "num_sampled_clients", positions[1])
+    clip = 1.0 if adaptive else number(app, path, call, "clipping_norm", 2)
     if multiplier < 0 or sampled < 1 or clip <= 0:
         raise PricingError(f"{path}:{call.line}: needs noise_multiplier ≥ 0, clipping_norm > 0 and num_sampled_clients ≥ 1")
     count_std = sampled / 20
     if adaptive and call.get("clipped_count_stddev") is not None:
-        count_std = _number(app, path, call, "clipped_count_stddev", 6)
+        count_std = number(app, path, call, "clipped_count_stddev", 6)
     if adaptive and multiplier >= 2 * count_std:
         raise PricingError(
             f"{path}:{call.line}: noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * count_std:g}: Flower "
@@ -252,73 +239,3 @@ def _rounds(app: App) -> tuple[Unknown, ...]:
     if app.rounds is not None:
         return ()
     return (Unknown("rounds", "How many rounds are run (num_rounds, or num-server-rounds)?", ROUNDS),)
-
-
-def _number(app: App, path: Path, call: Call, name: str, position: int) -> float:
-    value = _value(app, call.get(name, position))
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        said = value.text if isinstance(value, Unresolved) else value
-        raise PricingError(
-            f"{path}:{call.line}: {call.name} needs {name}, found {said!r}; write a number, or name its key in "
-            "[tool.flwr.app.config]"
-        )
-    return float(value)
-
-
-def _value(app: App, value: Value) -> Value:
-    if isinstance(value, Unresolved) and value.key is not None:
-        return app.config.get(value.key, value.default)
-    return value
-
-
-def _app(document: Document) -> App:
-    if document.kind == "python":
-        return _assembled(document, [document], {}, None)
-    flwr = document.data["tool"]["flwr"]  # type: ignore[index, call-overload]
-    app = flwr.get("app", {}) if isinstance(flwr, dict) else {}
-    components, config = app.get("components", {}), _flat(app.get("config", {}))
-    files = []
-    for role in ("serverapp", "clientapp"):
-        reference = components.get(role)
-        if not isinstance(reference, str):
-            raise document.error(f"missing [tool.flwr.app.components] {role}", "tool", "flwr", "app", "components")
-        files.append(_files.read(_python_file(document, role, reference)))
-    clients = None
-    for federation in (flwr.get("federations") or {}).values():
-        if isinstance(federation, dict):
-            found = _flat(federation).get("options.num-supernodes")
-            clients = found if isinstance(found, int) and found > 0 else clients
-    return _assembled(document, files, config, clients)
-
-
-def _python_file(document: Document, role: str, reference: str) -> Path:
-    module = reference.partition(":")[0]
-    parts = module.split(".")
-    if not all(part.isidentifier() for part in parts):
-        raise document.error(f"{role} = {reference!r} is not package.module:name", "tool", "flwr", "app", "components", role)
-    root = document.path.parent
-    for base in (root, root / "src"):
-        path = base.joinpath(*parts).with_suffix(".py")
-        if path.is_file():
-            return path
-    raise document.error(
-        f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", "tool", "flwr", "app", "components", role
-    )
-
-
-def _assembled(document: Document, files: list[Document], config: Mapping[str, Tree], clients: int | None) -> App:
-    calls = tuple((file.path, call) for file in files for call in file.calls)
-    app = App(document, calls, config, None, clients, frozenset(n.rsplit(".", 1)[-1] for f in files for n in f.imports))
-    rounds = [_value(app, call.keywords["num_rounds"]) for _, call in calls if "num_rounds" in call.keywords]
-    whole = [r for r in rounds if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
-    listed = config.get("num-server-rounds")
-    chosen = whole[0] if whole else listed if isinstance(listed, int) and not rounds else None
-    return App(document, calls, config, chosen, clients, app.mentions)
-
-
-def _flat(table: Tree, at: str = "") -> dict[str, Tree]:
-    out: dict[str, Tree] = {}
-    for key, value in table.items() if isinstance(table, dict) else ():
-        name = f"{at}{key}"
-        out |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
-    return out
