@@ -136,9 +136,9 @@ def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The noisy sum of this client's clipped gradients at the current parameters."""
-    release, made = plan.releases[0], plan.made
+    made = plan.made
     exact = partial(clipped_gradient_sum, made["layout"], model["parameters"], work.x, work.labels, made["clip"])
-    return {"gradient": desk.release("model", exact, release.bound, release.mechanism)}
+    return {"gradient": desk.release("model", exact)}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
