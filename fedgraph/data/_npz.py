@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError
+from fedgraph.types import Masks
 
 _PARTS = ("data", "indices", "indptr", "shape")
 _PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr_matrix.")}
@@ -76,3 +77,38 @@ def _member(archive: Mapping[str, np.ndarray], key: str, name: str) -> np.ndarra
         return archive[key]
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(f"{name}: member {key!r} is refused ({error}); store it as a plain array, never a pickle") from error
+
+
+MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
+    """The splits of a file with the members ``train_mask``, ``val_mask`` and ``test_mask``: 0/1, [n], or [n, k] for k splits.
+
+    No such member: none. Raises ``DataError`` for anything else.
+    """
+    try:
+        archive = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"{name}: not an .npz archive ({error}); a pickle is refused") from error
+    with archive:
+        given = [key for key in MASKS if key in archive]
+        if not given:
+            return ()
+        if lacking := [key for key in ("train_mask", "test_mask") if key not in given]:
+            raise DataError(f"{name}: holds {', '.join(given)} and no {lacking[0]}; a split needs train_mask and test_mask")
+        parts = [_member(archive, key, name) if key in given else None for key in MASKS]
+    shape = np.shape(parts[0])
+    for key, part in zip(MASKS, parts, strict=True):
+        if part is None:
+            continue
+        if part.shape != shape or part.ndim not in (1, 2) or part.shape[0] != num_nodes or not np.isin(part, (0, 1)).all():
+            raise DataError(
+                f"{name}: {key} of shape {part.shape}; allowed: 0 or 1 for each of {num_nodes} nodes, all masks alike"
+            )
+    columns = [np.zeros(shape, bool) if part is None else part.astype(bool) for part in parts]
+    columns = [column.reshape(num_nodes, -1) for column in columns]
+    found = tuple(Masks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
+    for split in found:
+        split.check(num_nodes, name)
+    return found

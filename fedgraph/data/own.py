@@ -1,8 +1,9 @@
 """Your own graph: one ``.npz`` file, or a folder of three CSV files. Never a pickle.
 
 ``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
-``labels``; PPNP's ``adj_matrix.data`` … are understood too). ``own/csv``: ``edges.csv`` (two columns of node ids),
-``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
+``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
+``train_mask``, ``val_mask`` and ``test_mask`` (0/1, [n], or [n, k] for k splits). ``own/csv``: ``edges.csv`` (two columns of
+node ids), ``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
 self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0; an unknown label is
@@ -11,6 +12,7 @@ self-loops are dropped, isolated nodes are kept. Classes are the distinct labels
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +76,8 @@ def _from_npz(path: Path) -> Graph:
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
     cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
-    return _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+    graph = _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+    return replace(graph, masks=_npz.masks(raw.read(path.name), str(path), values.size))
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:

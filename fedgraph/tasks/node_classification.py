@@ -55,8 +55,12 @@ class Params(BaseModel):
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
     split: _protocols.Split = Field(
         "random",
-        description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests",
+        description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
+        "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
     )
+    train_per_class: int = Field(20, ge=1, description="training nodes of each class (split: per-class)")
+    validation_per_class: int = Field(30, ge=0, description="validation nodes of each class (split: per-class)")
+    component: Literal["all", "largest"] = Field("all", description="the whole graph, or its largest connected component")
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
@@ -188,7 +192,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_measured=measured.epsilon,
         theorem=spent.theorem,
         paths={p: made.total(made.amplified(ledger.spent(cell.key, p)))[0].epsilon for p in made.paths},
-        notes=made.notes,
+        notes=(*made.notes, *(method.says(made, trained.state) if hasattr(method, "says") else ())),
         artefacts=artefacts,
     )
 
@@ -216,19 +220,27 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
     def make() -> _protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng, params.split)
+        whole = _protocols.largest_component(graph) if params.component == "largest" else graph
+        sizes = _protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
+        setting = _protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, sizes)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
         return setting
 
-    key = ("setting", context.dataset, params.protocol, params.train_fraction, params.split, seed)
+    key = ("setting", context.dataset, _split_key(params), seed)
     return context.cached(key, make)  # type: ignore[no-any-return]
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
     shared = ":cut" if _shares_cut_edges(params, cell) else ""
-    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
+    return f"{cell.dataset}:{_split_key(params)}:{kind}:{cell.seed}{shared}"
+
+
+def _split_key(params: Params) -> str:
+    """Two tasks with the same key hold, ask and test the same nodes."""
+    sizes = f"{params.train_per_class}+{params.validation_per_class}" if params.split == "per-class" else params.train_fraction
+    return f"{params.protocol}:{sizes}:{params.split}:{params.component}"
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:

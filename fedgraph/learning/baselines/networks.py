@@ -1,15 +1,16 @@
 """The networks of the non-private rows: by a short name, or any model of ``torch_geometric.nn`` by its dotted name.
 
-Short names: ``logistic`` and ``mlp`` (no edges), ``gcn``, ``gat``, ``sage``, ``gcn-jk`` (an encoder, graph convolutions with batch
-norm, all layers read together: neighbours may be unlike a node), ``appnp``, ``gprgnn`` (Chien et al., ICLR 2021: the weight of every
-hop is learnt, and may be negative). A dotted name is called with ``in_channels``, ``hidden_channels``, ``num_layers``,
-``out_channels`` and ``dropout`` where its signature knows them, then with the given keyword arguments, which win.
+Short names: ``logistic`` and ``mlp`` (no edges), ``gcn``, ``gat``, ``sage``, ``gcn-jk`` (an encoder, graph convolutions with
+batch norm, all layers read together: neighbours may be unlike a node), ``appnp``, ``gprgnn`` (Chien et al., ICLR 2021: the
+weight of every hop is learnt, and may be negative). A dotted name is called with ``in_channels``, ``hidden_channels``,
+``num_layers``, ``out_channels`` and ``dropout`` where its signature knows them, then with the given arguments, which win.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,8 +76,7 @@ class _Spread(nn.Module):
         self.gamma = nn.Parameter(gamma, requires_grad=learnt)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        from torch_geometric.nn.conv.gcn_conv import gcn_norm
-
+        gcn_norm = _torch_geometric().conv.gcn_conv.gcn_norm
         rows = self.mlp(x)
         (source, target), weight = gcn_norm(edges, num_nodes=len(rows))
         found = self.gamma[0] * rows
@@ -86,14 +86,24 @@ class _Spread(nn.Module):
         return found
 
 
+def _torch_geometric() -> Any:
+    """``torch_geometric.nn``. Its import calls deprecated parts of torch, which is no news to anybody here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return importlib.import_module("torch_geometric.nn")
+
+
 def _mlp(shape: Shape) -> nn.Module:
     return nn.Sequential(
-        nn.Linear(shape.num_features, shape.hidden), nn.ReLU(), nn.Dropout(shape.dropout), nn.Linear(shape.hidden, shape.num_classes)
+        nn.Linear(shape.num_features, shape.hidden),
+        nn.ReLU(),
+        nn.Dropout(shape.dropout),
+        nn.Linear(shape.hidden, shape.num_classes),
     )
 
 
 def _short(shape: Shape) -> nn.Module:
-    from torch_geometric import nn as pyg
+    pyg = _torch_geometric()
 
     d, h, c = shape.num_features, shape.hidden, shape.num_classes
     if shape.model == "logistic":
@@ -101,9 +111,9 @@ def _short(shape: Shape) -> nn.Module:
     if shape.model == "mlp":
         return _mlp(shape)
     if shape.model == "gcn":
-        return pyg.GCN(d, h, 2, c, dropout=shape.dropout)  # type: ignore[no-any-return]
+        return pyg.GCN(d, h, 2, c, dropout=shape.dropout)
     if shape.model == "gat":
-        return pyg.GAT(d, h, 2, c, dropout=shape.dropout, v2=False, heads=8 if h % 8 == 0 else 1)  # type: ignore[no-any-return]
+        return pyg.GAT(d, h, 2, c, dropout=shape.dropout, v2=False, heads=8 if h % 8 == 0 else 1)
     if shape.model == "sage":
         return _Encoded(shape, pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout))
     if shape.model == "gcn-jk":
@@ -114,6 +124,7 @@ def _short(shape: Shape) -> nn.Module:
 def _dotted(shape: Shape) -> nn.Module:
     """``ValueError`` for a name that is no network, or arguments it does not take."""
     module, _, name = shape.model.rpartition(".")
+    _torch_geometric()
     try:
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
@@ -133,7 +144,9 @@ def _dotted(shape: Shape) -> nn.Module:
     if not {"in_channels", "out_channels"} <= set(known) | set(shape.arguments):
         raise ValueError(f"{shape.model} does not take in_channels and out_channels, so it cannot name classes")
     try:
-        found = kind(**{k: v for k, v in own.items() if k in known or (k == "dropout" and _basic(kind))} | dict(shape.arguments))
+        found = kind(
+            **{k: v for k, v in own.items() if k in known or (k == "dropout" and _basic(kind))} | dict(shape.arguments)
+        )
     except (TypeError, ValueError, AssertionError, KeyError) as error:
         raise ValueError(f"{shape.model} with arguments {dict(shape.arguments)}: {error}") from None
     assert isinstance(found, nn.Module)
@@ -141,9 +154,7 @@ def _dotted(shape: Shape) -> nn.Module:
 
 
 def _basic(kind: type) -> bool:
-    from torch_geometric.nn.models.basic_gnn import BasicGNN
-
-    return issubclass(kind, BasicGNN)
+    return issubclass(kind, _torch_geometric().models.basic_gnn.BasicGNN)
 
 
 def checked(model: str, arguments: Mapping[str, Any]) -> None:

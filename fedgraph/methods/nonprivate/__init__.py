@@ -1,15 +1,15 @@
 """No privacy: what the same data gives when nothing is protected. The upper line of every comparison.
 
-Any network (``learning.baselines.networks``) trained by FedAvg (McMahan et al. 2017), FedProx (Li et al. 2020), FedAdam or FedYogi
-(Reddi et al. 2021). Clients take full-batch steps; the average is weighted by labelled nodes. Adam's moments persist: they travel
-with the parameters and are averaged as they are, so a client that joins, or one whose machine starts again, goes on where the
-federation is, and Adam never begins anew. One client is central training, bit for bit, however it is cut into rounds.
+Any network (``learning.baselines.networks``) trained by FedAvg (McMahan et al. 2017), FedProx (Li et al. 2020), FedAdam or
+FedYogi (Reddi et al. 2021). Clients take full-batch steps; the average is weighted by labelled nodes. Adam's moments persist:
+they travel with the parameters and are averaged as they are, so a client that joins, or one whose machine starts again, goes on
+where the federation is, and Adam never begins anew. One client is central training, bit for bit, however it is cut into rounds.
 
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
-report how the broadcast model does there. A candidate ends after ``patience`` rounds without a better validation accuracy or loss,
-and its best round counts. ``model: ceiling`` trains each candidate of a small grid and takes the best by validation accuracy (then
-loss). With ``refit`` the chosen one is then trained again on all training nodes, for as many rounds as were best; with
-a validation mask of the split it is not, as published work does not.
+report how the broadcast model does there. A candidate ends after ``patience`` rounds without a better validation accuracy or
+loss, and its best round counts. ``model: ceiling`` trains each candidate of a small grid and takes the best by validation
+accuracy (then loss). With ``refit`` the chosen one is trained again on all training nodes, for as many rounds as were best;
+with a validation mask of the split it is not, as published work does not.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
 the graph that is asked. Test labels are seen by nobody.
@@ -84,7 +84,6 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         protection=protection,
         delta=budget.delta,
         facts=facts,
-        made={"candidates": params.candidates},
         notes=(note,) if params.model == CEILING else (),
     )
 
@@ -101,30 +100,31 @@ def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
-    message = np.zeros(0)
-    if model["going"]:
-        message = _trained(plan, work, model, desk.client)
-    return {"update": desk.release("model", message, Unbounded(), IN_CLEAR)}
+    going = phases.Place.of(model).going
+    return {"update": desk.release("model", _trained(plan, work, model, desk.client) if going else np.zeros(1))}
 
 
 def _trained(plan: Plan, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
-    params, seed, index = plan.params, int(model["seed"]), int(model["candidate"])
-    candidate: Candidate = plan.made["candidates"][index]
-    network = _network(plan, work, index)
+    params, place = plan.params, phases.Place.of(model)
+    candidate: Candidate = params.candidates[place.candidate]
+    network = _network(plan, work, place.candidate)
     training, validation = work.graph.labels, np.full_like(work.graph.labels, -1)
-    if not model["refits"]:
-        training, validation = phases.divided(work.graph, params.validation, np.random.default_rng([seed, number]))
-    judged = phases.judged(_scores(plan, candidate, network, model["parameters"], work.graph, work.inputs), validation)
-    how = fitting.Steps(
-        params.local_epochs, int(model["steps"]), candidate.rate, candidate.decay, params.proximal, params.client_optimiser == "adam"
-    )
+    if not place.refits:
+        training, validation = phases.divided(work.graph, params.validation, np.random.default_rng([place.seed, number]))
+    judged = np.zeros(3)
+    if (validation >= 0).any():
+        judged = phases.judged(_scores(plan, candidate, network, model["parameters"], work.graph, work.inputs), validation)
+    adam = params.client_optimiser == "adam"
+    how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
     before = fitting.Progress(model["parameters"], model["moments"])
-    after = fitting.trained(
-        network, work.inputs, training, before, how, lambda step: phases.step_seed(seed, number, index, step)
-    )
+
+    def seed_of(step: int) -> int:
+        return phases.step_seed(place.seed, number, place.candidate, step)
+
+    after = fitting.trained(network, work.inputs, training, before, how, seed_of)
     weight = float((training >= 0).sum())
-    parts = (after.vector.astype(np.float64) * weight, after.moments.astype(np.float64).ravel() * weight, [weight], judged)
-    return np.concatenate(parts)
+    sums = (after.vector.astype(np.float64) * weight, after.moments.astype(np.float64).ravel() * weight)
+    return np.concatenate((*sums, [weight], judged, [float(work.graph.validation is not None)]))
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
@@ -135,7 +135,7 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
 def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     """[n, c] scores on the asked graph."""
     index, parameters = phases.chosen(state)
-    candidate = plan.made["candidates"][index]
+    candidate = plan.params.candidates[index]
     network = fitting.made(phases.shape_of(plan, index), 0)
     return _scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
 
@@ -153,3 +153,12 @@ def _scores(
     if candidate.alpha < 1:
         return personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
     return found
+
+
+def says(plan: Plan, state: State) -> tuple[str, ...]:
+    """Which candidate answers, and how it did on the validation nodes."""
+    best = state.memory["training"].best
+    if plan.params.model != CEILING or best is None:
+        return ()
+    found = plan.params.candidates[best.candidate]
+    return (f"Chosen: {found}; {best.accuracy:.3f} on validation nodes after {best.updates * plan.params.local_epochs} steps.",)

@@ -66,7 +66,9 @@ class Params(BaseModel):
     propagation_steps: int = Field(10, ge=0, description="power iterations over the asked graph (logistic, mlp)")
     validation: float = Field(0.1, ge=0, lt=1, description="share of training nodes that stops and chooses; 0: last round")
     patience: int = Field(10, ge=1, description="rounds without a better validation loss or accuracy, then the candidate stops")
-    refit: bool = Field(True, description="train again on all training nodes for the rounds found (not with a given validation mask)")
+    refit: bool = Field(
+        True, description="train again on all training nodes for the rounds found (not with a given validation mask)"
+    )
     client_optimiser: Literal["adam", "sgd"] = Field("adam", description="adam: its moments persist, averaged over clients")
     server: Literal["fedavg", "fedadam", "fedyogi"] = Field("fedavg", description="what follows the average of the updates")
     server_rate: float = Field(1.0, gt=0, description="server step size (fedadam, fedyogi: try 0.01)")
@@ -82,7 +84,9 @@ class Params(BaseModel):
             if not self.validation:
                 raise ValueError("model: ceiling chooses on validation nodes; validation must be > 0")
             if unknown := [m for m in self.among if m not in known]:
-                raise ValueError(f"among: {unknown[0]!r} is not in the grid; allowed: {', '.join(dict.fromkeys(c.model for c in GRID))}")
+                raise ValueError(
+                    f"among: {unknown[0]!r} is not in the grid; allowed: {', '.join(dict.fromkeys(c.model for c in GRID))}"
+                )
         else:
             if self.among:
                 raise ValueError("among is for model: ceiling")
