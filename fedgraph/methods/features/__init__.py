@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
@@ -41,6 +41,7 @@ from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{abadi2016deep,
@@ -53,7 +54,7 @@ SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are righ
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings; ``auto`` follows s = n·μ.
 
     From s = 2.5 per public row on, rows are seen through pairs of words: s/3 directions within [64, 1000], curvature
@@ -65,7 +66,6 @@ class Params(BaseModel):
     in sight (optimistic in the last digit).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Literal["logistic", "mlp"] = Field("logistic", description="multinomial logistic regression, or one hidden layer")
     hidden: int = Field(32, ge=1, description="hidden units of the mlp")
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
