@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from fedgraph import plugins
 from fedgraph.data import base as families
@@ -179,17 +179,16 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
         family, name = families.resolve(dataset.name)
     except ScenarioError as error:
         raise source.error((*at, "name"), str(error)) from None
-    model = plugins.load("data", family).DATASETS[name]
-    if isinstance(model, type) and issubclass(model, BaseModel):
+    module = plugins.load("data", family)
+    model = getattr(module, "Params", module.DATASETS[name])
+    if isinstance(model, type) and issubclass(model, Settings):
         validate(model, dataset.parameters, source, (*at, "parameters"))
-        if (family == "own") != (dataset.path is not None):
-            found, allowed = (
-                ("no path", "the path of your own data") if family == "own" else ("a path", "none: it is generated")
-            )
-            raise source.error((*at, "path"), f"data set {dataset.name!r}: found {found}; allowed: {allowed}")
-    elif dataset.parameters or dataset.path is not None:
-        key = "parameters" if dataset.parameters else "path"
-        raise source.error((*at, key), f"data set {dataset.name!r} takes neither parameters nor a path; use own/npz for a file")
+    elif dataset.parameters:
+        raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
+    if family == "own" and dataset.path is None:
+        raise source.error(at, f"data set {dataset.name!r} needs a path: the file or folder of your own data")
+    if family != "own" and dataset.path is not None:
+        raise source.error((*at, "path"), f"data set {dataset.name!r} takes no path; use own/npz or own/csv for a file")
 
 
 _LEVELS = {"gap": "edge", "sage": "node"}  # methods of version 0.1 that held two, and the level that was meant where none stood

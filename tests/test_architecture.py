@@ -98,6 +98,15 @@ def test_no_method_imports_another(path: Path) -> None:
             assert name.startswith(own), f"{path}:{line}: a method knows its contract and no other method"
 
 
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_setting_has_the_strict_base(path: Path) -> None:
+    """A model straight from pydantic would read ``true`` as 1 and accept infinity and 10¹²."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef) and path != ROOT / "settings.py":
+            bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+            assert "BaseModel" not in bases, f"{path}:{node.lineno}: derive {node.name} from fedgraph.settings.Settings"
+
+
 @pytest.mark.parametrize("name", ["utils", "helpers", "core", "manager", "common"])
 def test_no_room_without_a_name(name: str) -> None:
     assert not [p for p in modules() if name in (p.stem, p.parent.name)]

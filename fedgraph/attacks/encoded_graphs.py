@@ -57,7 +57,7 @@ def measure(settings: Attack | None, made: Plan, cell: Cell, context: Context, p
         tossed = rng.random(len(sizes)) < 0.5
         entered = np.where(np.repeat(tossed, sizes)[:, None], rows, other)
         desk = Desk("/".join(map(str, stream)), subgraph.client, release.rounds[0], made.releases, rng)
-        sent = desk.release(PATH, entered, release.bound, release.mechanism).value
+        sent = desk.release(PATH, entered).value
         coins.append(tossed)
         scores += log_ratios(release.mechanism, sent, rows, other, sizes)
     if not coins:

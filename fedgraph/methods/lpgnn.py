@@ -137,7 +137,7 @@ def client(
 ) -> dict[str, Released]:
     """The randomised features and labels of this client's nodes, each by its own coins."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
-    return {r.path: desk.release(r.path, values[r.path], r.bound, r.mechanism) for r in plan.releases}
+    return {r.path: desk.release(r.path, values[r.path]) for r in plan.releases}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:

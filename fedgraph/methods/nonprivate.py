@@ -21,7 +21,7 @@ from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, public_assumptions, setting_assumptions
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -40,6 +40,7 @@ REFERENCE = """@inproceedings{mcmahan2017communication,
   booktitle = {International Conference on Learning Representations}, year = {2017}}"""
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
 class Params(Settings):
@@ -72,7 +73,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,
-        (Assumption.COUNTS_PUBLIC, Assumption.TEST_GRAPH_PUBLIC, *setting_assumptions(facts)),
+        (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
     )
     event = Unprotected("parameters are sent without noise")
     return Plan(
@@ -116,7 +117,7 @@ def client(
         return on_device(total) / max(labelled, 1)
 
     trained = adam(on_device(model["parameters"]), gradient, params.local_epochs, params.learning_rate, params.weight_decay)
-    return {"parameters": desk.release("model", trained.cpu().numpy() * np.float32(work.weight), Unbounded(), IN_CLEAR)}
+    return {"parameters": desk.release("model", trained.cpu().numpy() * np.float32(work.weight))}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:

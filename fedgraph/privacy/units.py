@@ -97,6 +97,8 @@ class Assumption(str, Enum):
     UNTUNED = "untuned"
     OWN_EDGES_KNOWN = "own-edges-known"
     EDGES_PUBLIC = "edges-public"
+    PUBLIC_NODES = "public-nodes"
+    ANSWERS_PRIVATE = "answers-private"
 
     @property
     def words(self) -> str:
@@ -127,6 +129,10 @@ _ASSUMPTION_WORDS = {
     Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
     Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted",
     Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
+    Assumption.PUBLIC_NODES: "a named set of other nodes is public, with their features and the edges among them, and gets "
+    "no guarantee",
+    Assumption.ANSWERS_PRIVATE: "a node that asks uses its own row and its own edges, which it knows, and its answer is shown "
+    "to it alone; an answer that others see may tell them of its edges",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
 }
 
@@ -175,6 +181,8 @@ class Protection:
             raise PrivacyError("a trusted curator holds every client's graph: protect a node or an edge from the world instead")
         if self.unit is not Unit.EDGE and Assumption.OWN_EDGES_KNOWN in have:
             raise PrivacyError("own-edges-known gives a node its own edges: it means something for edge-level privacy only")
+        if self.unit is not Unit.NODE and Assumption.ANSWERS_PRIVATE in have:
+            raise PrivacyError("answers-private speaks of nodes that ask: at edge level write own-edges-known")
         if self.unit is not Unit.NODE and Assumption.EDGES_PUBLIC in have:
             raise PrivacyError(
                 "edges-public gives all edges away: only node-level privacy of features and labels is left to protect"

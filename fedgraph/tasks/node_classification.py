@@ -26,7 +26,7 @@ from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _node_map, _protocols
+from fedgraph.tasks import _node_map, _protocols, _public, _scores
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -58,6 +58,9 @@ class Params(Settings):
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests",
     )
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
+    public: _public.Public = Field(
+        "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
+    )
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
@@ -89,6 +92,8 @@ class Params(Settings):
             raise ValueError(
                 "split: parts cuts the graph, so it needs protocol inductive or inductive-edges, found transductive"
             )
+        if self.public != "test-graph" and self.protocol not in ("inductive", "asking"):
+            raise ValueError(f"public is chosen with protocol inductive or asking, found {self.protocol}")
         return self
 
 
@@ -138,11 +143,18 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
         membership_from_edges=partition.from_edges,
         cut_edges_shared=_shares_cut_edges(params, cell),
         split_from_edges=params.split == "parts",
+        public_name=setting.public,
+        asking=setting.asking,
     )
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
+    if not (setting.test_graph_public or setting.public_attributes is not None or getattr(method, "PRIVATE_TEST_NODES", False)):
+        raise ScenarioError(
+            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
+            f"protocol: {params.protocol}): write public: test-graph with protocol: inductive, or choose features"
+        )
     made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
     return made
 
@@ -161,8 +173,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: spent.epsilon)
-    correct = method.predict(made, trained.state, asked).argmax(axis=1) == setting.truth
-    metrics, artefacts = {"accuracy": float(correct[setting.truth >= 0].mean())}, {}
+    metrics, artefacts = _scores.measures(method.predict(made, trained.state, asked), setting.truth), {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
         rng = seeds.generator(context.root, "map", *cell.path)
@@ -176,6 +187,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "partition": partition.description,
             "train_nodes": setting.num_train,
             "protocol": params.protocol,
+            "public": setting.public,
             "split": params.split,
             "cut_edges": partition.num_cut_edges,
             "cut_edges_shared": made.facts.cut_edges_shared,
@@ -217,19 +229,20 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
     def make() -> _protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng, params.split)
+        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng, params.split, params.public)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
         return setting
 
-    key = ("setting", context.dataset, params.protocol, params.train_fraction, params.split, seed)
+    key = ("setting", context.dataset, params.protocol, params.train_fraction, params.split, str(params.public), seed)
     return context.cached(key, make)  # type: ignore[no-any-return]
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
     shared = ":cut" if _shares_cut_edges(params, cell) else ""
-    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
+    known = _public.called(params.public)
+    return f"{cell.dataset}:{params.protocol}:{known}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:

@@ -128,13 +128,12 @@ def client(
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
     stage = "encoder" if round_ < plan.made["first"] else "classifier"
     x = work.x if stage == "encoder" else joined(plan, work, model, round_, streams, desk)
-    release = next(r for r in plan.releases if r.path == stage)
 
     def gradient() -> np.ndarray:
         mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
         return clipped_gradient_sum(plan.made[stage], model[stage], x, masked(work.labels, mask), plan.params.clip)
 
-    return {"gradient": desk.release(stage, gradient, release.bound, release.mechanism)}
+    return {"gradient": desk.release(stage, gradient)}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:

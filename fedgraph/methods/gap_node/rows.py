@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,15 +42,10 @@ def joined(plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int,
     ).hexdigest()
     first = plan.made["first"]
     if key not in work.hops or round_ == first:
-        release = next((r for r in plan.releases if r.path == "aggregate"), None)
-        noise = replace(streams, path=(*streams.path[:-1], first)).generator("noise")
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
-        for _ in range(plan.params.hops if release is not None else 0):
+        for _ in range(plan.params.hops):
             sums = hop(work.adjacency, rows[-1])
-            if round_ == first:
-                noised = desk.release("aggregate", sums, release.bound, release.mechanism).value
-            else:  # the value of round T again: same input, same stream, nothing new is learnt
-                noised = release.mechanism.apply(release.bound.enforce(sums), noise)
+            noised = desk.release("aggregate", sums).value if round_ == first else desk.replay("aggregate", sums)
             rows.append(unit_length(noised))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))

@@ -169,8 +169,7 @@ def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
-    own = [r for r in plan.releases if r.client == desk.client]
-    if not own:
+    if not any(r.client == desk.client for r in plan.releases):
         return {}
 
     def rows() -> np.ndarray:
@@ -178,7 +177,7 @@ def client(
         own = model["rows"][work.nodes]
         return walked(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
 
-    return {"theta": desk.release("theta", rows, own[0].bound, own[0].mechanism)}
+    return {"theta": desk.release("theta", rows)}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
