@@ -81,7 +81,6 @@ def measure(
     if settings is None or cell.seed >= settings.seeds or not made.releases or made.protection.unit is Unit.GRAPH:
         return NOTHING
     rng = seeds.generator(context.root, "attack", *cell.path)
-    partition = canaries_of.within_promise(partition, made.protection.promised_degree)
     known = canaries_of.joined(partition, held)
     relation = made.protection.relation
     if relation.unit is Unit.NODE:

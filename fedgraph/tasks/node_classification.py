@@ -26,7 +26,7 @@ from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _node_map, _protocols, _public, _scores
+from fedgraph.tasks import _node_map, _promises, _protocols, _public, _scores
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -170,6 +170,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     ledger = Ledger([account], trained.releases)
     spent, holders = made.total(made.amplified(ledger.spent(cell.key)))
     account = replace(account, holders=holders)
+    broken = _promises.broken(made, partition, spent.epsilon)
+    spent = spent if broken is None else replace(spent, epsilon=np.inf)
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: spent.epsilon)
@@ -192,6 +194,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "cut_edges": partition.num_cut_edges,
             "cut_edges_shared": made.facts.cut_edges_shared,
             "rounds": made.rounds,
+            **({} if broken is None else {"broken_promise": broken}),
         }
         | measured.facts,
         account=account,
@@ -200,10 +203,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_provable=spent.epsilon,
         epsilon_measured=measured.epsilon,
         theorem=spent.theorem,
-        paths={p: made.total(made.amplified(ledger.spent(cell.key, p)))[0].epsilon for p in made.paths},
-        notes=made.notes,
+        paths={p: _of_path(made, ledger, cell.key, p) if broken is None else np.inf for p in made.paths},
+        notes=made.notes if broken is None else (f"The promise is broken: {broken}", *made.notes),
         artefacts=artefacts,
     )
+
+
+def _of_path(made: Plan, ledger: Ledger, key: str, path: str) -> float:
+    return made.total(made.amplified(ledger.spent(key, path)))[0].epsilon
 
 
 def _method(params: Params, cell: Cell) -> tuple[Any, Any]:
