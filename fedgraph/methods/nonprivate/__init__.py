@@ -25,7 +25,7 @@ import numpy as np
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Network
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, public_assumptions, setting_assumptions
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import CEILING, Candidate, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -54,6 +54,7 @@ REFERENCE = """@inproceedings{mcmahan2017communication,
   booktitle = {International Conference on Learning Representations}, year = {2017}}"""
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,
-        (Assumption.COUNTS_PUBLIC, Assumption.TEST_GRAPH_PUBLIC, *setting_assumptions(facts)),
+        (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
     )
     count = len(params.candidates) + (1 if params.refit and params.validation else 0)
     rounds = count * params.rounds

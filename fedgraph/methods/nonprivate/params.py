@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fedgraph.learning.baselines.networks import Shape, checked
+from fedgraph.settings import Settings
 
 CEILING = "ceiling"
 
@@ -48,10 +49,9 @@ GRID = (
 )
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of the unprotected learners."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: str = Field("gcn", description="ceiling, logistic, mlp, gcn, gat, sage, gcn-jk, appnp, gprgnn, torch_geometric.nn.…")
     arguments: dict[str, Any] = Field({}, description="keyword arguments of a torch_geometric.nn class")
     among: list[str] = Field([], description="ceiling: only these models of the grid; empty: all")
