@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import BaseModel, Field
 
-from fedgraph.data import _npz, _tables, base
+from fedgraph.data import _masks, _npz, _tables, base
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Cleaned, feature_matrix, undirected
 from fedgraph.errors import DataError, ScenarioError
@@ -74,7 +74,7 @@ def _from_npz(path: Path) -> Graph:
     kept = arcs.data != 0
     cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
     graph = _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
-    return replace(graph, masks=_npz.masks(raw.read(path.name), str(path), values.size))
+    return replace(graph, masks=_masks.read(raw.read(path.name), str(path), values.size))
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:
@@ -93,6 +93,8 @@ def _graph(
     """Put the parts together, and say in the provenance what was changed."""
     if labels.size == 0:
         raise DataError(f"{path}: no nodes; allowed: one or more")
+    if features.shape[1] == 0:
+        raise DataError(f"{path}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)")
     if not classes:
         raise DataError(f"{path}: no node has a label; allowed: at least one labelled node")
     detail = (
