@@ -140,7 +140,12 @@ def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score])
     top = ceiling(here)
     if not any(s.unit == unit and s.private and s.usable and s.keeps(asked[-1]) for s in here):
         return [f"{opening} {unit} level, {_nothing_keeps(unit, here)}"]
-    return [_one(f"{opening} {unit} level with ε ≤ {number(e)}", [b for b in found if b.budget == e], top) for e in shown]
+    return [
+        _one(
+            f"{opening} {unit} level with ε ≤ {number(e)}", [b for b in found if b.budget == e], top if e == shown[0] else None
+        )
+        for e in shown
+    ]
 
 
 def _one(opening: str, found: Sequence[Best], top: Score | None) -> str:
