@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fedgraph.privacy.units import Assumption, Protection
+from fedgraph.privacy.units import Protection
 from fedgraph.report import attacks
 from fedgraph.report.results import Row, bound, number
 
@@ -34,9 +34,8 @@ def of(row: Row) -> Statement:
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
     title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}"
-    degree = "" if protection.promised_degree is None else f" (D = {protection.promised_degree})"
-    conditions = tuple(a.words + (degree if a is Assumption.PROMISED_DEGREE else "") for a in protection.assumptions)
     notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
+    conditions = tuple(protection.sentence(a) for a in protection.assumptions)
     return Statement(title, tuple(_sentences(row, protection)), conditions, notes)
 
 
@@ -52,7 +51,10 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             else "Nothing private is sent; only public sizes are used, so nothing is to be protected."
         )
         return found
-    if math.isinf(row.provable):
+    broken = next((e["facts"]["broken_promise"] for e in row.entries if e["facts"].get("broken_promise")), None)
+    if broken is not None:
+        found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
+    elif math.isinf(row.provable):
         open_paths = [p for p in row["paths"] if math.isinf(row.path(p))]
         found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
     else:
@@ -60,7 +62,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
             f"ε = {bound(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
         )
-    if len(row["paths"]) > 1:
+    if len(row["paths"]) > 1 and broken is None:
         for path in row["paths"]:
             price = row.path(path)
             if math.isfinite(price):

@@ -29,7 +29,6 @@ from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.mechanisms import blocks
 from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
-from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Protection, Relation
 
 REFERENCE = """@article{jin2022gromov,
@@ -118,15 +117,14 @@ def client(
     sent = {}
     if round_ in trains:
         change = (after - before).cpu().numpy() * np.float32(work.weight)
-        sent["change"] = desk.release("model", change, Unbounded(), attendance.UPDATE)
+        sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
-            sent["where"] = desk.release("vocabulary", work.where, Unbounded(), attendance.VOCABULARY)
+            sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
         rows = small_graphs.embedding(
             work.network, after if plan.made["personal"] else before, work.inputs, plan.params.embedding
         )
-        own: PlannedRelease = plan.made["embedding"][desk.client]
-        sent["embedding"] = desk.release("embedding", rows, own.bound, own.mechanism)
+        sent["embedding"] = desk.release("embedding", rows)
     return sent
 
 
