@@ -97,6 +97,8 @@ class Assumption(str, Enum):
     UNTUNED = "untuned"
     OWN_EDGES_KNOWN = "own-edges-known"
     EDGES_PUBLIC = "edges-public"
+    UPDATES_SUMMED = "updates-summed"
+    PUBLIC_NODES = "public-nodes"
 
     @property
     def words(self) -> str:
@@ -127,6 +129,10 @@ _ASSUMPTION_WORDS = {
     Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
     Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted",
     Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
+    Assumption.UPDATES_SUMMED: "a client's update reaches the server only inside a sum over clients (ideal secure aggregation, "
+    "simulated in floating point; at most one participant adds its own noise share to it); what is compared is seen one by one",
+    Assumption.PUBLIC_NODES: "some nodes that no client holds are public with their features, edges and labels, and get no "
+    "guarantee",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
 }
 
