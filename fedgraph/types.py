@@ -37,7 +37,9 @@ class Graph:
     """An attributed, undirected, unweighted graph without self-loops.
 
     adjacency: CSR [n, n], symmetric, entries 1.0, empty diagonal. features: CSR [n, d] float32.
-    labels: int64 [n], ``-1`` where unknown. num_classes: c.
+    labels: int64 [n], ``-1`` where unknown. num_classes: c. owner: int64 [n], the number of the organisation that each node
+    came from, where the data are a federation (``partition: natural``); owner_names: their names. features_from_edges: a
+    node's features were computed from its edges, so that another node's edges enter them.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -48,9 +50,14 @@ class Graph:
     labels: np.ndarray
     num_classes: int
     provenance: Provenance
+    owner: np.ndarray | None = None
+    owner_names: tuple[str, ...] = ()
+    features_from_edges: bool = False
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]
+        if self.owner is not None and self.owner.shape != (n,):
+            raise DataError(f"graph {self.name!r}: owners of {self.owner.shape} nodes for {n} nodes")
         if self.adjacency.shape != (n, n) or self.features.shape[0] != n or self.labels.shape != (n,):
             raise DataError(
                 f"graph {self.name!r}: adjacency {self.adjacency.shape}, features {self.features.shape} and "
@@ -93,6 +100,7 @@ class Graph:
             adjacency=sp.csr_array(rows[:, nodes]),
             features=sp.csr_array(self.features[nodes]),
             labels=self.labels[nodes],
+            owner=None if self.owner is None else self.owner[nodes],
         )
 
 

@@ -17,6 +17,8 @@ from fedgraph.types import Partition
 # What `prepare` made for the clients of the latest jobs: rebuilt from the subgraphs whenever it is missing
 # (a restarted worker, another client), so it can never change a result.
 _workspaces: dict[str, dict[int, Any]] = {}
+# Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
+_digests: dict[str, dict[int, Any]] = {}
 _KEEP = 2
 
 
@@ -31,9 +33,17 @@ def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np
     method = plugins.load("methods", job.plan.method)
     try:
         work = _workspace(job, partition, client, method)
-        streams = Streams(job.root, (*job.stream, "client", client, "round", round_), job.fingerprint)
+        streams = _streams(job, client, round_)
         cell = "/".join(str(part) for part in job.stream)
-        desk = Desk(cell, client, round_, job.plan.releases, streams.generator("noise"))
+        desk = Desk(
+            cell,
+            client,
+            round_,
+            job.plan.releases,
+            streams.generator("noise"),
+            earlier=lambda before: _streams(job, client, before).generator("noise"),
+            released=_kept(_digests, job.key).setdefault(client, {}),
+        )
         released = method.client(job.plan, work, model, round_, streams, desk)
         return ClientMessage(client, round_, released, tuple(desk.entries))
     except FedgraphError as error:
@@ -43,12 +53,21 @@ def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np
         raise RuntimeFailure(f"{job.plan.method}, client {client}, round {round_}: {what}") from error
 
 
+def _streams(job: Job, client: int, round_: int) -> Streams:
+    return Streams(job.root, (*job.stream, "client", client, "round", round_), job.fingerprint)
+
+
+def _kept(by_job: dict[str, dict[int, Any]], key: str) -> dict[int, Any]:
+    """What is kept for the clients of the job ``key``; older jobs' are forgotten."""
+    if key not in by_job:
+        while len(by_job) >= _KEEP:
+            del by_job[next(iter(by_job))]
+        by_job[key] = {}
+    return by_job[key]
+
+
 def _workspace(job: Job, partition: Partition, client: int, method: Any) -> Any:
-    if job.key not in _workspaces:
-        while len(_workspaces) >= _KEEP:
-            del _workspaces[next(iter(_workspaces))]
-        _workspaces[job.key] = {}
-    kept = _workspaces[job.key]
+    kept = _kept(_workspaces, job.key)
     if client not in kept:
         kept[client] = method.prepare(job.plan, partition.subgraphs[client])
     return kept[client]

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers import gcn
@@ -21,12 +21,13 @@ from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, public_assumptions, setting_assumptions
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{mcmahan2017communication,
@@ -39,12 +40,12 @@ REFERENCE = """@inproceedings{mcmahan2017communication,
   booktitle = {International Conference on Learning Representations}, year = {2017}}"""
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of the unprotected learners."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Literal["logistic", "mlp", "gcn"] = Field("gcn", description="which learner")
     hidden: int = Field(32, ge=1, description="hidden units (mlp, gcn)")
     rounds: int = Field(20, ge=1, description="FedAvg rounds")
@@ -72,7 +73,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,
-        (Assumption.COUNTS_PUBLIC, Assumption.TEST_GRAPH_PUBLIC, *setting_assumptions(facts)),
+        (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
     )
     event = Unprotected("parameters are sent without noise")
     return Plan(
@@ -116,7 +117,7 @@ def client(
         return on_device(total) / max(labelled, 1)
 
     trained = adam(on_device(model["parameters"]), gradient, params.local_epochs, params.learning_rate, params.weight_decay)
-    return {"parameters": desk.release("model", trained.cpu().numpy() * np.float32(work.weight), Unbounded(), IN_CLEAR)}
+    return {"parameters": desk.release("model", trained.cpu().numpy() * np.float32(work.weight))}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:

@@ -1,14 +1,18 @@
 """The one door between private and public.
 
-A plan declares every release before any private data is touched (``PlannedRelease``). While the method
-runs, the only way out is ``desk.release``: it checks the declaration, makes the bound true, applies the
-mechanism, writes the ledger, and stamps the result (``Released``). Messages accept stamped values only.
+A plan declares every release before any private data is touched (``PlannedRelease``): its bound, its
+mechanism and its price. While the method runs, the only way out is ``desk.release(path, value)``: it checks
+that the release was planned, makes the planned bound true, applies the planned mechanism, writes the ledger,
+and stamps the result (``Released``). A method cannot hand in another bound or mechanism. Messages accept
+stamped values only.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -70,84 +74,133 @@ class Walk:
     result: Callable[[Any], np.ndarray]
 
 
+@dataclass
 class Desk:
     """One client's door for one round.
 
     planned: the plan's releases. rng: the client's own noise stream for this round. A desk lives for one
     round, and a path may be used only in its planned rounds, so no count has to travel between workers.
+    earlier: gives the noise stream of an earlier round, from its beginning, for ``replay``. released: what a
+    worker remembers of this client's earlier releases, as digests; it never leaves the client.
     entries: the ledger lines of everything released here, whether it is sent or stays with the client.
     """
 
-    def __init__(
-        self,
-        cell: str,
-        client: int,
-        round_: int,
-        planned: Sequence[PlannedRelease],
-        rng: np.random.Generator,
-    ) -> None:
-        self.client = client
-        self._cell, self._round = cell, round_
-        own = [r for r in planned if r.client in (None, client)]
+    cell: str
+    client: int
+    round: int
+    planned: Sequence[PlannedRelease]
+    rng: np.random.Generator
+    earlier: Callable[[int], np.random.Generator] | None = None
+    released: dict[str, str] = field(default_factory=dict)
+    entries: list[Release] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        own = [r for r in self.planned if r.client in (None, self.client)]
         self._planned = {r.path: r for r in own}
         if len(self._planned) != len(own):
             raise PrivacyError("two planned releases share a path; give each its own")
         self._used: dict[str, int] = {}
-        self._rng = rng
-        self.entries: list[Release] = []
+        self._streams: dict[int, np.random.Generator] = {}
+        self._places: Counter[int] = Counter()  # per round, how many values met its noise
 
-    def release(
-        self,
-        path: str,
-        value: np.ndarray | Callable[[], np.ndarray],
-        bound: Bound,
-        mechanism: Mechanism,
-    ) -> Released:
-        """Bound, noise, record. ``value`` may be a function, called only after the budget allows the release.
+    def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
+        """Bound, noise, record: with the bound and the mechanism that the plan declares for ``path``.
 
-        Raises ``BudgetExceededError`` for an undeclared path or one used up, ``PrivacyError`` when bound or
-        mechanism differ from the declaration, ``UnboundedValueError`` when the value breaks its bound.
+        ``value`` may be a function, called only after the budget allows the release. Raises
+        ``BudgetExceededError`` for an undeclared path or one used up, ``UnboundedValueError`` when the value
+        breaks its bound.
         """
-        plan = self._allow(path, bound, mechanism)
-        return self._record(plan, self._noised(value() if callable(value) else value, bound, mechanism))
+        plan = self._allow(path, self.round)
+        bounded = plan.bound.enforce(np.asarray(value() if callable(value) else value))
+        if len(plan.rounds) == 1:  # only such a release can be replayed
+            self.released[self._name(plan, self.round)] = _digest(bounded, self._places[self.round])
+        return self._record(plan, self._noised(plan, bounded, self.round))
 
-    def walk(self, path: str, walk: Walk, bound: Bound, mechanism: Mechanism) -> Released:
+    def replay(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> np.ndarray:
+        """The value that an earlier round released on ``path``, made once more: same input, same noise, same result.
+
+        For a client that keeps what it released and has lost it (its worker was started again). Nothing new
+        is learnt, so nothing is recorded, and what comes back is a bare array that no message accepts.
+        Releases of that round must be replayed in the order in which they were made, from its first one on.
+
+        Raises ``PrivacyError`` where the value or its place in the noise stream is not the one of the release
+        (the same noise on two values would show their difference; a worker that was started again remembers no
+        digest and cannot compare), ``BudgetExceededError`` where ``path`` was not planned for exactly one
+        earlier round, or is replayed more often than it was released there.
+        """
+        plan = self._known(path)
+        if len(plan.rounds) != 1 or plan.rounds[0] >= self.round:
+            raise BudgetExceededError(
+                f"release {path!r} was planned for rounds {plan.rounds}; round {self.round} can replay what one earlier "
+                "round released, and nothing else"
+            )
+        if self.earlier is None:
+            raise PrivacyError(f"release {path!r} cannot be replayed here: this desk was given no earlier noise")
+        (made_in,) = plan.rounds
+        self._allow(path, made_in)
+        bounded = plan.bound.enforce(np.asarray(value() if callable(value) else value))
+        if made_in not in self._streams:
+            self._streams[made_in] = self.earlier(made_in)
+        found = _digest(bounded, self._places[made_in])
+        if self.released.get(self._name(plan, made_in), found) != found:
+            raise PrivacyError(
+                f"release {path!r}: what round {self.round} wants to replay is not what round {made_in} released; the same "
+                "noise on another value would show the difference"
+            )
+        return self._noised(plan, bounded, made_in)
+
+    def walk(self, path: str, walk: Walk) -> Released:
         """One planned release whose event is ``Repeated(step, n)``: n noised values, and one ledger line for all.
 
         Raises as ``release`` does, and ``PrivacyError`` where the planned event is not a repeated one.
         """
-        plan = self._allow(path, bound, mechanism)
+        plan = self._allow(path, self.round)
         if not isinstance(plan.event, Repeated):
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a walk needs Repeated(event, steps)")
         state = walk.start
         for _ in range(plan.event.count):
-            state = walk.follow(state, self._noised(walk.private(state), bound, mechanism))
+            bounded = plan.bound.enforce(np.asarray(walk.private(state)))
+            state = walk.follow(state, self._noised(plan, bounded, self.round))
         return self._record(plan, np.array(walk.result(state)))
 
-    def _noised(self, value: np.ndarray, bound: Bound, mechanism: Mechanism) -> np.ndarray:
-        noised = mechanism.apply(bound.enforce(np.asarray(value)), self._rng)
+    def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int) -> np.ndarray:
+        noised = plan.mechanism.apply(bounded, self.rng if round_ == self.round else self._streams[round_])
+        self._places[round_] += 1
         noised.flags.writeable = False
         return noised
 
     def _record(self, plan: PlannedRelease, value: np.ndarray) -> Released:
         value.flags.writeable = False
-        entry = Release(self._cell, plan.path, self.client, self._round, plan.mechanism.words, plan.event)
+        entry = Release(self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event)
         self.entries.append(entry)
         return Released(value, entry)
 
-    def _allow(self, path: str, bound: Bound, mechanism: Mechanism) -> PlannedRelease:
-        """The declaration of ``path``, once more of its uses marked as spent; raises where there is none left."""
+    def _name(self, plan: PlannedRelease, round_: int) -> str:
+        """Names the use of ``plan`` that was just marked."""
+        return f"{plan.path}#{round_}#{self._used[plan.path]}"
+
+    def _known(self, path: str) -> PlannedRelease:
         plan = self._planned.get(path)
         if plan is None:
             known = ", ".join(sorted(self._planned)) or "nothing"
             raise BudgetExceededError(f"release {path!r} was not planned; planned: {known}")
-        if self._round not in plan.rounds:
-            raise BudgetExceededError(f"release {path!r} was planned for rounds {plan.rounds}, not for round {self._round}")
+        return plan
+
+    def _allow(self, path: str, round_: int) -> PlannedRelease:
+        """The declaration of ``path``, once more of its uses in ``round_`` marked as spent; raises where none is left."""
+        plan = self._known(path)
+        if round_ not in plan.rounds:
+            raise BudgetExceededError(f"release {path!r} was planned for rounds {plan.rounds}, not for round {round_}")
         if self._used.get(path, 0) >= plan.per_round:
             raise BudgetExceededError(
                 f"release {path!r} was planned {plan.per_round} times a round, and this would be one more"
             )
-        if bound != plan.bound or mechanism != plan.mechanism:
-            raise PrivacyError(f"release {path!r} was planned as {plan.bound}, {plan.mechanism}; found {bound}, {mechanism}")
         self._used[path] = self._used.get(path, 0) + 1
         return plan
+
+
+def _digest(value: np.ndarray, place: int) -> str:
+    """Of a bounded value, and how many values of its round met the noise stream before it."""
+    whole = hashlib.sha256(repr((value.shape, value.dtype.str, place)).encode())
+    whole.update(np.ascontiguousarray(value).tobytes())
+    return whole.hexdigest()

@@ -38,12 +38,11 @@ def test_a_message_refuses_bare_arrays() -> None:
 
 def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(library: Graph, dealt: Partition) -> None:
     plan = features.plan(features.Params(steps=2), facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-3))
-    release = plan.releases[0]
     messages = []
     for client in range(4):
         desk = Desk("c", client, 0, plan.releases, np.random.default_rng(client))
         value = np.zeros(plan.made["layout"].num_parameters, np.float32)
-        messages.append(ClientMessage(client, 0, {"gradient": desk.release("model", value, release.bound, release.mechanism)}))
+        messages.append(ClientMessage(client, 0, {"gradient": desk.release("model", value)}))
     inbox = server._inbox(messages, 0, sums_only=True)
     assert inbox.each == {}
     assert np.allclose(inbox.sums["gradient"], sum(m.released["gradient"].value for m in messages), atol=1e-5)

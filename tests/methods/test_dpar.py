@@ -75,9 +75,9 @@ class Watched(Desk):
         super().__init__("watched", 0, 0, plan.releases, np.random.default_rng(noise_seed))
         self.seen: dict[str, np.ndarray] = {}
 
-    def release(self, path: str, value: Any, bound: Any, mechanism: Any) -> Any:
-        self.seen[path] = bound.enforce(np.asarray(value))
-        return super().release(path, value, bound, mechanism)
+    def release(self, path: str, value: Any) -> Any:
+        self.seen[path] = next(r for r in self.planned if r.path == path).bound.enforce(np.asarray(value))
+        return super().release(path, value)
 
 
 class Coins(Streams):
@@ -167,7 +167,10 @@ def test_a_worker_that_lost_its_rows_chooses_the_same_ones() -> None:
     graph = random_graph(40)
     plan = planned(graph, 4.0, clients=2)
     streams = [Streams(0, ("cell", "client", 0, "round", r)) for r in (0, 1)]
-    desks = [Desk("cell", 0, r, plan.releases, streams[r].generator("noise")) for r in (0, 1, 1)]
+    desks = [
+        Desk("cell", 0, r, plan.releases, streams[r].generator("noise"), earlier=lambda e: streams[e].generator("noise"))
+        for r in (0, 1, 1)
+    ]
     own = Subgraph(0, graph.induced(np.arange(20)), np.arange(20))
     kept, lost = dpar.prepare(plan, own), dpar.prepare(plan, own)
     model = dpar.start(plan, np.random.default_rng(0)).model

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import BudgetExceededError, PrivacyError, UnboundedValueError
+from fedgraph.federation.messages import ClientMessage
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, declared
 from fedgraph.privacy.events import Gaussian, Repeated
@@ -26,7 +27,7 @@ def never():
 
 def test_a_release_is_bounded_noised_recorded_and_frozen():
     value = np.full(3, 100.0)
-    out = desk().release("model", lambda: value, BOUND, NOISE)
+    out = desk().release("model", lambda: value)
     assert out.entry.event == Gaussian(3.0)
     assert (out.entry.cell, out.entry.path, out.entry.client, out.entry.round) == ("cell", "model", 4, 0)
     assert np.abs(out.value).max() < 20  # clipped to norm 1 before noise of 3
@@ -37,32 +38,26 @@ def test_a_release_is_bounded_noised_recorded_and_frozen():
 
 def test_undeclared_path():
     with pytest.raises(BudgetExceededError, match="not planned"):
-        desk().release("other", never, BOUND, NOISE)
+        desk().release("other", never)
 
 
 def test_over_the_count():
     door = desk()
     for _ in range(2):
-        door.release("model", np.ones(2), BOUND, NOISE)
+        door.release("model", np.ones(2))
     with pytest.raises(BudgetExceededError, match="2 times a round"):
-        door.release("model", never, BOUND, NOISE)
+        door.release("model", never)
 
 
 def test_a_round_that_was_not_planned():
     with pytest.raises(BudgetExceededError, match="round 2"):
-        desk(round_=2).release("model", never, BOUND, NOISE)
-
-
-@pytest.mark.parametrize(("bound", "noise"), [(BOUND, GaussianNoise(2.0)), (L2Ball(2.0), NOISE)])
-def test_another_bound_or_mechanism(bound, noise):
-    with pytest.raises(PrivacyError, match="planned as"):
-        desk().release("model", never, bound, noise)
+        desk(round_=2).release("model", never)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_nan_never_leaves(bad):
     with pytest.raises(UnboundedValueError):
-        desk().release("model", np.array([0.0, bad]), BOUND, NOISE)
+        desk().release("model", np.array([0.0, bad]))
 
 
 def test_a_failed_release_is_still_counted():
@@ -70,19 +65,69 @@ def test_a_failed_release_is_still_counted():
     door = desk()
     for _ in range(2):
         with pytest.raises(UnboundedValueError):
-            door.release("model", np.array([math.nan]), BOUND, NOISE)
+            door.release("model", np.array([math.nan]))
     with pytest.raises(BudgetExceededError):
-        door.release("model", never, BOUND, NOISE)
+        door.release("model", never)
 
 
 def test_declared_is_what_the_rounds_spend():
     spent = []
     for round_ in range(2):
         door = desk(round_)
-        spent += [door.release("model", np.ones(1), BOUND, NOISE).entry.event for _ in range(2)]
+        spent += [door.release("model", np.ones(1)).entry.event for _ in range(2)]
     assert price(declared([PLAN], 4), 1e-5) == price(Repeated(Gaussian(3.0), len(spent)), 1e-5)
 
 
 def test_two_plans_on_one_path():
     with pytest.raises(PrivacyError, match="share a path"):
         Desk("cell", 0, 0, [PLAN, PLAN], np.random.default_rng(0))
+
+
+ONCE = PlannedRelease("hops", BOUND, NOISE, Gaussian(3.0), range(1), per_round=2)
+
+
+def later(released=None, round_=3):
+    return Desk("cell", 4, round_, [ONCE, PLAN], np.random.default_rng(9), lambda r: np.random.default_rng(r), released or {})
+
+
+def first_round():
+    door = Desk("cell", 4, 0, [ONCE, PLAN], np.random.default_rng(0))
+    return door, [door.release("hops", np.full(2, 0.1 * n)).value for n in (1, 2)]
+
+
+def test_a_replay_gives_the_released_values_again_and_records_nothing():
+    door, made = first_round()
+    again = later(door.released)
+    assert [again.replay("hops", np.full(2, 0.1 * n)).tolist() for n in (1, 2)] == [value.tolist() for value in made]
+    assert again.entries == []
+    with pytest.raises(BudgetExceededError, match="2 times a round"):
+        again.replay("hops", never)
+
+
+@pytest.mark.parametrize("other", [0.3, 0.2], ids=["another value", "another order"])
+def test_a_replay_of_another_value_or_in_another_order_is_refused(other):
+    door, _ = first_round()
+    with pytest.raises(PrivacyError, match="is not what round 0 released"):
+        later(door.released).replay("hops", np.full(2, other))
+
+
+def test_a_restarted_worker_remembers_no_digest_and_makes_the_same_values():
+    _, made = first_round()
+    assert later().replay("hops", np.full(2, 0.1)).tolist() == made[0].tolist()
+
+
+def test_only_what_one_earlier_round_released_can_be_replayed():
+    with pytest.raises(BudgetExceededError, match="one earlier round released"):
+        later().replay("model", never)
+    with pytest.raises(BudgetExceededError, match="one earlier round released"):
+        later(round_=0).replay("hops", never)
+    with pytest.raises(BudgetExceededError, match="not planned"):
+        later().replay("other", never)
+    with pytest.raises(PrivacyError, match="no earlier noise"):
+        Desk("cell", 4, 3, [ONCE], np.random.default_rng(0)).replay("hops", never)
+
+
+def test_a_message_takes_no_replayed_value():
+    door, _ = first_round()
+    with pytest.raises(PrivacyError, match="bare ndarray"):
+        ClientMessage(4, 3, {"hops": later(door.released).replay("hops", np.full(2, 0.1))})

@@ -47,7 +47,7 @@ def desk(bound: Bound, std: float) -> Opened:
         noise = GaussianNoise(std)
         planned = PlannedRelease("audit", bound, noise, Gaussian(std / sensitivity_l2(bound, RELATION)), range(1), runs)
         through = Desk("audit", 0, 0, (planned,), rng)
-        return lambda value: through.release("audit", value, bound, noise).value
+        return lambda value: through.release("audit", value).value
 
     return opened
 

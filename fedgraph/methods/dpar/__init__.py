@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout, logits
@@ -37,6 +37,7 @@ from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
 from fedgraph.privacy.desk import Desk, Released, Walk
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{zhang2024dpar,
@@ -49,10 +50,9 @@ REFERENCE = """@inproceedings{zhang2024dpar,
   journal = {Mathematical Programming}, volume = {174}, year = {2019}}"""
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings; the defaults are the paper's (§4). ``auto`` depends on the calibration, as each description says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     variant: Literal["em0", "em1", "gm", "random", "features", "none"] = Field(
         "em0", description="how neighbours are chosen; random: public coins; features: only oneself (one-hot); none: no DP"
     )
@@ -155,7 +155,7 @@ def client(
     Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
     client's public share of the nodes.
     """
-    params, sizes, training = plan.params, plan.made["sizes"], plan.releases[-1]
+    params, sizes = plan.params, plan.made["sizes"]
     rows = _rows(plan, work, round_, streams, desk)
     batches = rows_of.Batches(rows.num_rows, sizes, params.batches == "fixed", round_, streams)
     clip = None if params.variant == "none" else params.clip
@@ -169,11 +169,11 @@ def client(
 
     if sizes.local_steps == 1 and plan.facts.num_clients > 1:
         walk = Walk(model["parameters"], lambda at: private(Optimiser(at, 0.0)), lambda at, noised: noised, lambda at: at)
-        return {"gradient": desk.walk("model", walk, training.bound, training.mechanism)}
+        return {"gradient": desk.walk("model", walk)}
     weight = np.float32(work.graph.num_nodes / plan.facts.num_nodes)
     begin = Optimiser(model["parameters"], params.learning_rate, params.optimiser)
     walk = Walk(begin, private, follow, lambda state: state.vector * weight)
-    return {"parameters": desk.walk("model", walk, training.bound, training.mechanism)}
+    return {"parameters": desk.walk("model", walk)}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
@@ -196,12 +196,11 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
 def _rows(plan: Plan, work: Work, round_: int, streams: Streams, desk: Desk) -> AggregatedRows:
     """The client's rows: chosen through the desk in round 0, kept afterwards.
 
-    A worker that has lost them (it was restarted) repeats round 0's choice with round 0's noise: the same
+    A worker that has lost them (it was restarted) replays round 0's choice with round 0's noise: the same
     released values again, so nothing new is released and nothing is charged.
     """
     if round_ > 0 and "rows" in work.memo:
         return work.memo["rows"]
     first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
-    door = desk if round_ == 0 else Desk("repeated", desk.client, 0, plan.releases, first.generator("noise"))
-    work.memo["rows"] = rows_of.choose(plan, work.graph, first, door)
+    work.memo["rows"] = rows_of.choose(plan, work.graph, first, desk)
     return work.memo["rows"]

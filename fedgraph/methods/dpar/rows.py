@@ -84,32 +84,34 @@ def _choices(
         return np.array(drawn, np.int64).reshape(sources.size, params.top), even
     if params.variant == "features":
         return sources[:, None], np.ones((sources.size, 1))
-    planned = {r.path: r for r in plan.releases}
-    first = planned["neighbours"]
     vectors = np.zeros((sources.size, view.num_nodes))
     vectors[holding] = approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma).toarray()
-    released = desk.release("neighbours", vectors, first.bound, first.mechanism).value
+    released = _passed(desk, "neighbours", vectors)
     if params.variant == "gm":
         chosen = neighbours.largest(released, params.top)
         return chosen, np.take_along_axis(released, chosen, axis=1)
-    chosen = released if isinstance(first.mechanism, GumbelTopK) else neighbours.largest(released, params.top)
+    chosen = released if isinstance(plan.releases[0].mechanism, GumbelTopK) else neighbours.largest(released, params.top)
     if params.variant == "em0":
         return np.array(chosen), even
-    second = planned["weights"]
     values = np.take_along_axis(vectors, chosen, axis=1)
-    return np.array(chosen), np.array(desk.release("weights", values, second.bound, second.mechanism).value)
+    return np.array(chosen), np.array(_passed(desk, "weights", values))
 
 
 def _unprotected(plan: Plan, view: Graph, sources: np.ndarray, desk: Desk) -> sp.csr_array:
     """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
-    params, first = plan.params, plan.releases[0]
+    params = plan.params
     rows = approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
-    desk.release("neighbours", rows.toarray(), first.bound, first.mechanism)
+    _passed(desk, "neighbours", rows.toarray())
     tail = np.setdiff1d(np.arange(view.num_nodes), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
     place = sp.csr_array((np.ones(sources.size), (sources, np.arange(sources.size))), shape=(view.num_nodes, sources.size))
     empty = sources[np.diff(rows.indptr) == 0]
     alone = np.concatenate([tail, empty])
     return sp.csr_array(place @ rows + sp.csr_array((np.ones(alone.size), (alone, alone)), shape=(view.num_nodes,) * 2))
+
+
+def _passed(desk: Desk, path: str, value: np.ndarray) -> np.ndarray:
+    """What the desk makes of ``value`` in round 0, or made of it then."""
+    return desk.release(path, value).value if desk.round == 0 else desk.replay(path, value)
 
 
 class Batches:

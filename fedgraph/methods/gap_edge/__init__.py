@@ -117,7 +117,6 @@ def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
-    release = plan.releases[0]
 
     def aggregate() -> np.ndarray:
         everywhere = work.adjacency.shape[1] == plan.facts.num_nodes
@@ -125,7 +124,7 @@ def client(
         secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
         return placed([sums], [work.nodes], plan.facts.num_nodes) if secure else sums
 
-    return {"aggregate": desk.release("aggregate", aggregate, release.bound, release.mechanism)}
+    return {"aggregate": desk.release("aggregate", aggregate)}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:

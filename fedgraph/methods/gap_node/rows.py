@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
-from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
 from fedgraph.learning.views.projection import project
 from fedgraph.methods.base import Plan, Streams
 from fedgraph.privacy.desk import Desk
@@ -42,19 +42,19 @@ def joined(plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int,
     ).hexdigest()
     first = plan.made["first"]
     if key not in work.hops or round_ == first:
-        release = next((r for r in plan.releases if r.path == "aggregate"), None)
-        noise = replace(streams, path=(*streams.path[:-1], first)).generator("noise")
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
-        for _ in range(plan.params.hops if release is not None else 0):
-            sums = hop(work.adjacency, rows[-1])
-            if round_ == first:
-                noised = desk.release("aggregate", sums, release.bound, release.mechanism).value
-            else:  # the value of round T again: same input, same stream, nothing new is learnt
-                noised = release.mechanism.apply(release.bound.enforce(sums), noise)
+        for _ in range(plan.params.hops):
+            sums = aggregate(work.adjacency, rows[-1])
+            noised = desk.release("aggregate", sums).value if round_ == first else desk.replay("aggregate", sums)
             rows.append(unit_length(noised))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
     return work.hops[key]
+
+
+def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
+    return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
 
 
 def sent(plan: Plan, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:

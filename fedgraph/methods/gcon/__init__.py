@@ -27,7 +27,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LossName
@@ -39,6 +39,7 @@ from fedgraph.methods.gcon import rows as encoding
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{wei2024gcon,
@@ -47,11 +48,12 @@ REFERENCE = """@inproceedings{wei2024gcon,
   journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    steps: tuple[Annotated[float, Field(ge=0)], ...] = Field((2,), description="propagation steps m₁ … m_s; inf: convergence")
+    steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Infinite] = Field(
+        (2,), description="propagation steps m₁ … m_s; inf: convergence"
+    )
     restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
     cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
     loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")
@@ -167,8 +169,7 @@ def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
-    own = [r for r in plan.releases if r.client == desk.client]
-    if not own:
+    if not any(r.client == desk.client for r in plan.releases):
         return {}
 
     def rows() -> np.ndarray:
@@ -176,7 +177,7 @@ def client(
         own = model["rows"][work.nodes]
         return walked(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
 
-    return {"theta": desk.release("theta", rows, own[0].bound, own[0].mechanism)}
+    return {"theta": desk.release("theta", rows)}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:

@@ -40,7 +40,6 @@ from fedgraph.methods.local_dp.pooled import Pooled, histogram
 from fedgraph.methods.local_dp.training import Work, clipped_gradients, on_public, trained, whole_update
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.sensitivity import Unbounded
 
 REFERENCE = """@article{jin2022gromov,
   title = {Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed Structural Graphs},
@@ -179,18 +178,16 @@ def client(
     before = on_device(model["parameters"][work.where])
     sent = {}
     if round_ in trains and params.protects:
-        own = _planned(plan, desk.client)
         made = clipped_gradients if params.training == "dp_sgd" else whole_update
-        sent["model"] = desk.release("model", made(params, work, model["parameters"]), own.bound, own.mechanism)
+        sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
         change = (trained(params, work, before) - before).cpu().numpy() * np.float32(work.weight)
-        sent["change"] = desk.release("model", change, Unbounded(), attendance.UPDATE)
+        sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
-            sent["where"] = desk.release("vocabulary", work.where, Unbounded(), attendance.VOCABULARY)
+            sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
         now = trained(params, work, before) if plan.made["personal"] and params.release != "labels" else before
-        release: PlannedRelease = plan.made["embedding"][desk.client]
-        sent["embedding"] = desk.release("embedding", _embedded(plan, work, now), release.bound, release.mechanism)
+        sent["embedding"] = desk.release("embedding", _embedded(plan, work, now))
     return sent
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fedgraph.learning.layers import small_graphs
 from fedgraph.methods.local_dp.encoders import Encoder, Rule
 from fedgraph.methods.local_dp.pooled import PooledBy, ReleaseKind
 from fedgraph.methods.local_dp.protected import Seen, Training, Unit
+from fedgraph.settings import Settings
 
 ENCODING = (  # no update needs these
     "bits_per_row",
@@ -24,10 +25,9 @@ ENCODING = (  # no update needs these
 )
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of the shared model, of who takes part, and of the encoder."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     training: Training = Field(
         "fedavg",
         description="fedavg: updates in clear (the paper); dp_fedavg: clipped, noisy updates; dp_sgd: clipped, noisy "

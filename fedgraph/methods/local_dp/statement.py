@@ -18,6 +18,8 @@ def protection(params: Params, facts: PublicFacts, promised_degree: int | None, 
         assumed.append(Assumption.UPDATES_SUMMED)
     if facts.public_graph is not None and (params.training == "public" or params.projection is not None):
         assumed.append(Assumption.PUBLIC_NODES)
+    if params.training == "public":
+        assumed.append(Assumption.PUBLIC_LABELS)
     if promised_degree is not None:
         assumed.append(Assumption.PROMISED_DEGREE)
     relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE

@@ -122,7 +122,6 @@ def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The noisy sum of this batch's clipped subgraph gradients."""
-    release = next(r for r in plan.releases if r.client == desk.client)
     stage: subgraph_noise.Stage = plan.made["stage"]
 
     def gradient() -> np.ndarray:
@@ -133,7 +132,7 @@ def client(
             return subgraphs.clipped_sum(network, model["parameters"], work.rows, labels, clip)
         return clipped_gradient_sum(network, model["parameters"], work.rows, labels, clip)
 
-    return {"gradient": desk.release("model", gradient, release.bound, release.mechanism)}
+    return {"gradient": desk.release("model", gradient)}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.report import attacks, plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
+from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
 
 SETTINGS = {
@@ -21,6 +22,7 @@ SETTINGS = {
 
 ASKED = {
     "inductive": "on the public test graph",
+    "asking": "of nodes that ask with their own row and edges, where a method uses them, and stay private",
     "transductive": "on the unlabelled nodes of the graph whose edges are private (features and labels are public)",
     "inductive-edges": "on the public test graph (of the training graph, only the edges are private)",
 }
@@ -37,10 +39,15 @@ def build(records: Records, notice: str | None) -> Section:
     rows = grouped(records.entries)
     facts = next((e["facts"] for e in records.entries if e["setting"] != "central"), records.entries[0]["facts"])
     seeds = len({e["seed"] for e in records.entries})
-    where = ASKED[facts.get("protocol", "inductive")]
+    protocol, known = facts.get("protocol", "inductive"), facts.get("public", "test-graph")
+    where = ASKED[protocol]
+    if protocol == "inductive" and known != "test-graph":
+        where = "of private test nodes, each from its own row"
     sentences = [
         f"{facts['train_nodes']} training nodes; test accuracy {where}, mean ± standard deviation over "
         f"{seeds} seed{'s' if seeds > 1 else ''}.",
+        *_beyond_accuracy.majority(rows),
+        *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
     if facts.get("split") == "parts":
         sentences.append(PARTS)
@@ -52,7 +59,13 @@ def build(records: Records, notice: str | None) -> Section:
             f"between clients and {known}."
         )
     sentences += attacks.sentences(rows)
-    tables = [_accuracies(rows), *_best_edge_level(rows), *_against_papers(rows), _privacy(rows)]
+    tables = [
+        _accuracies(rows),
+        *_beyond_accuracy.table(rows, SETTINGS),
+        *_best_edge_level(rows),
+        *_against_papers(rows),
+        _privacy(rows),
+    ]
     figures = (*_figures(records, rows, notice), *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
 

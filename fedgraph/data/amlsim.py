@@ -1,0 +1,178 @@
+"""AMLSim: simulated payments between the accounts of several banks, some of them laundering money.
+
+IBM/AMLSim (Apache-2.0), sample ``20K_fanin200cycle200``: 20,000 accounts and 120,558 transfers, with 200 fan-in and 200 cycle
+patterns. ``nodes.csv`` marks 1,804 accounts as fraud (its description says 1,803: account 19999 is marked without a
+fraudStep). ``nodes.csv``: account, isFraud, initial balance, fraudStep; ``transactions.csv``: source, target, value, time.
+
+``amlsim/20k`` is a graph of accounts. An edge joins two accounts between which money moved at least once, in either
+direction. The label is ``isFraud``. Transfers become features of both their accounts: initial balance, and for each
+direction the number of transfers, of distinct partners, the sum, the mean, the largest value and its share of the sum, the
+first and last time, and the mean time; then the ratio of money in to money out and the number of partners in both
+directions. Amounts and counts enter as log(1 + x), times as a share of the simulated period.
+
+**Banks.** Accounts are dealt to ``banks`` banks at random (a public fact of the simulation; the published sample has one bank).
+A transfer between banks is known to both, so both accounts' features count it, and its edge leaves the bank
+(``cut_edges``). ``fraudStep`` says when an account was first used for laundering and is never a feature.
+
+**What this means for a guarantee.** A transfer stands in the features of two accounts. Taking one account away changes its
+partners' features too. So ``features_from_edges`` is set, and a guarantee per node on these features speaks of the
+account's own row only: methods say so, or refuse.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph import seeds
+from fedgraph.data import base
+from fedgraph.data._block_model import BlockModel, stand_in
+from fedgraph.data._files import RawFiles
+from fedgraph.data._structure import undirected
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
+from fedgraph.types import Graph
+
+_NODES, _TRANSFERS = "nodes.csv", "transactions.csv"
+ACCOUNTS, FRAUDS, TRANSFERS = 20_000, 1_804, 120_558
+
+
+class Params(Settings):
+    """How accounts are dealt to banks."""
+
+    banks: int = Field(10, ge=1, le=1000, description="banks that the accounts are dealt to (count)")
+    sizes: float = Field(1.0, ge=0, le=3, description="how unequal banks are: bank k gets a share proportional to 1/k^sizes")
+
+
+DATASETS = {
+    "20k": base.Published(
+        key="amlsim/20k",
+        title="AMLSim, 20,000 accounts",
+        folder="amlsim/20K_fanin200cycle200",
+        files=(_NODES, _TRANSFERS),
+        direct=False,
+    )
+}
+
+
+def load(dataset: str, request: base.Request) -> Graph:
+    """``20k``; see :func:`fedgraph.data.load`."""
+    if request.path is not None:
+        raise ScenarioError(f"data set 'amlsim/{dataset}' takes no path; name a data root")
+    params = base.validated(Params, request.parameters, f"amlsim/{dataset}")
+    data = DATASETS[dataset]
+    plain = base.Request(request.roots, request.when_unavailable, request.seed, None, {}, False, request.stand_in)
+    graph = base.load_published(data, plain, read=read, stand_in=_stand_in, pyg=("", {}))
+    return with_banks(graph, params, request.seed)
+
+
+def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
+    """The graph with ``owner`` drawn at random; sizes follow 1/k^sizes and every bank gets at least one account."""
+    from dataclasses import replace
+
+    if params.banks > graph.num_nodes:
+        raise DataError(f"{params.banks} banks for {graph.num_nodes} accounts; allowed: 1 … {graph.num_nodes}")
+    weights = 1.0 / np.arange(1, params.banks + 1) ** params.sizes
+    counts = 1 + np.floor((graph.num_nodes - params.banks) * weights / weights.sum()).astype(np.int64)
+    counts[0] += graph.num_nodes - counts.sum()
+    owner = seeds.generator(seed, "data", graph.name, "banks").permutation(np.repeat(np.arange(params.banks), counts))
+    return replace(graph, owner=owner, owner_names=tuple(f"bank {k + 1}" for k in range(params.banks)))
+
+
+def read(raw: RawFiles) -> Graph:
+    """Accounts and transfers as one graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
+    accounts = _table(raw, _NODES, ("nodeid", "isFraud", "init_balance"))
+    transfers = _table(raw, _TRANSFERS, ("sourceNodeId", "targetNodeId", "value", "time"))
+    n = len(accounts)
+    if not np.array_equal(accounts[:, 0], np.arange(n)):
+        raise DataError(f"{raw.folder / _NODES}: nodeid must run from 0 to {n - 1} in order, each once")
+    labels = accounts[:, 1].astype(np.int64)
+    if not np.isin(labels, (0, 1)).all():
+        line = int(np.flatnonzero(~np.isin(labels, (0, 1)))[0]) + 2
+        raise DataError(f"{raw.folder / _NODES}:{line}: isFraud must be 0 or 1")
+    bad = np.flatnonzero(~((transfers[:, :2] >= 0) & (transfers[:, :2] < n) & (transfers[:, :2] % 1 == 0)).all(axis=1))
+    if bad.size:
+        raise DataError(f"{raw.folder / _TRANSFERS}:{bad[0] + 2}: accounts must be whole numbers in 0 … {n - 1}")
+    negative = np.flatnonzero(transfers[:, 2] < 0)
+    if negative.size:
+        raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
+    source, target = transfers[:, 0].astype(np.int64), transfers[:, 1].astype(np.int64)
+    graph = Graph(
+        name="amlsim/20k",
+        adjacency=undirected(source, target, n).adjacency,
+        features=sp.csr_array(_features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3]).astype(np.float32)),
+        labels=labels,
+        num_classes=2,
+        provenance=raw.provenance("AMLSim, 20,000 accounts"),
+        features_from_edges=True,
+    )
+    found = (n, int(labels.sum()), len(transfers))
+    if found != (ACCOUNTS, FRAUDS, TRANSFERS):
+        raise DataError(f"'amlsim/20k' is not the published sample: found {found} accounts, frauds and transfers")
+    return graph
+
+
+def _features(balance: np.ndarray, source: np.ndarray, target: np.ndarray, value: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """[n, 19] as the module says; an account without a transfer in a direction has zeros there."""
+    n, period = balance.size, max(float(time.max(initial=1.0)), 1.0)
+    columns = [np.log1p(np.maximum(balance, 0.0))]
+    sums, partners = [], []
+    for one, other in ((source, target), (target, source)):
+        count = np.bincount(one, minlength=n).astype(float)
+        total = np.bincount(one, value, minlength=n)
+        largest, last, first = np.zeros(n), np.zeros(n), np.full(n, period)
+        np.maximum.at(largest, one, value)
+        np.maximum.at(last, one, time)
+        np.minimum.at(first, one, time)
+        pairs = np.unique(one * n + other)
+        distinct = np.bincount(pairs // n, minlength=n).astype(float)
+        some, few = count > 0, np.maximum(count, 1.0)
+        columns += [np.log1p(count), np.log1p(distinct), np.log1p(total), np.log1p(total / few), np.log1p(largest)]
+        columns += [np.where(total > 0, largest / np.maximum(total, 1e-12), 0.0)]
+        columns += [np.where(some, first / period, 0.0), np.where(some, last / period, 0.0)]
+        columns += [np.bincount(one, time, minlength=n) / few / period]
+        sums.append(total)
+        partners.append(pairs)
+    both = np.intersect1d(partners[0], partners[1])
+    columns += [sums[1] / np.maximum(sums[0] + sums[1], 1e-12), np.log1p(np.bincount(both // n, minlength=n))]
+    return np.column_stack(columns)
+
+
+def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
+    """float64 [rows, wanted]; extra columns are left out."""
+    file = raw.folder / name
+    try:
+        lines = raw.read(name).decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: byte {error.start} is not UTF-8") from error
+    header = [h.strip() for h in lines[0].split(",")] if lines else []
+    missing = [w for w in wanted if w not in header]
+    if missing:
+        raise DataError(f"{file}:1: found columns {header}; missing: {', '.join(missing)}")
+    positions = [header.index(w) for w in wanted]
+    rows = np.zeros((len(lines) - 1, len(wanted)))
+    for number, line in enumerate(lines[1:]):
+        cells = line.split(",")
+        try:
+            rows[number] = [float(cells[p]) for p in positions]
+        except (ValueError, IndexError):
+            raise DataError(f"{file}:{number + 2}: found {line[:60]!r}; expected a number in {', '.join(wanted)}") from None
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        raise DataError(f"{file}:{bad[0] + 2}: found NaN or infinity; allowed: finite numbers")
+    return rows
+
+
+def _stand_in(seed: int) -> Graph:
+    model = BlockModel(
+        class_sizes=(ACCOUNTS - FRAUDS, FRAUDS),
+        num_edges=100_000,
+        num_features=19,
+        homophily=0.85,
+        words=10.0,
+        words_spread=3.0,
+        degree_spread=12.0,
+        topic_share=0.3,
+    )
+    return stand_in(model, "amlsim/20k", "AMLSim, 20,000 accounts", seed)

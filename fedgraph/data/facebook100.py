@@ -1,0 +1,293 @@
+"""Facebook100: the friendships of one hundred American campuses in September 2005, one graph per campus.
+
+Traud, Mucha and Porter, "Social Structure of Facebook Networks", Physica A 391, 2012 (arXiv 1102.2166). One MATLAB file per
+campus: ``A`` (symmetric adjacency, no self-loops) and ``local_info`` with seven integer columns: student or faculty status,
+gender, major, second major or minor, dormitory, year, high school; 0 means missing.
+
+``facebook100/<campus>`` is one campus; ``facebook100/federation`` is all campuses that are found (or those that the parameter
+``campuses`` names) as one graph in which every node knows its campus (``Graph.owner``) and no edge joins two campuses, so that
+``partition: natural`` makes each campus a client.
+
+**Preparation.** The label is the ``target`` column and never a feature. For the target ``year`` the classes are the years 2004
+to 2009 and every other value counts as unknown, as in the loader by the authors of GAP and ProGAP (sisaman/pyg-datasets). Nodes
+without a label are dropped with their edges (``unlabelled: dropped``), and so are nodes that are left without an edge, as
+GAP does. The other columns are one-hot, and a missing value sets no column. The high school is left out, as GAP leaves it
+out, unless ``high_school: true``. A negative number or one above 100,000 is not a code of this collection and counts as
+missing (two people of the 28 campuses that were looked at typed such a year).
+
+**Codes.** Majors, minors and dormitories are numbered by each campus for itself: between campuses, the share of women per major
+code has a median correlation of 0.01 over the pairs of 28 campuses. So in a federation these codes get columns of their own per
+campus (``codes: per-campus``); status, gender and high school share theirs. ``codes: shared`` pretends that equal numbers mean
+the same, as concatenating the tables does. Which columns exist is read from all rows, test rows included: the vocabulary is
+taken as public.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, Field
+
+from fedgraph import plugins
+from fedgraph.data import _federated, base
+from fedgraph.data._block_model import BlockModel, stand_in
+from fedgraph.data._files import RawFiles, cache_dir
+from fedgraph.data._structure import undirected
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
+from fedgraph.types import Graph
+
+COLUMNS = ("status", "gender", "major", "minor", "dormitory", "year", "high_school")
+CODED_BY_CAMPUS = ("major", "minor", "dormitory")
+YEARS = tuple(range(2004, 2010))
+LARGEST_CODE = 100_000
+FOLDER = "facebook100/raw"
+
+_NAMES = (
+    "American75 Amherst41 Auburn71 BC17 BU10 Baylor93 Berkeley13 Bingham82 Bowdoin47 Brandeis99 Brown11 Bucknell39 Cal65",
+    "Caltech36 Carnegie49 Colgate88 Columbia2 Cornell5 Dartmouth6 Duke14 Emory27 FSU53 GWU54 Georgetown15 Hamilton46",
+    "Harvard1 Haverford76 Howard90 Indiana69 JMU79 JohnsHopkins55 Lehigh96 MIT8 MSU24 MU78 Maine59 Maryland58 Mich67",
+    "Michigan23 Middlebury45 Mississippi66 NYU9 Northeastern19 Northwestern25 NotreDame57 Oberlin44 Oklahoma97 Penn94",
+    "Pepperdine86 Princeton12 Reed98 Rice31 Rochester38 Rutgers89 Santa74 Simmons81 Smith60 Stanford3 Swarthmore42",
+    "Syracuse56 Temple83 Tennessee95 Texas80 Texas84 Trinity100 Tufts18 Tulane29 UC33 UC61 UC64 UCF52 UCLA26 UCSB37",
+    "UCSC68 UCSD34 UChicago30 UConn91 UF21 UGA50 UIllinois20 UMass92 UNC28 UPenn7 USC35 USF51 USFCA72 UVA16 Vanderbilt48",
+    "Vassar85 Vermont70 Villanova62 Virginia63 Wake73 WashU32 Wellesley22 Wesleyan43 William77 Williams40 Wisconsin87",
+    "Yale4",
+)
+CAMPUSES = tuple(name for line in _NAMES for name in line.split())
+
+
+class CampusParams(Settings):
+    """How one campus is prepared."""
+
+    target: Literal["year", "status", "gender", "major", "minor", "dormitory"] = Field("year", description="column to predict")
+    unlabelled: Literal["dropped", "kept"] = Field("dropped", description="nodes without a label: dropped, or kept as unknown")
+    high_school: bool = Field(False, description="whether the high school is a feature")
+
+
+class FederationParams(CampusParams):
+    """How all campuses are prepared together."""
+
+    campuses: tuple[str, ...] = Field(
+        (), description="names of campuses, e.g. [MIT8, Cornell5]; none: every file that is found"
+    )
+    codes: Literal["per-campus", "shared"] = Field(
+        "per-campus", description="columns of majors, minors and dormitories: each campus its own, or shared by number"
+    )
+
+
+DATASETS: dict[str, type[BaseModel]] = {name.casefold(): CampusParams for name in CAMPUSES} | {"federation": FederationParams}
+_SPELT = {name.casefold(): name for name in CAMPUSES}
+
+
+@dataclass(frozen=True, eq=False)
+class Campus:
+    """One file, checked. adjacency: CSR [n, n], symmetric, ones. info: int64 [n, 7], 0 where missing."""
+
+    name: str
+    adjacency: sp.csr_array
+    info: np.ndarray
+
+
+def load(dataset: str, request: base.Request) -> Graph:
+    """``<campus>`` (any of ``CAMPUSES``) or ``federation``; see :func:`fedgraph.data.load`."""
+    params = base.validated(DATASETS[dataset], request.parameters, f"facebook100/{dataset}")
+    if not isinstance(params, CampusParams):  # for the type checker: both kinds of parameters are
+        raise ScenarioError(f"data set 'facebook100/{dataset}' has no parameters of its own")
+    if request.path is not None:
+        raise ScenarioError(
+            f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {FOLDER}/<campus>.mat"
+        )
+    if request.stand_in:
+        return _stand_in(dataset, params, request.seed)
+    if isinstance(params, FederationParams):
+        return _federation(params, request)
+    name = _SPELT[dataset]
+    folder = _folder_with((name,), request)
+    if folder is None:
+        return _missing((name,), request, lambda: _stand_in(dataset, params, request.seed))
+    raw = RawFiles(folder)
+    parts = [_prepared(read(raw, name), params, shared=True)]
+    graph = _federated.joined(f"facebook100/{dataset}", parts, raw.provenance(_detail(params, f"campus {name}")))
+    return replace(graph, owner=None, owner_names=())
+
+
+def _federation(params: FederationParams, request: base.Request) -> Graph:
+    names = _named(params.campuses) or _present(request)
+    folder = _folder_with(names, request) if names else None
+    if folder is None:
+        return _missing(names or ("<campus>",), request, lambda: _stand_in("federation", params, request.seed))
+    raw = RawFiles(folder)
+    shared = params.codes == "shared"
+    parts = [_prepared(read(raw, name), params, shared) for name in names]
+    return _federated.joined("facebook100/federation", parts, raw.provenance(_detail(params, f"{len(names)} campuses")))
+
+
+def read(raw: RawFiles, name: str) -> Campus:
+    """The campus of ``<name>.mat``. Raises ``DataError`` naming the file, what was found and what is allowed."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    file = raw.folder / f"{name}.mat"
+    try:
+        found = loadmat(io.BytesIO(raw.read(f"{name}.mat")), variable_names=["A", "local_info"])
+    except (MatReadError, NotImplementedError, ValueError, TypeError, OSError, IndexError, KeyError, OverflowError) as error:
+        raise DataError(f"{file}: not a MATLAB 5 file: {str(error).splitlines()[0] if str(error) else 'damaged'}") from error
+    except Exception as error:  # zlib.error and others of a damaged stream have no common base
+        raise DataError(f"{file}: damaged: {type(error).__name__}: {error}") from error
+    missing = [key for key in ("A", "local_info") if key not in found]
+    if missing:
+        raise DataError(f"{file}: holds no {' and no '.join(missing)}; a Facebook100 file holds A and local_info")
+    info = np.asarray(found["local_info"])
+    if not sp.issparse(found["A"]):
+        raise DataError(f"{file}: A is {type(found['A']).__name__}; allowed: a sparse matrix")
+    given = sp.csr_array(found["A"])
+    n = given.shape[0]
+    if given.shape != (n, n) or n == 0:
+        raise DataError(f"{file}: A has shape {given.shape}; allowed: square, with at least one node")
+    if info.ndim != 2 or info.shape != (n, len(COLUMNS)) or info.dtype.kind not in "iuf":
+        raise DataError(
+            f"{file}: local_info has shape {info.shape} and type {info.dtype}; allowed: numbers [{n}, {len(COLUMNS)}]"
+        )
+    if not np.isfinite(info.astype(np.float64)).all():
+        raise DataError(f"{file}: local_info holds NaN or infinity; allowed: whole numbers, 0 where missing")
+    codes = info.astype(np.int64)
+    codes[(codes < 0) | (codes > LARGEST_CODE)] = 0
+    return Campus(name, _simple(given), codes)
+
+
+def _simple(given: sp.csr_array) -> sp.csr_array:
+    """``given`` as ones, symmetric, without self-loops; a matrix that is so already is only copied, which is much faster."""
+    given.eliminate_zeros()
+    given.sum_duplicates()
+    given.sort_indices()
+    turned = sp.csr_array(given.T.tocsr())
+    turned.sort_indices()
+    same = np.array_equal(given.indptr, turned.indptr) and np.array_equal(given.indices, turned.indices)
+    if same and not given.diagonal().any():
+        return sp.csr_array((np.ones(given.nnz), given.indices, given.indptr), shape=given.shape)
+    arcs = given.tocoo()
+    return undirected(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
+
+
+def _prepared(campus: Campus, params: CampusParams, shared: bool) -> _federated.Part:
+    """One campus as the federation sees it: kept nodes, labels as values, features as named columns."""
+    target = COLUMNS.index(params.target)
+    values = campus.info[:, target].copy()
+    if params.target == "year":
+        values[~np.isin(values, YEARS)] = 0
+    keep = np.ones(values.size, dtype=bool)
+    adjacency = campus.adjacency
+    if params.unlabelled == "dropped":
+        keep = values > 0
+        inner = sp.csr_array(adjacency[keep][:, keep])
+        keep[np.flatnonzero(keep)[np.diff(inner.indptr) == 0]] = False
+        adjacency = sp.csr_array(adjacency[keep][:, keep])
+        if not keep.any():
+            raise DataError(f"campus {campus.name}: no node has both a {params.target} and a friend who has one")
+    rows, columns, names = [], [], []
+    for position, column in enumerate(COLUMNS):
+        if position == target or (column == "high_school" and not params.high_school):
+            continue
+        codes = campus.info[keep, position]
+        there = np.flatnonzero(codes > 0)
+        kinds, place = np.unique(codes[there], return_inverse=True)
+        owned = f"{campus.name}:" if column in CODED_BY_CAMPUS and not shared else ""
+        rows.append(there)
+        columns.append(place + len(names))
+        names += [f"{owned}{column}={kind}" for kind in kinds]
+    classes = tuple(str(y) for y in YEARS) if params.target == "year" else ()
+    owned = f"{campus.name}:" if params.target in CODED_BY_CAMPUS and not shared else ""
+    kinds, place = np.unique(values[keep], return_inverse=True)
+    labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
+    return _federated.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)
+
+
+def _detail(params: CampusParams, what: str) -> str:
+    kept = "nodes without it and nodes without a friend dropped" if params.unlabelled == "dropped" else "nodes without it kept"
+    school = "with" if params.high_school else "without"
+    return f"Facebook100, {what}: {params.target} from the other attributes, one-hot, {school} the high school; {kept}"
+
+
+def _named(campuses: Sequence[str]) -> tuple[str, ...]:
+    found = []
+    for name in campuses:
+        if name.casefold() not in _SPELT:
+            hint = plugins.suggest(name, list(CAMPUSES))
+            raise ScenarioError(
+                f"data set 'facebook100/federation': unknown campus {name!r}{hint}; allowed: {', '.join(CAMPUSES)}"
+            )
+        found.append(_SPELT[name.casefold()])
+    twice = next((n for n in found if found.count(n) > 1), None)
+    if twice is not None:
+        raise ScenarioError(f"data set 'facebook100/federation': campus {twice!r} is named twice; allowed: each once")
+    return tuple(found)
+
+
+def _places(request: base.Request) -> list[Path]:
+    return [place for root in (*request.roots, cache_dir()) for place in (root / FOLDER, root / "raw")]
+
+
+def _present(request: base.Request) -> tuple[str, ...]:
+    """Every campus of the first place that has any, in the order of their names."""
+    for place in _places(request):
+        found = sorted(p.stem for p in place.glob("*.mat") if re.fullmatch(r"[A-Za-z ]+\d+", p.stem)) if place.is_dir() else []
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _folder_with(names: Sequence[str], request: base.Request) -> Path | None:
+    for folder in request.roots:
+        if not folder.is_dir():
+            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
+    return next((p for p in _places(request) if all((p / f"{n}.mat").is_file() for n in names)), None)
+
+
+def _missing(names: Sequence[str], request: base.Request, generate: Callable[[], Graph]) -> Graph:
+    if request.when_unavailable == "synthetic":
+        return generate()
+    shown = ", ".join(f"{FOLDER}/{name}.mat" for name in names[:3]) + (" …" if len(names) > 3 else "")
+    raise DataError(
+        f"Facebook100 is not available: no folder holds {shown} (searched: {', '.join(str(p) for p in _places(request))}). "
+        f"Fetch the files (sisaman/pyg-datasets, datasets/facebook100) and put them below a folder that --data-root or "
+        f"{base.ROOT_VARIABLE} names. Or write 'when_unavailable: synthetic' to run on a generated stand-in."
+    )
+
+
+_SIZES = {"MIT8": 5170, "Cornell5": 15300, "Simmons81": 1350, "UIllinois20": 26406}  # nodes that the preparation keeps, about
+_TYPICAL = 6000
+
+
+def _stand_in(dataset: str, params: CampusParams, seed: int) -> Graph:
+    """Generated campuses: six years, about 70 friends each, half of them of one's own year."""
+    if dataset != "federation":
+        return _generated(_SPELT[dataset], seed)
+    names = _named(params.campuses) if isinstance(params, FederationParams) else ()
+    parts = [_generated(name, seed) for name in names or ("Simmons81", "MIT8", "Cornell5")]
+    return _federated.united("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
+
+
+def _generated(name: str, seed: int) -> Graph:
+    size = _SIZES.get(name, _TYPICAL)
+    shares = np.array([0.13, 0.16, 0.17, 0.18, 0.20, 0.16])
+    sizes = np.round(shares * size).astype(int)
+    model = BlockModel(
+        class_sizes=tuple(int(s) for s in sizes),
+        num_edges=30 * size,
+        num_features=150,
+        homophily=0.5,
+        words=3.8,
+        words_spread=1.0,
+        degree_spread=50.0,
+        closure=0.2,
+        topic_share=0.15,
+    )
+    return stand_in(model, f"facebook100/{name.casefold()}", f"Facebook100 campus {name}", seed)

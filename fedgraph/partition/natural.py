@@ -1,0 +1,34 @@
+"""Each owner a client: the partition that the data came with.
+
+For data whose nodes know their owner (``Graph.owner``): campuses, countries, banks, or one's own federation. Who holds which
+node is a fact of the world here and not computed from edges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedgraph.errors import DataError
+from fedgraph.partition import base
+from fedgraph.settings import Settings
+from fedgraph.types import Graph, Partition
+
+
+class Params(Settings):
+    """Nothing to choose."""
+
+
+def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
+    """One client per owner that has a node in ``graph``, in the order of the owners; ``rng`` is not used.
+
+    Raises ``DataError`` where the graph has no owners.
+    """
+    if graph.owner is None:
+        raise DataError(
+            f"{graph.name}: partition 'natural' needs data whose nodes know their owner (facebook100/federation, "
+            "twitch/federation, amlsim, own/federation); for one graph use louvain, uniform or dirichlet"
+        )
+    present = np.unique(graph.owner)
+    order = np.argsort(graph.owner, kind="stable")
+    groups = np.split(order, np.searchsorted(graph.owner[order], present[1:]))
+    return base.disjoint(graph, groups, f"{present.size} clients, each a graph of its own")

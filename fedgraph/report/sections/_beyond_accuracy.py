@@ -1,0 +1,49 @@
+"""Macro-F1, AUROC, average precision and calibration beside accuracy, and the share that the largest class alone gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from fedgraph.report.results import Row, number, spread
+from fedgraph.report.sections.base import Table
+
+COLUMNS = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "auroc": "AUROC",
+    "average_precision": "average precision",
+    "calibration_error": "calibration error",
+}
+NOTE = (
+    "Averages over classes, each class with the same weight; AUROC and average precision: one class against the others. "
+    "Calibration error: mean distance between confidence and accuracy in 15 bins; 0 is best."
+)
+
+
+def majority(rows: Sequence[Row]) -> list[str]:
+    """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
+    shares = [row.mean("majority_share") for row in rows]
+    shares = [share for share in shares if not math.isnan(share)]
+    if not shares:
+        return []
+    share = sum(shares) / len(shares)
+    near = {row["method"] for row in rows if abs(row.mean("accuracy") - share) < 0.01}
+    warning = " Rows within 0.01 of it may have learnt nothing else: look at macro-F1 below." if near else ""
+    return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
+
+
+def table(rows: Sequence[Row], settings: Mapping[str, str]) -> list[Table]:
+    """Row × measure; nothing for runs of earlier versions, which measured accuracy alone."""
+    if not any(row.values("macro_f1") for row in rows):
+        return []
+    body = [
+        (
+            f"{row['method']} · {row['variant']}",
+            settings[row["setting"]],
+            number(row["epsilon"]),
+            *(spread(row, m) for m in COLUMNS),
+        )
+        for row in rows
+    ]
+    return [Table("Beyond accuracy", ("learner", "setting", "ε", *COLUMNS.values()), tuple(body), NOTE)]

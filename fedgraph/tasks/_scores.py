@@ -1,0 +1,56 @@
+"""What the scores of a classifier are worth, beyond accuracy: they matter where one class is much larger than the others.
+
+A classifier that always names the largest class has the accuracy of that class's share (``majority_share``), a macro-F1 of
+little more than zero, and an AUROC of one half. Definitions are scikit-learn's, averages over classes are unweighted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+
+NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
+
+
+def probabilities(scores: np.ndarray) -> np.ndarray:
+    """float64 [n, c], rows that sum to 1: ``scores`` themselves where they already are that, otherwise their softmax.
+
+    A score that is not a number counts as the lowest of its row.
+    """
+    found = np.nan_to_num(scores.astype(np.float64), nan=-np.inf, posinf=1e30, neginf=-1e30)
+    if found.size and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-4):
+        return found / found.sum(axis=1, keepdims=True)
+    shifted = np.exp(found - found.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
+    """Expected calibration error, 0 … 1: mean |confidence − accuracy| over ``NUM_BINS`` equal bins of the confidence
+    (Guo et al., ICML 2017, Equation 3). chances: [n, c]. truth: int64 [n]."""
+    confidence, right = chances.max(axis=1), chances.argmax(axis=1) == truth
+    bins = np.minimum((confidence * NUM_BINS).astype(int), NUM_BINS - 1)
+    gaps = [abs(confidence[bins == b].sum() - right[bins == b].sum()) for b in np.unique(bins)]
+    return float(sum(gaps) / truth.size)
+
+
+def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Metric name → value, over the nodes whose ``truth`` (int64 [n]) is known (≥ 0). scores: [n, c].
+
+    ``macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``average_precision`` are one class against
+    the others, averaged over the classes of which the test set has a member and a stranger; both are left out where there is no
+    such class. ``majority_share`` is the share of the test set's largest class: the accuracy of naming it always.
+    """
+    known = truth >= 0
+    scores, truth = scores[known], truth[known]
+    chances, named = probabilities(scores), scores.argmax(axis=1)
+    found = {
+        "accuracy": float((named == truth).mean()),
+        "macro_f1": float(f1_score(truth, named, average="macro", zero_division=0.0)),
+    }
+    ranked = [c for c in np.unique(truth) if (truth != c).any()]
+    if ranked:
+        found["auroc"] = float(np.mean([roc_auc_score(truth == c, chances[:, c]) for c in ranked]))
+        found["average_precision"] = float(np.mean([average_precision_score(truth == c, chances[:, c]) for c in ranked]))
+    found["calibration_error"] = calibration_error(chances, truth)
+    found["majority_share"] = float(np.bincount(truth).max() / truth.size)
+    return found

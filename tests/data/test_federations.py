@@ -1,0 +1,218 @@
+"""Campuses, countries and banks: published counts, the preparation step by step on made files, and every kind of damage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.io import savemat
+
+from fedgraph import data
+from fedgraph.data import amlsim, facebook100
+from fedgraph.data._files import RawFiles
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
+from fedgraph.partition import natural
+from fedgraph.types import Graph
+
+
+def campus(folder: Path, name: str, info: list[list[int]], edges: list[tuple[int, int]]) -> None:
+    n = len(info)
+    dense = np.zeros((n, n))
+    for one, two in edges:
+        dense[one, two] = dense[two, one] = 1
+    (folder / "facebook100/raw").mkdir(parents=True, exist_ok=True)
+    savemat(folder / f"facebook100/raw/{name}.mat", {"A": sp.csc_matrix(dense), "local_info": np.array(info, dtype=np.int64)})
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    # status, gender, major, minor, dormitory, year, high school
+    campus(tmp_path, "Reed98", [
+        [1, 2, 7, 0, 4, 2005, 50], [1, 1, 7, 0, 0, 2006, 51], [2, 1, 9, 7, 4, 1950, 52], [1, 1, 9, 0, 4, 2005, 50],
+        [1, 2, 9, 0, 4, 2147483647, 50], [1, 2, 7, 0, 4, 2009, 50],
+    ], [(0, 1), (1, 2), (2, 3), (1, 3), (4, 5)])  # fmt: skip
+    campus(tmp_path, "Rice31", [[1, 1, 7, 0, 4, 2004, 50], [6, 2, 3, 0, 2, 2007, 60]], [(0, 1)])
+    return tmp_path
+
+
+def test_a_campus_is_prepared_as_the_module_says(two: Path) -> None:
+    graph = data.load("facebook100/reed98", root=two)
+    assert isinstance(graph, Graph)
+    assert graph.num_nodes == 3, "1950 and the impossible year are unknown; node 5 lost its only friend"
+    assert graph.num_edges == 2
+    assert graph.num_classes == 6
+    assert graph.labels.tolist() == [1, 2, 1], "2005, 2006, 2005 counted from 2004"
+    # status=1, gender 1 and 2, major 7 and 9, dormitory 4: no year, no high school, no missing value
+    assert graph.num_features == 6
+    assert np.asarray(graph.features.sum(axis=1)).ravel().tolist() == [4, 3, 4]
+    assert graph.owner is None
+    kept = data.load("facebook100/reed98", root=two, parameters={"unlabelled": "kept", "high_school": True})
+    assert kept.num_nodes == 6
+    assert kept.labels.tolist() == [1, 2, -1, 1, -1, 5]
+
+
+def test_a_federation_keeps_each_campus_codes_apart(two: Path) -> None:
+    graph = data.load("facebook100/federation", root=two)
+    assert graph.owner_names == ("Reed98", "Rice31")
+    assert graph.owner.tolist() == [0, 0, 0, 1, 1]
+    shared = data.load("facebook100/federation", root=two, parameters={"codes": "shared"})
+    assert graph.num_features == shared.num_features + 2, "major 7 and dormitory 4 exist on both campuses"
+    partition = natural.split(graph, natural.Params(), np.random.default_rng(0))
+    assert [s.graph.num_nodes for s in partition.subgraphs] == [3, 2]
+    assert partition.num_cut_edges == 0
+    assert not partition.from_edges
+    one = data.load("facebook100/federation", root=two, parameters={"campuses": ["rice31"]})
+    assert one.owner_names == ("Rice31",)
+
+
+def test_an_asymmetric_matrix_with_loops_becomes_a_simple_graph(tmp_path: Path) -> None:
+    (tmp_path / "facebook100/raw").mkdir(parents=True)
+    info = np.array([[1, 1, 1, 0, 1, 2004, 0], [1, 2, 1, 0, 1, 2005, 0]])
+    given = {"A": sp.csc_matrix(np.array([[1.0, 1.0], [0.0, 0.0]])), "local_info": info}
+    savemat(tmp_path / "facebook100/raw/Yale4.mat", given)
+    graph = data.load("facebook100/yale4", root=tmp_path)
+    assert graph.adjacency.toarray().tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "text", "no A", "dense", "wrong rows", "NaN"])
+def test_a_damaged_campus_gets_one_line_that_names_the_file(damage: str, two: Path) -> None:
+    file = two / "facebook100/raw/Reed98.mat"
+    whole = file.read_bytes()
+    info = np.ones((2, 7))
+    if damage in ("empty", "cut", "text"):
+        file.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "text": b"not a matrix\n" * 20}[damage])
+    elif damage == "flipped":
+        file.write_bytes(whole[:128] + bytes(255 - b for b in whole[128:190]) + whole[190:])
+    elif damage == "no A":
+        savemat(file, {"local_info": info})
+    elif damage == "dense":
+        savemat(file, {"A": np.eye(2), "local_info": info})
+    elif damage == "wrong rows":
+        savemat(file, {"A": sp.csc_matrix((3, 3)), "local_info": info})
+    else:
+        savemat(file, {"A": sp.csc_matrix((2, 2)), "local_info": np.full((2, 7), np.nan)})
+    with pytest.raises(DataError, match=r"Reed98\.mat") as caught:
+        data.load("facebook100/reed98", root=two)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"campuses": ["Reed99"]}, "did you mean 'Reed98'"),
+        ({"campuses": ["Reed98", "reed98"]}, "named twice"),
+        ({"codes": "both"}, "codes"),
+        ({"traget": "year"}, "did you mean 'target'"),
+    ],
+)
+def test_wrong_parameters_are_explained(parameters: dict[str, object], says: str, two: Path) -> None:
+    with pytest.raises(FedgraphError, match=says):
+        data.load("facebook100/federation", root=two, parameters=parameters)
+
+
+def test_without_files_it_says_where_they_go_or_generates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(DataError, match=r"facebook100/raw/MIT8\.mat"):
+        data.load("facebook100/mit8", root=tmp_path)
+    made = data.load("facebook100/federation", root=tmp_path, when_unavailable="synthetic")
+    assert made.provenance.source == "synthetic"
+    assert len(made.owner_names) == 3
+    with pytest.raises(ScenarioError, match="takes no path"):
+        data.load("facebook100/mit8", path=tmp_path)
+
+
+def test_natural_needs_owners(library: Graph) -> None:
+    with pytest.raises(DataError, match="needs data whose nodes know their owner"):
+        natural.split(library, natural.Params(), np.random.default_rng(0))
+
+
+def twitch_files(root: Path, edges: str, features: object, target: str) -> None:
+    folder = root / "twitch/TW/raw"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "musae_TW_edges.csv").write_text(edges, encoding="utf-8")
+    text = features if isinstance(features, str) else json.dumps(features)
+    (folder / "musae_TW_features.json").write_text(text, encoding="utf-8")
+    (folder / "musae_TW_target.csv").write_text(target, encoding="utf-8")
+
+
+GOOD = ("from,to\n0,1\n", {"0": [1], "1": [2, 3]}, "id,mature,new_id\n7,True,0\n8,False,1\n")
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "says"),
+    [
+        (0, "from,to\n0,x\n", r"edges.csv:2: found '0,x'"),
+        (0, "from,to\n0,9\n", r"edges.csv:2: edge \[0, 9\]"),
+        (0, "from,to\n0,-1\n", r"edges.csv:2"),
+        (1, "{", "features.json: not JSON"),
+        (1, {"0": [1], "2": [1]}, "node 1"),
+        (1, {"0": [99999], "1": []}, "node 0"),
+        (2, "id,new_id\n", "mature"),
+        (2, "id,mature,new_id\n7,True,5\n", "target.csv:2"),
+        (2, "id,mature,new_id\n7,Maybe,0\n", "target.csv:2"),
+        (2, "id,mature,new_id\n7,True,0\n7,False,0\n", "target.csv:3: node 0 stands twice"),
+    ],
+)
+def test_damaged_twitch_files_name_file_and_line(part: int, text: object, says: str, tmp_path: Path) -> None:
+    parts = list(GOOD)
+    parts[part] = text  # type: ignore[call-overload]
+    twitch_files(tmp_path, *parts)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=says):
+        data.load("twitch/tw", root=tmp_path)
+
+
+def test_transfers_become_features_of_both_accounts() -> None:
+    balance = np.array([100.0, 0.0, 50.0])
+    found = amlsim._features(
+        balance, np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([5.0, 7.0, 2.0]), np.array([1.0, 3.0, 4.0])
+    )
+    assert found.shape[0] == 3
+    assert found[0, :6] == pytest.approx(np.log1p([100.0, 2.0, 1.0, 12.0, 6.0, 7.0]))
+    assert found[1, 1] == pytest.approx(np.log1p(1.0)), "account 1 sent once"
+    assert not found[2, 1:].any(), "no transfer, no feature beside the balance"
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "transfers", "says"),
+    [
+        ("nodeid,isFraud\n0,0\n", "", "missing: init_balance"),
+        ("nodeid,isFraud,init_balance\n1,0,5\n", "sourceNodeId,targetNodeId,value,time\n", "must run from 0"),
+        ("nodeid,isFraud,init_balance\n0,2,5\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: isFraud"),
+        ("nodeid,isFraud,init_balance\n0,0,x\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: found"),
+        ("nodeid,isFraud,init_balance\n0,0,inf\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: found NaN or inf"),
+        ("nodeid,isFraud,init_balance\n0,0,5\n", "sourceNodeId,targetNodeId,value,time\n0,3,1,1\n", r"transactions.csv:2"),
+        ("nodeid,isFraud,init_balance\n0,0,5\n", "sourceNodeId,targetNodeId,value,time\n0,0,-1,1\n", r"transactions.csv:2"),
+    ],
+)
+def test_damaged_payment_files_name_file_and_line(nodes: str, transfers: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(nodes, encoding="utf-8")
+    (tmp_path / "transactions.csv").write_text(transfers, encoding="utf-8")
+    with pytest.raises(DataError, match=says):
+        amlsim.read(RawFiles(tmp_path))
+
+
+def test_banks_share_all_accounts(library: Graph) -> None:
+    dealt = amlsim.with_banks(library, amlsim.Params(banks=4, sizes=1.0), 0)
+    counts = np.bincount(dealt.owner)
+    assert counts.sum() == library.num_nodes
+    assert counts.min() >= 1
+    assert counts[0] > counts[3]
+    with pytest.raises(DataError, match="banks for"):
+        amlsim.with_banks(library, amlsim.Params(banks=1000), 0)
+
+
+@pytest.mark.dataset
+def test_published_counts(data_root: Path) -> None:
+    mit = data.load("facebook100/mit8", root=data_root)
+    assert (mit.num_nodes, mit.num_edges, mit.num_features, mit.num_classes) == (4852, 206463, 155, 6)
+    raw = facebook100.read(RawFiles(data_root / "facebook100/raw"), "MIT8")
+    assert (raw.info.shape[0], raw.adjacency.nnz // 2) == (6440, 251252)
+    twitch = data.load("twitch/federation", root=data_root)
+    assert (twitch.num_nodes, twitch.num_edges) == (36890, 492575)
+    payments = data.load("amlsim/20k", root=data_root)
+    assert payments.features_from_edges
+    assert (payments.num_nodes, int(payments.labels.sum())) == (20000, 1804)

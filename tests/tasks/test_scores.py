@@ -1,0 +1,52 @@
+"""The measures beside accuracy, by hand and on cases whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedgraph.tasks._scores import calibration_error, measures, probabilities
+
+
+def test_naming_the_majority_is_seen_through() -> None:
+    truth = np.array([0] * 90 + [1] * 10)
+    found = measures(np.tile([3.0, 0.0], (100, 1)), truth)
+    assert found["accuracy"] == pytest.approx(0.9)
+    assert found["majority_share"] == pytest.approx(0.9)
+    assert found["macro_f1"] == pytest.approx((2 * 0.9 / 1.9) / 2)
+    assert found["auroc"] == pytest.approx(0.5)
+
+
+def test_perfect_scores() -> None:
+    truth = np.array([0, 1, 2, 1, -1])
+    scores = 50.0 * np.eye(3)[np.array([0, 1, 2, 1, 0])]
+    found = measures(scores, truth)
+    assert found["accuracy"] == found["macro_f1"] == found["auroc"] == found["average_precision"] == 1.0
+    assert found["calibration_error"] < 1e-9
+    assert found["majority_share"] == 0.5
+
+
+def test_unknown_truth_does_not_count() -> None:
+    rng = np.random.default_rng(0)
+    scores, truth = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
+    hidden = np.concatenate([truth, np.full(20, -1)])
+    assert measures(scores, truth) == measures(np.concatenate([scores, rng.normal(size=(20, 3))]), hidden)
+
+
+def test_calibration_error_by_hand() -> None:
+    chances = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.6, 0.4]])
+    assert calibration_error(chances, np.array([0, 1, 0, 0])) == pytest.approx((abs(1.8 - 1) + abs(1.2 - 2)) / 4)
+
+
+def test_probabilities_are_kept_and_logits_are_turned_into_them() -> None:
+    rows = np.array([[0.25, 0.75], [1.0, 0.0]])
+    assert np.allclose(probabilities(rows), rows)
+    assert np.allclose(probabilities(np.log([[1.0, 3.0]])), [[0.25, 0.75]])
+    assert np.isfinite(probabilities(np.array([[np.nan, 1.0], [np.inf, 0.0]]))).all()
+
+
+def test_one_class_in_the_test_set_has_no_ranking() -> None:
+    found = measures(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 0]))
+    assert "auroc" not in found
+    assert found["accuracy"] == 0.5
+    assert found["majority_share"] == 1.0
