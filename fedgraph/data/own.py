@@ -90,6 +90,8 @@ def _graph(
     """Put the parts together, and say in the provenance what was changed."""
     if labels.size == 0:
         raise DataError(f"{path}: no nodes; allowed: one or more")
+    if features.shape[1] == 0:
+        raise DataError(f"{path}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)")
     if not classes:
         raise DataError(f"{path}: no node has a label; allowed: at least one labelled node")
     detail = (
