@@ -34,30 +34,29 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from fedgraph.data import _federated, _npz, _own_tables, _tables
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import from_edges, undirected
 from fedgraph.errors import DataError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Masks, Provenance
 
 MANIFEST = "federation.yaml"
 PARTS = ("train", "validation", "test")
 
 
-class Client(BaseModel):
+class Client(Settings):
     """One client of the manifest."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: str = Field(min_length=1, description="its name in tables")
     folder: str = Field("", description="its folder, relative to the federation; default its name")
 
 
-class Manifest(BaseModel):
+class Manifest(Settings):
     """``federation.yaml``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     clients: tuple[Client, ...] = Field((), description="the clients in order; none: every subfolder")
     classes: tuple[str, ...] = Field((), description="the public list of classes; none: the labels that occur")
 

@@ -20,7 +20,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 def named_features(content: bytes, name: str) -> Named:
     """(node id → row, rows [k], columns [k], column names, float32 values [k]) of a CSV with a header.
 
-    Wide: ``id,<name>,…``, one line per node. Sparse: exactly ``id,feature,value``, one line per value; where feature and value are
+    Wide: ``id,<name>,…``, a line per node. Sparse: exactly ``id,feature,value``, a line per value; where feature and value are
     empty, the line names a node without any feature. Raises ``DataError`` with file and line.
     """
     lines = _lines(content, name)

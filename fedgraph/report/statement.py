@@ -21,11 +21,12 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Statement:
-    """title: which row. sentences: the statement. conditions: what it assumes, one sentence each."""
+    """title: which row. sentences: the statement. conditions: what it assumes, one sentence each. notes: what its plan adds."""
 
     title: str
     sentences: tuple[str, ...]
     conditions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def of(row: Row) -> Statement:
@@ -33,7 +34,9 @@ def of(row: Row) -> Statement:
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
     title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}"
-    return Statement(title, tuple(_sentences(row, protection)), tuple(a.words for a in protection.assumptions))
+    notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
+    conditions = tuple(protection.sentence(a) for a in protection.assumptions)
+    return Statement(title, tuple(_sentences(row, protection)), conditions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -48,7 +51,10 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             else "Nothing private is sent; only public sizes are used, so nothing is to be protected."
         )
         return found
-    if math.isinf(row.provable):
+    broken = next((e["facts"]["broken_promise"] for e in row.entries if e["facts"].get("broken_promise")), None)
+    if broken is not None:
+        found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
+    elif math.isinf(row.provable):
         open_paths = [p for p in row["paths"] if math.isinf(row.path(p))]
         found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
     else:
@@ -56,7 +62,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
             f"ε = {bound(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
         )
-    if len(row["paths"]) > 1:
+    if len(row["paths"]) > 1 and broken is None:
         for path in row["paths"]:
             price = row.path(path)
             if math.isfinite(price):
@@ -68,6 +74,13 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {number(row.published, 4)}"
     found.append(f"The published formula {published}; {attacks.words(row)}.")
+    if row.measured is not None:
+        found.append(f"The attacker read: {row['facts']['attack']['what']}.")
+    if len(row.entries) > 1:
+        found.append(
+            f"This is the guarantee of one run. The numbers are means over {len(row.entries)} runs on the same people, which "
+            "together would cost that many times as much."
+        )
     return found
 
 

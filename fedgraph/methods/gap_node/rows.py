@@ -18,7 +18,7 @@ from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
-from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
 from fedgraph.learning.views.projection import project
 from fedgraph.methods.base import Plan, Streams
 from fedgraph.privacy.desk import Desk
@@ -44,12 +44,17 @@ def joined(plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int,
     if key not in work.hops or round_ == first:
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
         for _ in range(plan.params.hops):
-            sums = hop(work.adjacency, rows[-1])
+            sums = aggregate(work.adjacency, rows[-1])
             noised = desk.release("aggregate", sums).value if round_ == first else desk.replay("aggregate", sums)
             rows.append(unit_length(noised))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
     return work.hops[key]
+
+
+def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
+    return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
 
 
 def sent(plan: Plan, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
