@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 import torch
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
@@ -53,6 +53,7 @@ from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{abadi2016deep,
@@ -67,7 +68,7 @@ ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC
 PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's own row
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings; ``auto`` follows s = n·μ.
 
     From s = 2.5 per public row on, rows are seen through pairs of words: s/3 directions within [64, 1000], curvature
@@ -79,7 +80,6 @@ class Params(BaseModel):
     in sight (optimistic in the last digit).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Literal["logistic", "mlp"] = Field("logistic", description="multinomial logistic regression, or one hidden layer")
     hidden: int = Field(32, ge=1, description="hidden units of the mlp")
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
