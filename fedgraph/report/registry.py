@@ -10,17 +10,15 @@ import re
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from fedgraph.settings import Settings
 
 BLANK = "[BLANK: to be filled in by whoever publishes]"
 NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Basic(_Closed):
+class Basic(Settings):
     """What is published, by whom, for what."""
 
     name: str
@@ -34,7 +32,7 @@ class Basic(_Closed):
     publication_date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
 
 
-class Variant(_Closed):
+class Variant(Settings):
     """Which definition of privacy, over which data."""
 
     variant_name: Literal["Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"]
@@ -42,14 +40,14 @@ class Variant(_Closed):
     unprotected_quantities: str
 
 
-class Parameters(_Closed):
+class Parameters(Settings):
     """ε and δ."""
 
     epsilon: float = Field(ge=0, allow_inf_nan=False)
     delta: float = Field(ge=0, lt=1)
 
 
-class Loss(_Closed):
+class Loss(Settings):
     """Unit and parameters."""
 
     privacy_unit: str
@@ -58,7 +56,7 @@ class Loss(_Closed):
     privacy_parameters_details: str
 
 
-class Model(_Closed):
+class Model(Settings):
     """Who is trusted, and how often what is published."""
 
     model_name: Literal["Local", "Central", "Shuffle", "Federated", "Varies"]
@@ -72,14 +70,14 @@ class Model(_Closed):
     access_type_details: str
 
 
-class Accounting(_Closed):
+class Accounting(Settings):
     """How losses add up."""
 
     post_processing: str
     composition: str
 
 
-class Implementation(_Closed):
+class Implementation(Settings):
     """How it is made, and what was done before."""
 
     preprocessing_and_hyperparameter_tuning: str
@@ -87,7 +85,7 @@ class Implementation(_Closed):
     justification: str
 
 
-class Administrative(_Closed):
+class Administrative(Settings):
     """Sources and authors of the record."""
 
     sources: str
@@ -95,7 +93,7 @@ class Administrative(_Closed):
     registry_authors: list[str] = Field(min_length=1)
 
 
-class Deployment(_Closed):
+class Deployment(Settings):
     """The record itself."""
 
     basic: Basic
@@ -107,7 +105,7 @@ class Deployment(_Closed):
     administrative: Administrative
 
 
-class Record(_Closed):
+class Record(Settings):
     """The whole file. url_slug: made from name, curators and year by ``slug``, as the registry does."""
 
     url_slug: str
