@@ -15,11 +15,11 @@ SECONDS_OF_SILENCE = 10.0  # while cells run side by side and none is done
 class Console:
     """Progress lines on stderr (at most one every two seconds), tables on stdout."""
 
-    def __init__(self) -> None:
-        self._out = RichConsole()
+    def __init__(self, quiet: bool = False) -> None:
+        self._out = RichConsole(quiet=quiet)
         if not self._out.is_terminal:
-            self._out = RichConsole(width=180)
-        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True)
+            self._out = RichConsole(width=180, quiet=quiet)
+        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._begun = time.monotonic()
         self._last = 0.0
         self._cells = (0, 0)

@@ -8,17 +8,25 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import types
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from fedgraph import scenario
+from fedgraph import scenario, shipped
 from fedgraph.errors import FedgraphError, ScenarioError
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of ``fedgraph.run``."""
+    """The options of ``python -m fedgraph.run``."""
     p = argparse.ArgumentParser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
-    p.add_argument("scenario", type=Path, metavar="SCENARIO", help="YAML file, e.g. scenarios/citeseer.yaml")
+    configure(p)
+    return p
+
+
+def configure(p: argparse.ArgumentParser) -> None:
+    """Add the options of a run."""
+    p.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario, e.g. citeseer")
     p.add_argument("--out", type=Path, metavar="DIR", help="where results go (default runs/<scenario>-<time>)")
     p.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data in PyG's raw layout; never written to")
     p.add_argument("--runtime", choices=("ray", "serial"), help="engine; both give the same numbers")
@@ -29,12 +37,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--quick", action="store_true", help="shrink every stage: the whole journey in well under a minute")
     p.add_argument("--resume", type=Path, metavar="DIR", help="continue the run in DIR; same scenario and options")
     p.add_argument("--dry-run", action="store_true", help="print cells, clients, releases and their ε; touch no data")
-    return p
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation."""
-    args = parser().parse_args(arguments)
+    return started(parser().parse_args(arguments))
+
+
+def started(args: argparse.Namespace) -> int:
+    """Exit status of a run with these options; every error is one line on stderr."""
     try:
         return _run(args)
     except ScenarioError as error:
@@ -54,7 +65,7 @@ def _run(args: argparse.Namespace) -> int:
         changes.append(f"runtime.engine={args.runtime}")
     if args.resume and args.out:
         raise ScenarioError("--resume DIR continues in DIR: leave --out away")
-    ready = scenario.load(args.scenario, changes, quick=args.quick, seeds=args.seeds)
+    ready = scenario.load(shipped.find(args.scenario), changes, quick=args.quick, seeds=args.seeds)
     from fedgraph import experiment  # after validation: a bad scenario is refused before torch is loaded
     from fedgraph.console import Console
 
@@ -66,6 +77,17 @@ def _run(args: argparse.Namespace) -> int:
     experiment.run(ready, out, args.data_root, resume=args.resume is not None, console=console)
     return 0
 
+
+class _Callable(types.ModuleType):
+    """``fedgraph.run(scenario)`` runs a scenario (``library.run``), although ``fedgraph.run`` is this module's name, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from fedgraph import library
+
+        return library.run(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -40,12 +40,20 @@ class CsvParams(BaseModel):
     labels: str = Field("labels.csv", description="file of labels: node id, label")
 
 
-DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams}
+class ObjectParams(BaseModel):
+    """Nothing: the graph is in memory."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams, "object": ObjectParams}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
     """The graph at ``request.path``. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
+    if isinstance(params, ObjectParams):
+        raise ScenarioError("data set 'own/object' is a graph in memory (fedgraph.compare); for a file use own/npz or own/csv")
     if request.path is None:
         what = "the .npz file" if dataset == "npz" else "the folder with edges.csv, features.csv and labels.csv"
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
