@@ -88,6 +88,7 @@ def budgets(given: Sequence[object]) -> tuple[float, ...]:
 def data_of(graph: str | None, federation: Path | None) -> Data:
     """What ``--graph`` or ``--federation`` names, looked at once so that faults show now."""
     from fedgraph import data
+    from fedgraph.data.base import resolve
     from fedgraph.types import Graph
 
     if federation is not None:
@@ -100,7 +101,7 @@ def data_of(graph: str | None, federation: Path | None) -> Data:
         return Data(name, path, path.resolve().stem, loaded.provenance.detail, False)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
-    family, dataset = data.resolve(str(graph))
+    family, dataset = resolve(str(graph))
     planned = data.load(f"{family}/{dataset}", stand_in=True)
     if not isinstance(planned, Graph):
         raise ScenarioError(f"--graph: {graph} is a collection of graphs; copy a scenario for those: fedgraph cp ldp_gw_table1")

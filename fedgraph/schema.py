@@ -14,7 +14,8 @@ from fedgraph import plugins
 from fedgraph.scenario import Scenario
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-NESTED = {"methods": ("methods", "method"), "partition": ("partition", "partition")}  # key of a task → package, its key
+# key of a task → package, and the key that names the plugin
+NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "partition": ("partition", "partition")}
 
 
 def of_scenarios() -> dict[str, Any]:
@@ -26,11 +27,13 @@ def of_scenarios() -> dict[str, Any]:
 
 
 def _task(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    own = _model(plugins.load("tasks", name).Params, definitions)
+    module = plugins.load("tasks", name)
+    own = _model(module.Params, definitions)
     properties = own["properties"]
+    of_task = getattr(module, "METHOD_KEYS", {})
     for key, (package, word) in NESTED.items():
         if key in properties:
-            kinds = {"anyOf": [_plugin(package, word, n, definitions) for n in plugins.names(package)]}
+            kinds = {"anyOf": [_plugin(package, word, n, definitions, of_task) for n in plugins.names(package)]}
             properties[key] = (
                 {**properties[key], "items": kinds} if key == "methods" else {**_described(properties[key]), **kinds}
             )
@@ -40,11 +43,12 @@ def _task(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     return {**own, "required": ["task", *own.get("required", [])]}
 
 
-def _plugin(package: str, word: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+def _plugin(package: str, word: str, name: str, definitions: dict[str, Any], of_task: dict[str, Any]) -> dict[str, Any]:
     own = _model(plugins.load(package, name).Params, definitions)
     own["properties"][word] = {"const": name}
     if package == "methods":
         own["properties"]["label"] = {"type": "string", "description": "name of the row in tables"}
+        own["properties"].update(of_task)
     return {**own, "required": [word, *own.get("required", [])]}
 
 
