@@ -8,13 +8,51 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from fedgraph import plugins
 from fedgraph.errors import DataError, FedgraphError, PricingError, ScenarioError
 
 WRONG_INPUT = (ScenarioError, DataError, PricingError)
+TRACEBACK = "FEDGRAPH_TRACEBACK"
+
+
+class Parser(argparse.ArgumentParser):
+    """An option that is wrong is one line, not a page of usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {' '.join(message.split())}; see --help\n")
+
+
+def guarded(act: Callable[[], int]) -> int:
+    """The exit status of ``act``; every error becomes one line on stderr and its status."""
+    try:
+        return act()
+    except KeyboardInterrupt:
+        return _say("interrupted; finished cells are kept: repeat the command with --resume and the run's folder", 1)
+    except WRONG_INPUT as error:
+        return _say(str(error), 2)
+    except FedgraphError as error:
+        return _say(f"fedgraph: {error}", 1)
+    except BrokenPipeError:  # whoever read our output has gone: nobody is left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(f"fedgraph: {where}{error.strerror or error}; finished cells are kept: --resume goes on", 1)
+    except MemoryError as error:
+        return _say(f"fedgraph: not enough memory ({error or 'no size told'}); finished cells are kept: --resume goes on", 1)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _say(f"fedgraph: unforeseen {type(error).__name__}: {error}; {TRACEBACK}=1 shows where", 1)
+
+
+def _say(message: str, status: int) -> int:
+    """One line on stderr, then the exit status."""
+    print(" ".join(message.split()), file=sys.stderr)
+    return status
 
 
 def version() -> str:
@@ -37,7 +75,7 @@ class _Version(argparse.Action):
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
-    p = argparse.ArgumentParser(
+    p = Parser(
         prog="fedgraph",
         description="Private learning on graphs: what accuracy, at which ε as published, at which ε that can be proven, and "
         "what an attacker could measure.",
@@ -53,22 +91,13 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation."""
     options = parser().parse_args(arguments)
-    try:
+
+    def act() -> int:
         status: int = plugins.load("commands", options.command).run(options)
         sys.stdout.flush()
         return status
-    except WRONG_INPUT as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except FedgraphError as error:
-        print(f"fedgraph: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; finished cells are kept: repeat with --resume and the run's folder", file=sys.stderr)
-        return 1
+
+    return guarded(act)
 
 
 if __name__ == "__main__":

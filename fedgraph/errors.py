@@ -3,7 +3,7 @@
     FedgraphError
     ├── ScenarioError          the YAML file says something impossible        exit status 2
     ├── PricingError           a foreign configuration cannot be priced       exit status 2
-    ├── DataError              a graph cannot be read, or is not what it says exit status 1
+    ├── DataError              a graph cannot be read, or is not what it says exit status 2
     ├── PrivacyError           a guarantee would be false                     exit status 1
     │   ├── UnknownEventError      an event no accountant here can price
     │   ├── UnboundedValueError    a value that the stated bound does not hold for

@@ -1,6 +1,7 @@
 """Command line: ``python -m fedgraph.run SCENARIO [options]``.
 
-Exit status: 0 on success; 2 with one line on stderr when the scenario or an option is wrong; 1 otherwise.
+Exit status: 0 on success; 2 when the scenario, an option or the data are wrong; 1 otherwise. Every error is one line on stderr.
+``FEDGRAPH_TRACEBACK=1`` shows where an unforeseen error came from.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from fedgraph import scenario, shipped
-from fedgraph.errors import FedgraphError, ScenarioError
+from fedgraph.cli import Parser, guarded
+from fedgraph.errors import ScenarioError
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of ``python -m fedgraph.run``."""
-    p = argparse.ArgumentParser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
+    p = Parser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
     configure(p)
     return p
 
@@ -40,31 +42,20 @@ def configure(p: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status of one invocation."""
-    return started(parser().parse_args(arguments))
+    """Exit status of one invocation; every error is one line on stderr."""
+    args = parser().parse_args(arguments)
+    return guarded(lambda: started(args))
 
 
 def started(args: argparse.Namespace) -> int:
-    """Exit status of a run with these options; every error is one line on stderr."""
-    try:
-        return _run(args)
-    except ScenarioError as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except FedgraphError as error:
-        print(f"fedgraph: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; finished cells are kept: repeat the command with --resume and the run's folder", file=sys.stderr)
-        return 1
-
-
-def _run(args: argparse.Namespace) -> int:
+    """Exit status of a run with these options."""
     changes = list(args.changes)
     if args.runtime:
         changes.append(f"runtime.engine={args.runtime}")
     if args.resume and args.out:
         raise ScenarioError("--resume DIR continues in DIR: leave --out away")
+    if args.resume and args.dry_run:
+        raise ScenarioError("--dry-run computes nothing, so it has nothing to --resume: leave one of them away")
     ready = scenario.load(shipped.find(args.scenario), changes, quick=args.quick, seeds=args.seeds)
     from fedgraph import experiment  # after validation: a bad scenario is refused before torch is loaded
     from fedgraph.console import Console

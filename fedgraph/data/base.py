@@ -12,6 +12,7 @@ download through PyG into that cache, and last the stand-in or one clear error. 
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ Loaded = TypeVar("Loaded", Graph, GraphCollection)
 Model = TypeVar("Model", bound=BaseModel)
 
 ROOT_VARIABLE = "FEDGRAPH_DATA"
+MOST_NAMED = 8  # of one family, in a message
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,18 @@ def resolve(name: str) -> tuple[str, str]:
     every = names()
     same = [n for n in every if n.split("/")[1] == family and not dataset]
     hint = f"; did you mean {' or '.join(map(repr, same))}?" if same else plugins.suggest(name.casefold(), every)
-    raise ScenarioError(f"unknown data set {name!r}{hint}; allowed: {', '.join(every)}")
+    raise ScenarioError(f"unknown data set {name!r}{hint}; allowed: {_listed(every)}")
+
+
+def _listed(every: Sequence[str]) -> str:
+    """The names, of a large family only the first few."""
+    shown = []
+    for family, group in itertools.groupby(every, key=lambda n: n.split("/")[0]):
+        members = list(group)
+        shown += members[:MOST_NAMED] + (
+            [f"{family}/… ({len(members) - MOST_NAMED} more)"] if len(members) > MOST_NAMED else []
+        )
+    return ", ".join(shown)
 
 
 def load(

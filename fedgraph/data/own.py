@@ -15,35 +15,30 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from fedgraph.data import _npz, _tables, base
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Cleaned, feature_matrix, undirected
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Provenance
 
 
-class NpzParams(BaseModel):
+class NpzParams(Settings):
     """Nothing beside the path."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-
-class CsvParams(BaseModel):
+class CsvParams(Settings):
     """Names of the three files inside the folder ``path``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
     features: str = Field("features.csv", description="file of features: node id, then one number per feature")
     labels: str = Field("labels.csv", description="file of labels: node id, label")
 
 
-class ObjectParams(BaseModel):
+class ObjectParams(Settings):
     """Nothing: the graph is in memory."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams, "object": ObjectParams}

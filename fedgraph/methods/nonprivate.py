@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers import gcn
@@ -27,6 +27,7 @@ from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{mcmahan2017communication,
@@ -42,10 +43,9 @@ IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of the unprotected learners."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Literal["logistic", "mlp", "gcn"] = Field("gcn", description="which learner")
     hidden: int = Field(32, ge=1, description="hidden units (mlp, gcn)")
     rounds: int = Field(20, ge=1, description="FedAvg rounds")

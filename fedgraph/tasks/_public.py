@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fedgraph import data
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 
-class PublicSet(BaseModel):
+class PublicSet(Settings):
     """Another set of nodes that is public: exactly one of ``share``, ``mask`` and ``dataset``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     share: float | None = Field(None, gt=0, lt=1, description="share of all nodes, taken at random from those that would train")
     mask: Path | None = Field(None, description="file of node ids: text, one a line, or .npy (ids, or one boolean per node)")
     dataset: str | None = Field(None, description="family/dataset with the same feature columns")

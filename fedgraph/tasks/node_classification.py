@@ -12,10 +12,10 @@ holds the nodes and who is trusted:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import whole_run
@@ -25,6 +25,7 @@ from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
+from fedgraph.settings import Infinite, PerDataset, Settings
 from fedgraph.tasks import _node_map, _promises, _protocols, _public, _scores
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
@@ -32,17 +33,16 @@ from fedgraph.types import Graph, Partition, Subgraph
 VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
 
 
-class Params(BaseModel):
+class Params(Settings):
     """The grid of cells: methods × settings × budgets × seeds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     methods: list[dict[str, Any]] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     settings: list[Literal["central", "secure", "local"]] = Field(min_length=1, description="who is trusted")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
-    epsilons: list[float] = Field(min_length=1, description="privacy budgets ε; inf for none")
-    delta: float | Literal["1/n_train"] | dict[str, float] = Field(
+    epsilons: Annotated[list[float], Infinite] = Field(min_length=1, description="privacy budgets ε; inf for none")
+    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDataset] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
     calibrated_by: list[Literal["published", "provable"]] = Field(

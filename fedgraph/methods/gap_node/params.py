@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fedgraph.privacy.units import Relation
+from fedgraph.settings import Settings
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of ``gap_node``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     hops: int = Field(2, ge=0, description="aggregations K")
     encoder: Literal["classes", "hidden", "none"] = Field("classes", description="what is aggregated")
