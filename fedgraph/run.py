@@ -65,7 +65,10 @@ def started(args: argparse.Namespace) -> int:
         experiment.dry_run(ready, console)
         return 0
     out = args.resume or args.out or Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    experiment.run(ready, out, args.data_root, resume=args.resume is not None, console=console)
+    try:
+        experiment.run(ready, out, args.data_root, resume=args.resume is not None, console=console)
+    finally:
+        console.close()
     return 0
 
 
