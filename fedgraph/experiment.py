@@ -5,6 +5,7 @@ scenario → data → (task → partition → clients → release → server →
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def run(
     given: Mapping[str, Graph] | None = None,
 ) -> Path:
     """Everything a scenario asks for; returns the folder with the results. given: data sets that are in memory, by label."""
+    began = time.time()
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}
@@ -49,7 +51,7 @@ def run(
         for done in cells.computed(todo, engine, console):
             kept.save(done.cell, done.outcome, done.seconds)
         where = engine.describe()
-    facts = environment.describe(ready.scenario.seed, graphs, where)
+    facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
     report.write(out, ready.scenario, text, [records_of(stage, kept) for stage in stages], graphs, facts, console)
     return out
 

@@ -22,9 +22,9 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
-from fedgraph.data import _files
+from fedgraph.data import _content, _files
 from fedgraph.data._files import RawFiles, cache_dir
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 WhenUnavailable = Literal["error", "synthetic"]
@@ -147,7 +147,13 @@ def load(
         download=download,
         stand_in=stand_in,
     )
-    loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
+    try:
+        loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
+    except FedgraphError:
+        raise
+    except Exception as error:  # a reader's author did not think of this file; whatever it is, it is not this data set
+        where = request.path or ", ".join(map(str, request.roots)) or "its files"
+        raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     return loaded
 
 
@@ -178,7 +184,9 @@ def load_published(
         trouble = _files.download(data.folder, data.files, cache, *pyg)
         found = _files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
     if found is not None:
-        return read(found)
+        loaded = read(found)
+        _content.require_published(data.key, loaded, found.folder)
+        return loaded
     if request.when_unavailable == "synthetic":
         return stand_in(request.seed)
     searched = ", ".join(str(f) for f in (*request.roots, cache))

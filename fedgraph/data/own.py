@@ -1,8 +1,9 @@
 """Your own graph: one ``.npz`` file, or a folder of three CSV files. Never a pickle.
 
 ``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
-``labels``; PPNP's ``adj_matrix.data`` … are understood too). ``own/csv``: ``edges.csv`` (two columns of node ids),
-``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
+``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
+``train_mask``, ``val_mask`` and ``test_mask`` (0/1, [n], or [n, k] for k splits). ``own/csv``: ``edges.csv`` (two columns of
+node ids), ``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
 self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0; an unknown label is
@@ -11,13 +12,14 @@ self-loops are dropped, isolated nodes are kept. Classes are the distinct labels
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from pydantic import BaseModel, Field
 
-from fedgraph.data import _npz, _tables, base
+from fedgraph.data import _masks, _npz, _tables, base
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Cleaned, feature_matrix, undirected
 from fedgraph.errors import DataError, ScenarioError
@@ -77,7 +79,8 @@ def _from_npz(path: Path) -> Graph:
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
     cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
-    return _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+    graph = _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+    return replace(graph, masks=_masks.read(raw.read(path.name), str(path), values.size))
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:
@@ -96,6 +99,8 @@ def _graph(
     """Put the parts together, and say in the provenance what was changed."""
     if labels.size == 0:
         raise DataError(f"{path}: no nodes; allowed: one or more")
+    if features.shape[1] == 0:
+        raise DataError(f"{path}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)")
     if not classes:
         raise DataError(f"{path}: no node has a label; allowed: at least one labelled node")
     detail = (
