@@ -61,6 +61,7 @@ def compare(
     *,
     seeds: int = 1,
     clients: int = 10,
+    split: str = "auto",
     delta: float | None = None,
     out: str | Path | None = None,
     seed: int = 0,
@@ -74,7 +75,8 @@ def compare(
     ``fedgraph.types.Graph``, or the arrays ``(adjacency, features, labels)``. methods: names, or mappings with settings, e.g.
     ``{"method": "nonprivate", "model": "torch_geometric.nn.GAT"}``; node-level and edge-level methods are compared apart.
     trust: curator, sums (clients behind secure sums), nobody (the server sees each client). delta: of every guarantee;
-    default one over the number of training nodes. Labels of −1 are unknown. Raises ``ScenarioError`` in one line.
+    default one over the number of training nodes. split: random (four fifths train), public (the masks that ``data`` brings),
+    auto (public where there are masks). Labels of −1 are unknown. Raises ``ScenarioError`` in one line.
     """
     from fedgraph.data import objects
 
@@ -95,6 +97,7 @@ def compare(
                 "label": f"{unit}-level",
                 "protocol": protocol,
                 "settings": settings,
+                "split": ("public" if graph.masks else "random") if split == "auto" else split,
                 "partition": {"partition": "natural"}
                 if graph.owner is not None
                 else {"partition": "louvain", "clients": clients},

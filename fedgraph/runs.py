@@ -10,7 +10,7 @@ run.sheet(run.best(unit="node", trust="sums", epsilon=1).anchor)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fedgraph import store
 from fedgraph.errors import ScenarioError
 from fedgraph.report import answer, results
-from fedgraph.report.scores import METRICS, Score, Trust
+from fedgraph.report.scores import METRICS, Score, Trust, anchor
 
 if TYPE_CHECKING:
     import pandas
@@ -50,7 +50,9 @@ class Run:
 
     @cached_property
     def _owned(self) -> tuple[tuple[Path, results.Row], ...]:
-        return tuple((f, row) for f in self.folders for row in results.grouped(store.entries(f)))
+        found = [(f, row) for f in self.folders for row in results.grouped(store.entries(f))]
+        seen = Counter(anchor(row) for _, row in found)
+        return tuple((f, _named(row, f.name) if seen[anchor(row)] > 1 else row) for f, row in found)
 
     @cached_property
     def answered(self) -> answer.Answer:
@@ -149,6 +151,6 @@ def _line(score: Score, run: str) -> dict[str, Any]:
     }
 
 
-def sentences(runs: Sequence[str | Path]) -> str:
-    """The answer over several runs."""
-    return open_run(*runs).answer
+def _named(row: results.Row, run: str) -> results.Row:
+    """The row with its run in its name: several runs have one like it."""
+    return results.Row(tuple({**e, "variant": f"{e['variant']} @ {run}"} for e in row.entries))

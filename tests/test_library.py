@@ -65,8 +65,36 @@ def test_a_mapping_runs_and_answers(tiny: Any) -> None:
 def test_the_same_run_is_opened_again(tiny: Any) -> None:
     again = fedgraph.open_run(tiny.folder)
     assert again.table().equals(tiny.table())
-    both = fedgraph.open_run(tiny.folder, tiny.folder)
-    assert len(both.table()) == 2 * len(tiny.table())
+
+
+def test_masks_of_a_pyg_object_are_its_split(library: Graph, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    data = pyg(library)
+    order = torch.arange(library.num_nodes)
+    data.train_mask, data.val_mask, data.test_mask = order % 3 != 0, order % 6 == 0, order % 6 == 3
+    run = fedgraph.compare(data, ["features"], epsilons=[8], out=tmp_path / "run")
+    (row,) = run.rows
+    assert row["facts"]["train_nodes"] == int(data.train_mask.sum())
+    data.val_mask = torch.ones(2, dtype=torch.bool)
+    with pytest.raises(DataError, match="masks have shapes"):
+        fedgraph.compare(data, ["features"])
+
+
+def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import shutil
+
+    from fedgraph import cli
+
+    other = tmp_path / "other"
+    shutil.copytree(tiny.folder, other)
+    both = fedgraph.open_run(tiny.folder, other)
+    assert len(set(both.table()["anchor"])) == len(both.table()) == 2 * len(tiny.table())
+    page = tmp_path / "both.html"
+    assert cli.main(["compare", str(tiny.folder), str(other), "--html", str(page), "--csv", str(tmp_path / "t.csv")]) == 0
+    assert "runs together" in page.read_text(encoding="utf-8")
+    assert cli.main(["compare", str(tiny.folder), "--html", str(page)]) == 2, "nothing is replaced unasked"
+    assert cli.main(["show", str(tiny.folder)]) == 0
+    assert "node level" in capsys.readouterr().out
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:

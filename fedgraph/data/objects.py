@@ -7,6 +7,7 @@ that names it elsewhere is refused.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 
 from fedgraph.data._structure import feature_matrix, undirected
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, Masks, Provenance
 
 
 def graph_of(data: Any, name: str) -> Graph:
@@ -44,7 +45,25 @@ def _of_pyg(data: Any, name: str) -> Graph:
     arcs = data.edge_index.cpu().numpy()
     if arcs.ndim != 2 or arcs.shape[0] != 2:
         raise DataError(f"edge_index has shape {arcs.shape}; allowed: [2, m]")
-    return _made(arcs[0], arcs[1], x.cpu().numpy(), data.y.cpu().numpy(), name)
+    graph = _made(arcs[0], arcs[1], x.cpu().numpy(), data.y.cpu().numpy(), name)
+    return replace(graph, masks=_masks_of(data, graph.num_nodes))
+
+
+def _masks_of(data: Any, num_nodes: int) -> tuple[Masks, ...]:
+    """``train_mask``, ``val_mask`` and ``test_mask`` of a PyG object ([n], or [n, k] for k splits), where it has them."""
+    parts = []
+    for key in ("train_mask", "val_mask", "test_mask"):
+        mask = getattr(data, key, None)
+        parts.append(None if mask is None else np.asarray(mask.cpu().numpy()).astype(bool))
+    train, validation, test = parts
+    if train is None or test is None:
+        return ()
+    shape = train.shape
+    if any(p is not None and p.shape != shape for p in parts) or shape[0] != num_nodes or len(shape) > 2:
+        raise DataError(f"the masks have shapes {[p.shape for p in parts if p is not None]}; allowed: one per node, all alike")
+    empty = np.zeros(shape, dtype=bool)
+    columns = [np.asarray(p if p is not None else empty).reshape(num_nodes, -1) for p in (train, validation, test)]
+    return tuple(Masks(*(np.flatnonzero(c[:, k]) for c in columns)) for k in range(columns[0].shape[1]))
 
 
 def _of_networkx(data: Any, name: str) -> Graph:
