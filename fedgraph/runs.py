@@ -16,9 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedgraph import store
 from fedgraph.errors import ScenarioError
 from fedgraph.report import answer, results
+from fedgraph.report import runs as stored
 from fedgraph.report.scores import METRICS, Score, Trust, anchor
 
 if TYPE_CHECKING:
@@ -34,9 +34,14 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run, or several together. folders: where they lie."""
+    """One run, or several together. kept: as they lie in their folders."""
 
-    folders: tuple[Path, ...]
+    kept: tuple[stored.Run, ...]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where they lie."""
+        return tuple(run.folder for run in self.kept)
 
     @property
     def folder(self) -> Path:
@@ -50,7 +55,7 @@ class Run:
 
     @cached_property
     def _owned(self) -> tuple[tuple[Path, results.Row], ...]:
-        found = [(f, row) for f in self.folders for row in results.grouped(store.entries(f))]
+        found = [(run.folder, row) for run in self.kept for row in run.rows]
         seen = Counter(anchor(row) for _, row in found)
         return tuple((f, _named(row, f.name) if seen[anchor(row)] > 1 else row) for f, row in found)
 
@@ -105,24 +110,25 @@ class Run:
         return library_figure.draw(self.answered, unit)
 
     def sheet(self, row: str) -> str:
-        """The privacy sheet of a row, as one HTML page."""
+        """The privacy sheet of a row, as one HTML page (``fedgraph sheet`` also writes the record for the registry)."""
         from fedgraph.report import sheet
 
-        return sheet.html(self.folder, self.score(row))
+        asked = self.score(row).row
+        run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self._folder_of(asked) == folder)
+        return sheet.sheet(run, asked).html
+
+    def _folder_of(self, row: results.Row) -> Path:
+        return next(folder for folder, own in self._owned if own is row)
 
     def __repr__(self) -> str:
         return f"<Run {', '.join(str(f) for f in self.folders)}: {len(self.rows)} rows>"
 
 
 def open_run(*folders: str | Path) -> Run:
-    """Finished runs by their folders. Raises ``ScenarioError`` for a folder that holds none."""
-    found = tuple(Path(f) for f in folders)
-    for folder in found:
-        if not (folder / "cells").is_dir() or not any((folder / "cells").glob("*.json")):
-            raise ScenarioError(f"{folder}: no run; a run's folder has finished cells in cells/")
-    if not found:
+    """Finished runs by their folders. Raises ``DataError`` in one line for a folder that holds none."""
+    if not folders:
         raise ScenarioError("name at least one run's folder")
-    return Run(found)
+    return Run(tuple(stored.load(Path(f)) for f in folders))
 
 
 def _line(score: Score, run: str) -> dict[str, Any]:

@@ -96,15 +96,6 @@ def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> dict[str, Any]:
     }
 
 
-def entries(folder: Path) -> list[dict[str, Any]]:
-    """Every finished cell of the run in ``folder``, in a fixed order: task, data set, then as the cells are named."""
-    found = [_restore(json.loads(f.read_text(encoding="utf-8"))) for f in sorted((folder / "cells").glob("*.json"))]
-    return sorted(found, key=lambda e: (*(str(e[k]) for k in _ORDER), e["epsilon"], e["seed"]))
-
-
-_ORDER = ("task", "dataset", "method", "variant", "setting", "calibrated_by")
-
-
 class PairStore:
     """Tables of solved pairs, each under a name, as equally long columns; parts are added until the table is closed."""
 

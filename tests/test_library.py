@@ -60,6 +60,7 @@ def test_a_mapping_runs_and_answers(tiny: Any) -> None:
     assert tiny.score(best.anchor) is best
     assert (tiny.folder / "report.html").is_file()
     assert tiny.figure().axes
+    assert "<html" in tiny.sheet(best.anchor)
 
 
 def test_the_same_run_is_opened_again(tiny: Any) -> None:
@@ -74,7 +75,7 @@ def test_masks_of_a_pyg_object_are_its_split(library: Graph, tmp_path: Path) -> 
     data.train_mask, data.val_mask, data.test_mask = order % 3 != 0, order % 6 == 0, order % 6 == 3
     run = fedgraph.compare(data, ["features"], epsilons=[8], out=tmp_path / "run")
     (row,) = run.rows
-    assert row["facts"]["train_nodes"] == int(data.train_mask.sum())
+    assert row["facts"]["train_nodes"] == int((data.train_mask | data.val_mask).sum())
     data.val_mask = torch.ones(2, dtype=torch.bool)
     with pytest.raises(DataError, match="masks have shapes"):
         fedgraph.compare(data, ["features"])
@@ -139,7 +140,7 @@ def test_own_data_compared_in_five_lines(library: Graph, tmp_path: Path) -> None
         (lambda g: fedgraph.run("citeser"), "did you mean 'citeseer'"),
         (lambda g: fedgraph.run({"name": "x"}), "scenario:1"),
         (lambda g: fedgraph.run({"name": object()}), "no plain value"),
-        (lambda g: fedgraph.open_run("nowhere"), "nowhere: no run"),
+        (lambda g: fedgraph.open_run("nowhere"), "nowhere: not the folder of a finished run"),
     ],
 )
 def test_wrong_arguments_get_one_line(call: Any, says: str, library: Graph, tmp_path: Path, monkeypatch: Any) -> None:

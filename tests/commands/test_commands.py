@@ -12,7 +12,7 @@ import yaml
 
 from fedgraph import cli, plugins, scenario, shipped
 
-COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "completion"}
+COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "completion", "sheet"}
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
