@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "data": {"types", "seeds", "errors", "plugins"},
     "partition": {"types", "seeds", "errors", "plugins"},
     "comparison": {"types", "seeds", "errors", "compiled"},
-    "methods": {"privacy", "learning", "types", "errors", "seeds"},
+    "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors"},
     "audit": {"privacy", "types", "errors", "seeds"},

@@ -31,7 +31,7 @@ class Runtime(Protocol):
 class Outcome:
     """The final state and every release on the way."""
 
-    state: State
+    state: State[Any]
     releases: tuple[Release, ...]
 
 
@@ -45,7 +45,7 @@ class Prefixes:
 def run(
     runtime: Runtime,
     partition: Any,
-    plan: Plan,
+    plan: Plan[Any, Any],
     root: int,
     stream: tuple[str | int | float, ...],
     shared_stream: tuple[str | int | float, ...],

@@ -21,7 +21,7 @@ from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -37,6 +37,9 @@ REFERENCE = """@inproceedings{mcmahan2017communication,
   title = {Semi-Supervised Classification with Graph Convolutional Networks},
   author = {Kipf, Thomas N. and Welling, Max},
   booktitle = {International Conference on Learning Representations}, year = {2017}}"""
+
+KIND: Kind = "classifier"
+SITUATIONS = (Situation("inductive", settings={"rounds": 3}),)
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
@@ -66,7 +69,14 @@ class Work:
     weight: float
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """layout: of the parameters."""
+
+    layout: Layout
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
     hidden = () if params.model == "logistic" else (params.hidden,)
     protection = Protection(
@@ -83,15 +93,15 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         protection=protection,
         delta=budget.delta,
         facts=facts,
-        made={"layout": Layout((facts.num_features, *hidden, facts.num_classes))},
+        made=Made(Layout((facts.num_features, *hidden, facts.num_classes))),
     )
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
-    return State({"parameters": plan.made["layout"].start(rng)})
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[None]:
+    return State({"parameters": plan.made.layout.start(rng)}, None)
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     weight = graph.num_nodes / sum(plan.facts.client_sizes)
     labels = torch.tensor(graph.labels, device=device())
@@ -101,10 +111,10 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Locally trained parameters times this client's share of the nodes."""
-    layout, params, rng = plan.made["layout"], plan.params, streams.generator("dropout")
+    layout, params, rng = plan.made.layout, plan.params, streams.generator("dropout")
     labelled = int((work.labels >= 0).sum())
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
@@ -119,14 +129,14 @@ def client(
     return {"parameters": desk.release("model", trained.cpu().numpy() * np.float32(work.weight))}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[None], inbox: Inbox) -> State[None]:
     """FedAvg: the weights are public sizes and already inside the messages."""
-    return State({"parameters": inbox.sums["parameters"]})
+    return State({"parameters": inbox.sums["parameters"]}, None)
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[None], graph: Graph) -> np.ndarray:
     """[n, c] scores on the test graph."""
-    layout, params = plan.made["layout"], plan.params
+    layout, params = plan.made.layout, plan.params
     if params.model == "gcn":
         return gcn.scores(layout, on_device(state.model["parameters"]), gcn.whole(graph)).cpu().numpy()
     found = logits(layout, state.model["parameters"], FeatureMatrix(unit_rows(graph.features)))

@@ -41,7 +41,7 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
     messages = []
     for client in range(4):
         desk = Desk("c", client, 0, plan.releases, np.random.default_rng(client))
-        value = np.zeros(plan.made["layout"].num_parameters, np.float32)
+        value = np.zeros(plan.made.layout.num_parameters, np.float32)
         messages.append(ClientMessage(client, 0, {"gradient": desk.release("model", value)}))
     inbox = server._inbox(messages, 0, sums_only=True)
     assert inbox.each == {}

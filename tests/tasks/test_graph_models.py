@@ -146,7 +146,7 @@ def test_answers_are_in_the_collections_order(mutag: GraphCollection) -> None:
     spec = {"method": "local_dp", "hidden": 4, "label": "m", "epsilons": ["inf"], "compare": False}
     where, given = context(mutag), params([spec])
     made, dealt, _ = task._planned(given, task.cells(given, where)[-1], where)
-    collection, net = task._collection(given, where), made.made["network"]
+    collection, net = task._collection(given, where), made.made.network
     parameters = np.random.default_rng(0).normal(size=net.layout.num_parameters)
     scores = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs])
     gaps = scores[:, 1] - scores[:, 0]

@@ -15,21 +15,23 @@ and its loss adds up over all of them. What text, proof and released code disagr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
 from fedgraph.methods.local_dp import attendance as attendance
 from fedgraph.methods.local_dp.encoders import Encoding, part_of
 from fedgraph.methods.local_dp.params import ENCODING, Params
-from fedgraph.methods.local_dp.training import Work, trained
+from fedgraph.methods.local_dp.training import Made, Work, trained
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.mechanisms import blocks
 from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{jin2022gromov,
   title = {Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed Structural Graphs},
@@ -39,8 +41,23 @@ REFERENCE = """@article{jin2022gromov,
   author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
 
+KIND: Kind = "embedder"
+SITUATIONS = (Situation("ego", ("local",), {"rounds": 2}), Situation("collection", ("local",), {"rounds": 2}))
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server. where: per client that has trained, where its parameters are, int64. embeddings: per client the latest
+    one, as received or rectified; None where none came. kept: float32 [copies, num_parameters], the model every
+    ``keep_every`` rounds (all clients were sent them).
+    """
+
+    embeddings: tuple[np.ndarray | None, ...]
+    kept: np.ndarray
+    where: Mapping[int, np.ndarray] = field(default_factory=dict)
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Unprotected updates, and per client an encoded embedding in each of its retrieval rounds."""
     last = params.rounds
     net = small_graphs.network(
@@ -72,15 +89,15 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         epsilon_published=encoding.epsilon_of(smallest) if encodes else None,
         shared_rounds=table.retrievals[0],
         shared_key=params.model_dump_json(exclude=set(ENCODING)),
-        made={
-            "network": net,
-            "attendance": table,
-            "embedding": tuple(sent),
-            "sizes": sizes,
-            "encoding": encoding,
-            "personal": params.personal and not facts.graph_sizes and promised is None,
-            "graph_epsilons": encoding.pure_losses(sizes, [r.count for r in sent]),
-        },
+        made=Made(
+            network=net,
+            attendance=table,
+            sent=tuple(sent),
+            sizes=sizes,
+            encoding=encoding,
+            personal=params.personal and not facts.graph_sizes and promised is None,
+            graph_epsilons=encoding.pure_losses(sizes, [r.count for r in sent]),
+        ),
     )
 
 
@@ -95,12 +112,13 @@ def _protection(facts: PublicFacts, promised_degree: int | None) -> Protection:
     return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
-    return State({"parameters": plan.made["network"].layout.start(rng)})
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    vector = plan.made.network.layout.start(rng)
+    return State({"parameters": vector}, Memory((None,) * plan.facts.num_clients, vector[:0].reshape(0, vector.size)))
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The change of the parameters this client touches, and in retrieval rounds its encoded embedding.
 
@@ -108,12 +126,12 @@ def client(
     is that of one graph among several, or of one node, the broadcast model embeds: a row then depends on its own
     neighbourhood only.
     """
-    table: attendance.Attendance = plan.made["attendance"]
+    table = plan.made.attendance
     trains, sends = table.trains[desk.client], table.sends[desk.client]
     if round_ not in trains and round_ not in sends:
         return {}
     before = on_device(model["parameters"][work.where])
-    after = trained(plan.params, work, before) if round_ in trains or plan.made["personal"] else before
+    after = trained(plan.params, work, before) if round_ in trains or plan.made.personal else before
     sent = {}
     if round_ in trains:
         change = (after - before).cpu().numpy() * np.float32(work.weight)
@@ -121,39 +139,38 @@ def client(
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
-        rows = small_graphs.embedding(
-            work.network, after if plan.made["personal"] else before, work.inputs, plan.params.embedding
-        )
+        rows = small_graphs.embedding(work.network, after if plan.made.personal else before, work.inputs, plan.params.embedding)
         sent["embedding"] = desk.release("embedding", rows)
     return sent
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """FedAvg on the touched parameters; the latest embedding of every client is kept as received (or rectified)."""
-    table: attendance.Attendance = plan.made["attendance"]
-    nothing = [None] * plan.facts.num_clients
-    memory = {"where": dict(state.memory.get("where", {})), "embeddings": list(state.memory.get("embeddings", nothing))}
-    before = state.model["parameters"]
-    memory["kept"] = state.memory.get("kept", before[:0].reshape(0, before.size))  # by keep_every; all clients were sent them
-    model = state.model
+    table = plan.made.attendance
+    where, embeddings, kept = dict(state.memory.where), list(state.memory.embeddings), state.memory.kept
+    before, model = state.model["parameters"], state.model
     if inbox.round < plan.params.rounds and "change" in inbox.each:
         training = table.training[inbox.round]
-        new = [c for c in training if c not in memory["where"]]
-        memory["where"].update(zip(new, inbox.each.get("where", []), strict=True))
-        model = {"parameters": _merged(plan, before, training, inbox.each["change"], memory["where"])}
+        new = [c for c in training if c not in where]
+        where.update(zip(new, inbox.each.get("where", []), strict=True))
+        model = {"parameters": _merged(plan, before, training, inbox.each["change"], where)}
     if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
-        memory["kept"] = np.concatenate([memory["kept"], model["parameters"][None]])
+        kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            memory["embeddings"][client] = _rectified(plan, client, rows) if plan.params.rectify else rows
-    return State(model, memory)
+            embeddings[client] = _rectified(plan, client, rows) if plan.params.rectify else rows
+    return State(model, Memory(tuple(embeddings), kept, where))
 
 
 def _merged(
-    plan: Plan, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
+    plan: Plan[Params, Made],
+    before: np.ndarray,
+    training: tuple[int, ...],
+    changes: list[np.ndarray],
+    where: Mapping[int, np.ndarray],
 ) -> np.ndarray:
     """The weighted average over those who trained: changes arrive weighted by shares of all clients."""
-    counts = np.array([len(s) if plan.facts.graph_sizes else sum(s) for s in plan.made["sizes"]], dtype=np.float64)
+    counts = np.array([len(s) if plan.facts.graph_sizes else sum(s) for s in plan.made.sizes], dtype=np.float64)
     missing = len(training) < plan.facts.num_clients
     scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
     parameters = before.copy()
@@ -162,8 +179,20 @@ def _merged(
     return parameters
 
 
-def _rectified(plan: Plan, client: int, rows: np.ndarray) -> np.ndarray:
-    mechanism = plan.made["embedding"][client].mechanism
-    parts = blocks.split(rows, plan.made["sizes"][client])
+def _rectified(plan: Plan[Params, Made], client: int, rows: np.ndarray) -> np.ndarray:
+    mechanism = plan.made.sent[client].mechanism
+    parts = blocks.split(rows, plan.made.sizes[client])
     made = [part_of(mechanism, i) for i in range(len(parts))]
     return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])
+
+
+def answers(plan: Plan[Params, Made], parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
+    """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
+    return small_graphs.graph_scores(plan.made.network, parameters, graph, sizes)
+
+
+def in_clear(plan: Plan[Params, Made], state: State[Memory], subgraph: Subgraph) -> np.ndarray:
+    """float64 [n, h]: what the trained model says of all nodes of a client, before any encoding."""
+    work = prepare(plan, subgraph)
+    parameters = on_device(state.model["parameters"][work.where])
+    return small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)

@@ -11,8 +11,26 @@ from fedgraph.errors import PrivacyError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.optimisers.training import adam, descent
 from fedgraph.methods.base import Plan
+from fedgraph.methods.local_dp.attendance import Attendance
+from fedgraph.methods.local_dp.encoders import Encoding
 from fedgraph.methods.local_dp.params import Params
+from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.types import Subgraph
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """network: the shared model. attendance: who takes part in which round. sent, sizes, encoding, graph_epsilons: as
+    ``methods.base.kinds.Embedding`` says. personal: a client embeds with the model it has trained once more.
+    """
+
+    network: small_graphs.Network
+    attendance: Attendance
+    sent: tuple[PlannedRelease, ...]
+    sizes: tuple[tuple[int, ...], ...]
+    encoding: Encoding
+    personal: bool
+    graph_epsilons: list[list[float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +43,7 @@ class Work:
     weight: float
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
     promised, found = plan.protection.promised_degree, int(subgraph.graph.degrees.max())
     if promised is not None and found > promised:
@@ -34,8 +52,8 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
             f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
         )
     several = plan.facts.graph_sizes
-    inputs = small_graphs.inputs(plan.made["network"], subgraph.graph, several[subgraph.client] if several else None)
-    net, where = small_graphs.selected(plan.made["network"], inputs)
+    inputs = small_graphs.inputs(plan.made.network, subgraph.graph, several[subgraph.client] if several else None)
+    net, where = small_graphs.selected(plan.made.network, inputs)
     weight = (
         len(several[subgraph.client]) / sum(map(len, several))
         if several
