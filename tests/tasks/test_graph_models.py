@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_picking_a_round_looks_at_the_right_graphs(mutag: GraphCollection, monke
         name: np.isin(np.arange(188), rows) for name, rows in {"a": split.validation, "b": split.test, "c": split.train}.items()
     }
     monkeypatch.setattr(graph_models, "_answers", lambda made, name, dealt: np.where(right[name], collection.labels, 2))
-    state: Any = State({"parameters": "c"}, {"kept": ["a", "b"]})  # type: ignore[dict-item]
+    state: Any = State({"parameters": "c"}, SimpleNamespace(kept=["a", "b"]))  # type: ignore[dict-item]
     found = graph_models.answered(None, state, None, collection, split, True)  # type: ignore[arg-type]
     assert found == {"model": 0.0, "model_on_training": 1.0, "model_by_validation": 0.0, "model_tuned_on_test": 1.0}
 
