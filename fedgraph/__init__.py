@@ -15,7 +15,25 @@ The map of the house, in the order in which data travels (``experiment.py`` is t
     comparison         released embeddings become metric spaces; Gromov-Wasserstein, clusters
     audit              attacks on the mechanisms, sound and broken
     report             tables, plots, one page, the privacy of every row in words
+    pricing            configurations of other systems, read as data: what does their privacy buy? (``fedgraph price``)
     store, console, environment   what stays on disk, what a person sees, what the run was made with
 
 Private data travels only until ``desk.release``. After it, everything is public.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedgraph.pricing import price as price
+
+_LATER = {"price": "fedgraph.pricing"}  # name → its module, imported when it is first asked for
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'fedgraph' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LATER[name]), name)

@@ -2,7 +2,8 @@
 
     FedgraphError
     ├── ScenarioError          the YAML file says something impossible        exit status 2
-    ├── DataError              a graph cannot be read, or is not what it says exit status 1
+    ├── PricingError           a foreign configuration cannot be priced       exit status 2
+    ├── DataError              a graph cannot be read, or is not what it says exit status 2
     ├── PrivacyError           a guarantee would be false                     exit status 1
     │   ├── UnknownEventError      an event no accountant here can price
     │   ├── UnboundedValueError    a value that the stated bound does not hold for
@@ -21,6 +22,10 @@ class FedgraphError(Exception):
 
 class ScenarioError(FedgraphError):
     """A scenario file is wrong. ``str()`` is one line: ``file:line: found; allowed; hint``."""
+
+
+class PricingError(FedgraphError):
+    """A foreign configuration cannot be read or means nothing. ``str()`` is one line: ``file:line: found; allowed``."""
 
 
 class DataError(FedgraphError):

@@ -1,23 +1,35 @@
 """Command line: ``python -m fedgraph.run SCENARIO [options]``.
 
-Exit status: 0 on success; 2 with one line on stderr when the scenario or an option is wrong; 1 otherwise.
+Exit status: 0 on success; 2 when the scenario, an option or the data are wrong; 1 otherwise. Every error is one line on stderr.
+``FEDGRAPH_TRACEBACK=1`` shows where an unforeseen error came from.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from fedgraph import scenario
-from fedgraph.errors import FedgraphError, ScenarioError
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
+
+TRACEBACK = "FEDGRAPH_TRACEBACK"
+
+
+class _Parser(argparse.ArgumentParser):
+    """An option that is wrong is one line, not a page of usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {' '.join(message.split())}; see --help\n")
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of ``fedgraph.run``."""
-    p = argparse.ArgumentParser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
+    p = _Parser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
     p.add_argument("scenario", type=Path, metavar="SCENARIO", help="YAML file, e.g. scenarios/citeseer.yaml")
     p.add_argument("--out", type=Path, metavar="DIR", help="where results go (default runs/<scenario>-<time>)")
     p.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data in PyG's raw layout; never written to")
@@ -37,15 +49,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         return _run(args)
-    except ScenarioError as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except FedgraphError as error:
-        print(f"fedgraph: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
-        print("interrupted; finished cells are kept: repeat the command with --resume and the run's folder", file=sys.stderr)
+        return _say("interrupted; finished cells are kept: repeat the command with --resume and the run's folder", 1)
+    except ScenarioError as error:
+        return _say(str(error), 2)
+    except DataError as error:
+        return _say(f"fedgraph: {error}", 2)
+    except FedgraphError as error:
+        return _say(f"fedgraph: {error}", 1)
+    except BrokenPipeError:  # whoever read our output has gone: nobody is left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(f"fedgraph: {where}{error.strerror or error}; finished cells are kept: --resume goes on", 1)
+    except MemoryError as error:
+        return _say(f"fedgraph: not enough memory ({error or 'no size told'}); finished cells are kept: --resume goes on", 1)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _say(f"fedgraph: unforeseen {type(error).__name__}: {error}; {TRACEBACK}=1 shows where", 1)
+
+
+def _say(message: str, status: int) -> int:
+    """One line on stderr, then the exit status."""
+    print(" ".join(message.split()), file=sys.stderr)
+    return status
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -54,6 +83,8 @@ def _run(args: argparse.Namespace) -> int:
         changes.append(f"runtime.engine={args.runtime}")
     if args.resume and args.out:
         raise ScenarioError("--resume DIR continues in DIR: leave --out away")
+    if args.resume and args.dry_run:
+        raise ScenarioError("--dry-run computes nothing, so it has nothing to --resume: leave one of them away")
     ready = scenario.load(args.scenario, changes, quick=args.quick, seeds=args.seeds)
     from fedgraph import experiment  # after validation: a bad scenario is refused before torch is loaded
     from fedgraph.console import Console

@@ -7,37 +7,45 @@ The top level is described by ``Scenario`` below; each task, method and partitio
 
 from __future__ import annotations
 
+import copy
+import functools
+import re
 import types
-import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from fedgraph import plugins
+from fedgraph.data import base as families
 from fedgraph.errors import ScenarioError
+from fedgraph.settings import Settings
+from fedgraph.source import MOST_DEPTH, Location, Source, shown
+from fedgraph.validation import validate
 
-Location = tuple[str | int, ...]
+MOST_LABEL = 80
 
 
-class RuntimeSettings(BaseModel):
+class RuntimeSettings(Settings):
     """Where the work runs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     engine: Literal["ray", "serial"] = Field("ray", description="ray, or serial for one process")
     workers: int | None = Field(None, ge=1, description="actors in the pool; default one per CPU")
     gpus_per_worker: float | None = Field(None, ge=0, description="default: the cluster's GPUs divided evenly")
 
 
-class DatasetSettings(BaseModel):
+class DatasetSettings(Settings):
     """One data set; ``path`` for ``own/npz`` and ``own/csv``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: str = Field(description="family/dataset, e.g. planetoid/citeseer")
-    label: str = Field("", description="its name in tables; default the name. Needed where two share a name")
+    label: str = Field(
+        "",
+        max_length=MOST_LABEL,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description="its name in tables; default the name. Needed where two share a name",
+    )
     root: Path | None = Field(None, description="folder in PyG's raw layout; never written to")
     path: Path | None = Field(None, description="one's own file or folder")
     when_unavailable: Literal["error", "synthetic"] = Field("error", description="no files and no network: stop, or a stand-in")
@@ -45,11 +53,11 @@ class DatasetSettings(BaseModel):
     enabled: bool = Field(True, description="false: listed, and left out until --set datasets.N.enabled=true")
 
 
-class Scenario(BaseModel):
+class Scenario(Settings):
     """A whole experiment. tasks: validated by their own modules, see ``TaskSettings``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    name: str = Field(max_length=MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
     title: str = Field("", description="one sentence: what is compared")
     seed: int = Field(0, ge=0, description="root of every random stream")
     seeds: int = Field(1, ge=1, description="independent repetitions")
@@ -61,96 +69,82 @@ class Scenario(BaseModel):
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """One task with its validated parameters. label: unique within the scenario. datasets: those it runs on; none: all."""
+    """One task with its validated parameters. label: unique within the scenario. datasets: those it runs on; none: all.
+
+    at: where it stands in the scenario.
+    """
 
     label: str
     kind: str
     params: Any
     datasets: tuple[str, ...] = ()
+    at: Location = ()
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A scenario with its tasks validated, and the plain mapping it came from (resolved)."""
+    """A scenario with its tasks validated, the plain mapping it came from (resolved), and the file (source)."""
 
     scenario: Scenario
     tasks: tuple[TaskSettings, ...]
     resolved: dict[str, Any]
-
-
-class _Source:
-    """The file, and on which line each key stands."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self.path = path
-        self.lines: dict[Location, int] = {}
-        try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-            if node is not None:
-                self._walk(node, ())
-            self.data = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 1 if mark else 1
-            raise ScenarioError(f"{path}:{line}: not YAML: {getattr(error, 'problem', error)}") from error
-
-    def _walk(self, node: yaml.Node, at: Location) -> None:
-        self.lines[at] = node.start_mark.line + 1
-        if isinstance(node, yaml.MappingNode):
-            seen: dict[Any, int] = {}
-            for key, value in node.value:
-                line = key.start_mark.line + 1
-                if key.value in seen:
-                    raise ScenarioError(f"{self.path}:{line}: key {key.value!r} appears twice; first on line {seen[key.value]}")
-                seen[key.value] = line
-                self._walk(value, (*at, key.value))
-                self.lines[(*at, key.value)] = line
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                self._walk(value, (*at, index))
-
-    def line(self, at: Location) -> int:
-        """The line of ``at``, or of the nearest key above it."""
-        parts = tuple(str(p) if not isinstance(p, int) else p for p in at)
-        while parts and parts not in self.lines:
-            parts = parts[:-1]
-        return self.lines.get(parts, 1)
-
-    def error(self, at: Location, message: str) -> ScenarioError:
-        return ScenarioError(f"{self.path}:{self.line(at)}: {message}")
+    source: Source
 
 
 def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> Ready:
-    """Read, change (``--quick``, ``--seeds``, then ``--set key=value`` …) and validate a scenario file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from error
-    source = _Source(path, text)
+    """Read, change (``--quick``, ``--seeds``, then ``--set key=value`` …) and validate a scenario file.
+
+    What ``--quick`` would change is validated in every case, so that a slip there is found before somebody needs it.
+    """
+    source = Source.read(path)
     if not isinstance(source.data, dict):
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
     data = _in_todays_words(source.data)
+    if not isinstance(data.get("quick", {}), dict):
+        raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {shown(data['quick'])}")
+    if data.get("quick") and not quick:
+        _changed(source, data, changes, True, seeds)
+    return _changed(source, data, changes, quick, seeds)
+
+
+def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quick: bool, seeds: int | None) -> Ready:
+    """The scenario ``given`` with what the command line changes."""
+    data = copy.deepcopy(given)
+    source.changes.clear()
     if quick:
         for key, value in (data.get("quick") or {"seeds": 1}).items():
-            _assign(data, key, value, lambda m: source.error(("quick",), m))
+            source.changes[_assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
+                f"{source.name}:{source.line(('quick', key))}"
+            )
     if seeds is not None:
         data["seeds"] = seeds
+        source.changes["seeds",] = f"--seeds {seeds}"
     for change in changes:
         key, equals, value = change.partition("=")
+        what = f"--set {shown(change)[1:-1]}"
         if not equals:
-            raise ScenarioError(f"--set {change}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
-        _assign(data, key, yaml.safe_load(value), lambda m, c=change: ScenarioError(f"--set {c}: {m}"))
+            raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
+        new = _in_todays_words(Source(what, value, lined=False).data)
+        source.changes[_assign(data, key, new, functools.partial(_of, what))] = what
+    return _validated(source, data)
+
+
+def _of(what: str, message: str) -> ScenarioError:
+    return ScenarioError(f"{what}: {message}")
+
+
+def _validated(source: Source, data: dict[str, Any]) -> Ready:
     scenario = validate(Scenario, data, source, ())
+    for index, dataset in enumerate(scenario.datasets):
+        _dataset(source, index, dataset)
+    every = [d.label or d.name for d in scenario.datasets]
+    written = (source.data or {}).get("datasets")  # --quick may leave some out, and what is said of those stays
+    every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
+    _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
     scenario = scenario.model_copy(update={"datasets": [d for d in scenario.datasets if d.enabled]})
-    shown = [d.label or d.name for d in scenario.datasets]
-    for index, name in enumerate(shown):
-        if name in shown[:index]:
-            raise source.error(("datasets", index), f"two data sets are called {name!r}; give each its own 'label'")
-    tasks = tuple(_task(source, index, task, shown) for index, task in enumerate(scenario.tasks))
-    labels = [t.label for t in tasks]
-    for index, label in enumerate(labels):
-        if label in labels[:index]:
-            raise source.error(("tasks", index), f"two tasks are labelled {label!r}; give each its own 'label'")
+    names = [d.label or d.name for d in scenario.datasets]
+    tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
+    _require_apart(source, "tasks", "tasks are labelled", [t.label for t in tasks])
     resolved = scenario.model_dump(mode="json")
     resolved["tasks"] = [
         {"task": t.kind, "label": t.label, **({"datasets": list(t.datasets)} if t.datasets else {})}
@@ -158,7 +152,43 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
         for t in tasks
     ]
     resolved.pop("quick")
-    return Ready(scenario, tasks, resolved)
+    return Ready(scenario, tasks, resolved, source)
+
+
+def file_name(label: str) -> str:
+    """``label`` as a part of a file's name: letters, digits, ``.``, ``_``, ``+`` and ``-``, everything else a ``-``."""
+    return re.sub(r"[^\w.+-]", "-", label)
+
+
+def _require_apart(source: Source, key: str, words: str, labels: Sequence[str]) -> None:
+    """``ScenarioError`` where two labels are equal, or would be as parts of file names."""
+    for index, label in enumerate(labels):
+        if label in labels[:index]:
+            raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
+        for other in labels[:index]:
+            if file_name(label).casefold() == file_name(other).casefold():
+                raise source.error(
+                    (key, index), f"the labels {other!r} and {label!r} give files one name, {file_name(label)!r}; change one"
+                )
+
+
+def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
+    """``ScenarioError`` for a data set that does not exist, or whose settings do not belong to it."""
+    at: Location = ("datasets", index)
+    try:
+        family, name = families.resolve(dataset.name)
+    except ScenarioError as error:
+        raise source.error((*at, "name"), str(error)) from None
+    module = plugins.load("data", family)
+    model = getattr(module, "Params", module.DATASETS[name])
+    if isinstance(model, type) and issubclass(model, Settings):
+        validate(model, dataset.parameters, source, (*at, "parameters"))
+    elif dataset.parameters:
+        raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
+    if family == "own" and dataset.path is None:
+        raise source.error(at, f"data set {dataset.name!r} needs a path: the file or folder of your own data")
+    if family != "own" and dataset.path is not None:
+        raise source.error((*at, "path"), f"data set {dataset.name!r} takes no path; use own/npz or own/csv for a file")
 
 
 _LEVELS = {"gap": "edge", "sage": "node"}  # methods of version 0.1 that held two, and the level that was meant where none stood
@@ -178,22 +208,25 @@ def _in_todays_words(data: Any) -> Any:
     return found
 
 
-def _task(source: _Source, index: int, task: dict[str, Any], shown: Sequence[str]) -> TaskSettings:
+def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str], every: Sequence[str]) -> TaskSettings:
+    """One task, validated with everything inside it. names: of the enabled data sets; every: of all."""
     at: Location = ("tasks", index)
     settings = dict(task)
     kind = settings.pop("task", None)
     if kind is None:
         raise source.error(at, f"a task needs the key 'task'; allowed values: {', '.join(plugins.names('tasks'))}")
-    label = settings.pop("label", kind)
-    only = settings.pop("datasets", [])
-    if not isinstance(only, list) or not set(map(str, only)) <= set(shown):
-        raise source.error(
-            (*at, "datasets"), f"a list of the scenario's data sets was expected, found {only!r}; allowed: {shown}"
-        )
     module = _plugin(source, (*at, "task"), "tasks", kind)
+    label = _label(source, (*at, "label"), settings.pop("label", kind))
+    only = settings.pop("datasets", [])
+    if not isinstance(only, list) or not all(name in names for name in only) or len(set(only)) < len(only):
+        raise source.error(
+            (*at, "datasets"),
+            f"a list of the scenario's data sets, each once, was expected, found {shown(only)}; allowed: {list(names)}",
+        )
     params = validate(module.Params, settings, source, at)
-    if getattr(module, "NEEDS_DATA", True) and not shown:
+    if getattr(module, "NEEDS_DATA", True) and not names:
         raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
+    _require_known_data(source, at, params, every)
     for where, package, spec in module.plugins_of(params):
         spec = dict(spec)
         key = package.removesuffix("s")
@@ -201,78 +234,71 @@ def _task(source: _Source, index: int, task: dict[str, Any], shown: Sequence[str
         if name is None:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
-        validate(inner.Params, {k: v for k, v in spec.items() if k != "label"}, source, (*at, *where))
-    return TaskSettings(str(label), kind, params, tuple(map(str, only)))
+        if package == "methods" and (problem := module.refuses(params, str(name))):
+            raise source.error((*at, *where, key), problem)
+        if package == "methods" and "label" in spec:
+            _label(source, (*at, *where, "label"), spec.pop("label"))
+        validate(inner.Params, spec, source, (*at, *where))
+    return TaskSettings(label, kind, params, tuple(map(str, only)), at)
 
 
-def _plugin(source: _Source, at: Location, package: str, name: Any) -> types.ModuleType:
+def _label(source: Source, at: Location, label: Any) -> str:
+    """A name for tables and files; ``ScenarioError`` for anything else."""
+    allowed = f"allowed: 1 to {MOST_LABEL} printable characters without '/', such as 'price-of-trust'"
+    if not isinstance(label, str):
+        raise source.error(at, f"label: found {shown(label)}, which is not text (write it in quotes); {allowed}")
+    if not (0 < len(label) <= MOST_LABEL and label.isprintable() and label.strip() == label and "/" not in label):
+        raise source.error(at, f"label: found {shown(label)}; {allowed}")
+    if label.strip(".") == "":
+        raise source.error(at, f"label: found {shown(label)}, which is no name of a file; {allowed}")
+    return label
+
+
+def _require_known_data(source: Source, at: Location, params: Any, every: Sequence[str]) -> None:
+    """``ScenarioError`` where a setting given per data set names one that the scenario does not have."""
+    for field in type(params).model_fields:
+        value = getattr(params, field)
+        if isinstance(value, dict) and type(params).says(field).per_dataset:
+            for name in value:
+                if name not in every:
+                    hint = plugins.suggest(name, list(every))
+                    raise source.error(
+                        (*at, field, name), f"{field}: unknown data set {shown(name)}{hint}; allowed: {', '.join(every)}"
+                    )
+
+
+def _plugin(source: Source, at: Location, package: str, name: Any) -> types.ModuleType:
     try:
         return plugins.load(package, str(name))
     except ScenarioError as error:
         raise source.error(at, str(error)) from None
 
 
-def validate(model: type[BaseModel], data: Any, source: _Source, at: Location) -> Any:
-    """``data`` as ``model``; the first problem becomes a ``ScenarioError`` at its line."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # a misspelt key is also a missing one
-        where = tuple(p for p in problem["loc"] if not (isinstance(p, str) and "[" in p))
-        raise source.error((*at, *where), _explain(model, where, problem)) from None
-
-
-def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
-    key = ".".join(str(p) for p in where)
-    if problem["type"] == "extra_forbidden":
-        allowed = _keys(model, where[:-1])
-        return f"unknown key {key!r}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
-    if problem["type"] == "missing":
-        return f"missing key {key!r}; it is needed here"
-    found = problem.get("input")
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{key}: found {found!r}; {message[0].lower()}{message[1:]}"
-
-
-def _keys(model: type[BaseModel], where: Location) -> list[str]:
-    """The keys allowed at ``where`` below ``model`` (best effort: the nearest described model)."""
-    current: Any = model
-    for part in where:
-        if isinstance(part, int):
-            continue
-        found = current.model_fields.get(part)
-        inner = _model_inside(found.annotation) if found is not None else None
-        if inner is None:
-            break
-        current = inner
-    return list(current.model_fields)
-
-
-def _model_inside(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for argument in typing.get_args(annotation):
-        if (inner := _model_inside(argument)) is not None:
-            return inner
-    return None
-
-
-def _assign(data: Any, key: str, value: Any, error: Any) -> None:
-    """Set the dotted ``key`` (numbers index lists) in nested ``data``."""
+def _assign(data: Any, key: str, value: Any, error: Callable[[str], ScenarioError]) -> Location:
+    """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
     *path, last = key.split(".")
+    if not all((*path, last)) or len(path) > MOST_DEPTH:
+        raise error(f"{shown(key)} is not a dotted key such as tasks.0.epsilons")
     at = data
+    where: Location = ()
     for part in path:
-        if isinstance(at, list) and part.isdigit() and int(part) < len(at):
+        where = (*where, int(part) if isinstance(at, list) and _is_index(part) else part)
+        if isinstance(at, list) and _is_index(part) and int(part) < len(at):
             at = at[int(part)]
         elif isinstance(at, dict):
             at = at.setdefault(part, {})
         else:
             raise error(f"there is no {part!r} in {key!r}")
     if isinstance(at, list):
-        if not last.isdigit() or int(last) >= len(at):
+        if not _is_index(last) or int(last) >= len(at):
             raise error(f"{last!r} is not a position in {'.'.join(path)!r}, which has {len(at)} entries")
         at[int(last)] = value
-    elif isinstance(at, dict):
+        return (*where, int(last))
+    if isinstance(at, dict):
         at[last] = value
-    else:
-        raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
+        return (*where, last)
+    raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
+
+
+def _is_index(part: str) -> bool:
+    return part.isascii() and part.isdigit() and len(part) < 7

@@ -18,35 +18,42 @@ ON_TORCH = (ROOT / "comparison" / "batch_descent.py", ROOT / "comparison" / "bat
 # and `report` count with `audit.one_run` what attacks on whole methods prove.
 ALLOWED: dict[str, set[str] | None] = {
     "errors": set(),
+    "settings": set(),
+    "source": {"errors"},
+    "validation": {"errors", "plugins", "source"},
     "types": {"errors"},
     "seeds": set(),
     "plugins": {"errors"},
     "compiled": set(),
     "privacy": {"errors", "compiled"},
     "learning": {"types", "errors", "seeds", "compiled"},
-    "data": {"types", "seeds", "errors", "plugins"},
-    "partition": {"types", "seeds", "errors", "plugins"},
+    "data": {"types", "seeds", "errors", "plugins", "settings"},
+    "partition": {"types", "seeds", "errors", "plugins", "settings"},
     "comparison": {"types", "seeds", "errors", "compiled"},
-    "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins"},
+    "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "settings"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors"},
     "audit": {"privacy", "types", "errors", "seeds"},
     "report": {"privacy", "audit", "types", "errors", "plugins", "store"},
-    "scenario": {"errors", "plugins"},
+    "scenario": {"errors", "plugins", "settings", "source", "validation", "data"},
     "console": set(),
     "environment": {"types"},
     "store": {"privacy", "tasks", "errors"},
     "attacks": {
         "methods", "federation", "learning", "audit", "privacy", "tasks", "types", "errors", "seeds", "plugins",
+        "settings",
     },
     "tasks": {
         "data", "partition", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types", "errors",
-        "seeds", "plugins", "audit", "attacks",
+        "seeds", "plugins", "audit", "attacks", "settings",
     },
     "cells": {"scenario", "tasks", "runtime", "console", "types", "errors", "plugins"},
+    "pricing": {"privacy", "errors", "plugins"},
+    "cli": EVERYTHING,
+    "__main__": EVERYTHING,
     "experiment": EVERYTHING,
     "run": EVERYTHING,
-    "__init__": set(),
+    "__init__": {"pricing"},
 }  # fmt: skip
 
 
@@ -82,7 +89,9 @@ def test_imports_only_what_its_room_may(path: Path) -> None:
         if parts[0] == "ray":
             assert path == ROOT / "runtime" / "ray.py", f"{path}:{line}: only runtime/ray.py imports ray"
         if parts[0] in ("torch", "torch_geometric") and path not in ON_TORCH:
-            assert own not in ("privacy", "comparison", "report", "audit", "partition"), f"{path}:{line}: {own} knows no torch"
+            assert own not in ("pricing", "privacy", "comparison", "report", "audit", "partition"), (
+                f"{path}:{line}: {own} knows no torch"
+            )
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "methods").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
@@ -92,6 +101,15 @@ def test_no_method_imports_another(path: Path) -> None:
         if name.startswith("fedgraph.methods"):
             own = ("fedgraph.methods.base", f"fedgraph.methods.{method}.")
             assert name.startswith(own), f"{path}:{line}: a method knows its contract and no other method"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_setting_has_the_strict_base(path: Path) -> None:
+    """A model straight from pydantic would read ``true`` as 1 and accept infinity and 10¹²."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef) and path != ROOT / "settings.py":
+            bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+            assert "BaseModel" not in bases, f"{path}:{node.lineno}: derive {node.name} from fedgraph.settings.Settings"
 
 
 @pytest.mark.parametrize("name", ["utils", "helpers", "core", "manager", "common"])

@@ -137,7 +137,7 @@ def test_missing_data_says_which_files_to_put_where(
     empty.mkdir()
     scenario_file.write_text(TINY.replace("embedded/library", "planetoid/cora"), encoding="utf-8")
     monkeypatch.setattr("fedgraph.data._files.download", lambda *args: "no network")
-    assert run.main([str(scenario_file), "--out", str(tmp_path / "o"), "--data-root", str(empty)]) == 1
+    assert run.main([str(scenario_file), "--out", str(tmp_path / "o"), "--data-root", str(empty)]) == 2
     message = capsys.readouterr().err
     assert "planetoid/Cora/raw/ind.cora.x" in message
     assert "when_unavailable: synthetic" in message

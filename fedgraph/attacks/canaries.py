@@ -8,7 +8,8 @@ The two versions of any one canary, all others as their coins fell, are neighbou
 
 One coin, one unit: canary nodes are distinct, and an edge between two of them is there while neither is zeroed, which for
 either coin, the other given, is the relation again. Canary edges share no end. Both versions keep the assumptions of the plan:
-counts, membership and public attributes are those of the plan, and where it promises a degree the graph is cut to it first.
+counts, membership and public attributes are those of the plan. The graph is attacked as it is given: where the data break a
+promise of the plan (a degree), what leaks because of that is to be seen, not hidden.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -95,18 +95,6 @@ class Edges:
 
 
 Canaries = Nodes | Edges
-
-
-def within_promise(partition: Partition, degree: int | None) -> Partition:
-    """Every client's graph cut to the promised degree by public coins (None: as it is); edges to other clients are not cut."""
-    if degree is None:
-        return partition
-    cut = [replace(s.graph, adjacency=_like(bounded(s.graph.adjacency, degree, s.nodes), s.graph)) for s in partition.subgraphs]
-    return replace(partition, subgraphs=tuple(replace(s, graph=g) for s, g in zip(partition.subgraphs, cut, strict=True)))
-
-
-def _like(adjacency: sp.csr_array, graph: Graph) -> sp.csr_array:
-    return sp.csr_array(adjacency.astype(graph.adjacency.dtype))
 
 
 def planted(partition: Partition, canaries: Canaries) -> Partition:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.attacks.whole_run import NOTHING, Measured, of_scores
@@ -25,16 +25,16 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms import blocks
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism, MultiBitEncoder
 from fedgraph.privacy.units import Relation
+from fedgraph.settings import Settings
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Partition
 
 PATH = "embedding"
 
 
-class Attack(BaseModel):
+class Attack(Settings):
     """How a cell is attacked; its canaries are its graphs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2, 1.0], min_length=1, description="share of graphs that is guessed; several share the error probability"

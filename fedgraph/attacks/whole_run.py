@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.special import log_softmax
 
 from fedgraph import plugins, seeds
@@ -31,16 +31,16 @@ from fedgraph.audit import one_run
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.units import Unit
+from fedgraph.settings import Settings
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, Partition
 
 TINY = 1e-12  # smallest probability that a logarithm is taken of
 
 
-class Attack(BaseModel):
+class Attack(Settings):
     """How a cell is attacked."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     canaries: int = Field(500, ge=2, description="coins per run (at most half of the labelled nodes)")
     seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
@@ -81,7 +81,6 @@ def measure(
     if settings is None or cell.seed >= settings.seeds or not made.releases or made.protection.unit is Unit.GRAPH:
         return NOTHING
     rng = seeds.generator(context.root, "attack", *cell.path)
-    partition = canaries_of.within_promise(partition, made.protection.promised_degree)
     known = canaries_of.joined(partition, held)
     relation = made.protection.relation
     if relation.unit is Unit.NODE:

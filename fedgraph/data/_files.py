@@ -16,6 +16,7 @@ from pathlib import Path
 from fedgraph.errors import DataError
 from fedgraph.types import Provenance
 
+MOST_BYTES = 8 * 1024**3  # of one file
 _PATIENCE = 5.0  # seconds to wait for a host before it counts as out of reach
 
 
@@ -37,9 +38,14 @@ class RawFiles:
         """
         file = self.folder / name
         try:
+            if file.exists() and not file.is_file():
+                raise DataError(f"{file}: not a file; allowed: a file")  # a pipe or a device might never end
+            size = file.stat().st_size
+            if size > MOST_BYTES:
+                raise DataError(f"{file}: {size:,} bytes; allowed: at most {MOST_BYTES:,}")
             content = file.read_bytes()
-        except OSError as error:
-            raise DataError(f"{file}: cannot be read ({error.strerror})") from error
+        except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+            raise DataError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
         found = hashlib.sha256(content).hexdigest()
         expected = self.expected.get(name, found)
         if found != expected:

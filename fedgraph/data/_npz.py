@@ -10,7 +10,9 @@ Layout: Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (gith
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -19,6 +21,12 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 
+MOST_BYTES = 8 * 1024**3  # of all members, unpacked
+# What numpy and zipfile raise for files that are cut off, damaged, encrypted, or claim more than they hold.
+_DAMAGED = (
+    ValueError, OSError, EOFError, KeyError, TypeError, RuntimeError, NotImplementedError, MemoryError, OverflowError,
+    SyntaxError, struct.error, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
 _PARTS = ("data", "indices", "indptr", "shape")
 _PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr_matrix.")}
 
@@ -35,11 +43,14 @@ def read(content: bytes, name: str) -> SparseGraph:
     """Interpret the bytes of one file called ``name`` (used in messages). Raises ``DataError`` for anything unexpected."""
     try:
         archive = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         raise DataError(f"{name}: not an .npz archive ({error}); a pickle is refused") from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
     with archive:
+        unpacked = sum(member.file_size for member in archive.zip.infolist())
+        if unpacked > MOST_BYTES:
+            raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {MOST_BYTES:,}")
         adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
         labels = _member(archive, "labels", name)
     rows, columns = adjacency.shape
@@ -60,10 +71,18 @@ def _sparse(archive: Mapping[str, np.ndarray], prefixes: tuple[str, ...], name: 
         wanted = " or ".join(f"{p}{{{','.join(_PARTS)}}}" for p in prefixes)
         raise DataError(f"{name}: no {part}; expected the members {wanted}, found {', '.join(archive) or 'none'}")
     data, indices, indptr, shape = (_member(archive, f"{prefix}{p}", name) for p in _PARTS)
+    for key, array in (("indices", indices), ("indptr", indptr), ("shape", shape)):
+        if array.dtype.kind not in "iu" or array.ndim != 1:
+            kind = f"{array.ndim} dimension(s) of type {array.dtype}"
+            raise DataError(f"{name}: {prefix}{key} has {kind}; allowed: one dimension of whole numbers (type int32 or int64)")
+    if shape.size != 2 or shape.min() < 0:
+        raise DataError(f"{name}: {prefix}shape is {shape[:4].tolist()}; allowed: two numbers, rows and columns")
+    if data.dtype.kind not in "fiub":
+        raise DataError(f"{name}: {prefix}data is of type {data.dtype}; allowed: numbers")
     try:
         matrix = sp.csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
         matrix.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
         raise DataError(f"{name}: {prefix}* is not a sparse matrix in CSR form ({error})") from error
     return matrix
 
@@ -73,6 +92,9 @@ def _member(archive: Mapping[str, np.ndarray], key: str, name: str) -> np.ndarra
     if key not in archive:
         raise DataError(f"{name}: no member {key!r}; found {', '.join(archive) or 'none'}")
     try:
-        return archive[key]
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        found = archive[key]
+    except _DAMAGED as error:
         raise DataError(f"{name}: member {key!r} is refused ({error}); store it as a plain array, never a pickle") from error
+    if not isinstance(found, np.ndarray):
+        raise DataError(f"{name}: member {key!r} is no array; allowed: arrays as numpy stores them")
+    return found

@@ -85,7 +85,7 @@ def _lines(content: bytes, name: str, least: int) -> Iterator[tuple[int, list[st
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: not UTF-8 text ({error.reason} at byte {error.start}); a pickle is refused") from error
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     empty = True
     try:
         for cells in reader:
@@ -129,9 +129,9 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return True
+    return "_" not in cell  # Python reads 1_0 as 10; nobody else does
 
 
 def _by_value(label: str) -> tuple[int, int, str]:
     """Integers first and by value, then text."""
-    return (0, int(label), "") if re.fullmatch(r"-?[0-9]+", label) else (1, 0, label)
+    return (0, int(label), "") if re.fullmatch(r"-?[0-9]{1,18}", label) else (1, 0, label)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
@@ -31,16 +31,15 @@ from fedgraph.data._block_model import BlockModel, stand_in
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import undirected
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 _NODES, _TRANSFERS = "nodes.csv", "transactions.csv"
 ACCOUNTS, FRAUDS, TRANSFERS = 20_000, 1_804, 120_558
 
 
-class Params(BaseModel):
+class Params(Settings):
     """How accounts are dealt to banks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     banks: int = Field(10, ge=1, le=1000, description="banks that the accounts are dealt to (count)")
     sizes: float = Field(1.0, ge=0, le=3, description="how unequal banks are: bank k gets a share proportional to 1/k^sizes")

@@ -12,6 +12,7 @@ download through PyG into that cache, and last the stand-in or one clear error. 
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,9 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
-from fedgraph.data import _files
+from fedgraph.data import _content, _files
 from fedgraph.data._files import RawFiles, cache_dir
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 WhenUnavailable = Literal["error", "synthetic"]
@@ -31,6 +32,7 @@ Loaded = TypeVar("Loaded", Graph, GraphCollection)
 Model = TypeVar("Model", bound=BaseModel)
 
 ROOT_VARIABLE = "FEDGRAPH_DATA"
+MOST_NAMED = 8  # of one family, in a message
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,18 @@ def resolve(name: str) -> tuple[str, str]:
     every = names()
     same = [n for n in every if n.split("/")[1] == family and not dataset]
     hint = f"; did you mean {' or '.join(map(repr, same))}?" if same else plugins.suggest(name.casefold(), every)
-    raise ScenarioError(f"unknown data set {name!r}{hint}; allowed: {', '.join(every)}")
+    raise ScenarioError(f"unknown data set {name!r}{hint}; allowed: {_listed(every)}")
+
+
+def _listed(every: Sequence[str]) -> str:
+    """The names, of a large family only the first few."""
+    shown = []
+    for family, group in itertools.groupby(every, key=lambda n: n.split("/")[0]):
+        members = list(group)
+        shown += members[:MOST_NAMED] + (
+            [f"{family}/… ({len(members) - MOST_NAMED} more)"] if len(members) > MOST_NAMED else []
+        )
+    return ", ".join(shown)
 
 
 def load(
@@ -134,7 +147,13 @@ def load(
         download=download,
         stand_in=stand_in,
     )
-    loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
+    try:
+        loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
+    except FedgraphError:
+        raise
+    except Exception as error:  # a reader's author did not think of this file; whatever it is, it is not this data set
+        where = request.path or ", ".join(map(str, request.roots)) or "its files"
+        raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     return loaded
 
 
@@ -165,7 +184,9 @@ def load_published(
         trouble = _files.download(data.folder, data.files, cache, *pyg)
         found = _files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
     if found is not None:
-        return read(found)
+        loaded = read(found)
+        _content.require_published(data.key, loaded, found.folder)
+        return loaded
     if request.when_unavailable == "synthetic":
         return stand_in(request.seed)
     searched = ", ".join(str(f) for f in (*request.roots, cache))

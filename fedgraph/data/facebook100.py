@@ -33,7 +33,7 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from fedgraph import plugins
 from fedgraph.data import _federated, base
@@ -41,6 +41,7 @@ from fedgraph.data._block_model import BlockModel, stand_in
 from fedgraph.data._files import RawFiles, cache_dir
 from fedgraph.data._structure import undirected
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 COLUMNS = ("status", "gender", "major", "minor", "dormitory", "year", "high_school")
@@ -63,10 +64,8 @@ _NAMES = (
 CAMPUSES = tuple(name for line in _NAMES for name in line.split())
 
 
-class CampusParams(BaseModel):
+class CampusParams(Settings):
     """How one campus is prepared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     target: Literal["year", "status", "gender", "major", "minor", "dormitory"] = Field("year", description="column to predict")
     unlabelled: Literal["dropped", "kept"] = Field("dropped", description="nodes without a label: dropped, or kept as unknown")

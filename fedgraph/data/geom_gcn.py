@@ -91,7 +91,7 @@ def load(dataset: str, request: base.Request) -> Graph:
 def read(dataset: str, raw: RawFiles) -> Graph:
     """The graph of the two text tables; node i is the one that the files call i."""
     data, counts = DATASETS[dataset], _COUNTS[dataset]
-    nodes, words, labels = _table(raw)
+    nodes, words, labels = _table(raw, counts, listed=dataset == "actor")
     if not np.array_equal(np.sort(nodes), np.arange(nodes.size)):
         raise DataError(f"{raw.folder / _TABLE}: node ids are not 0 … {nodes.size - 1}, each once")
     if dataset == "actor":
@@ -99,8 +99,7 @@ def read(dataset: str, raw: RawFiles) -> Graph:
         features = sp.coo_array((np.ones(rows.size), (rows, np.concatenate(words))), shape=(nodes.size, counts.features))
     else:
         features = sp.csr_array(np.stack(words).astype(np.float32)[np.argsort(nodes)])
-    lines = raw.read(_EDGES).split(b"\n", 1)[1]
-    arcs = np.array(lines.split(), dtype=np.int64).reshape(-1, 2)
+    arcs = _arcs(raw, nodes.size)
     graph = Graph(
         name=data.key,
         adjacency=undirected(arcs[:, 0], arcs[:, 1], nodes.size).adjacency,
@@ -112,15 +111,55 @@ def read(dataset: str, raw: RawFiles) -> Graph:
     return counts.check(graph)
 
 
-def _table(raw: RawFiles) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """Node ids [n], numbers of the feature column per node, labels [n]; ``DataError`` naming the line otherwise."""
+def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """Node ids [n], numbers of the feature column per node, labels [n]; ``DataError`` naming the line otherwise.
+
+    listed: the numbers are those of the words that occur; otherwise 0 or 1 for every word.
+    """
     nodes, words, labels = [], [], []
-    for number, line in enumerate(raw.read(_TABLE).decode("ascii").splitlines()[1:], start=2):
+    for number, line in _lines(raw, _TABLE):
         try:
             node, features, label = line.split("\t")
-            nodes.append(int(node))
-            words.append(np.fromstring(features, dtype=np.int64, sep=","))
-            labels.append(int(label))
-        except ValueError as error:
-            raise DataError(f"{raw.folder / _TABLE}:{number}: {error}; expected: id, features, label") from error
+            found = np.array(features.split(","), dtype=np.int64)
+            row = int(node), int(label)
+        except (ValueError, OverflowError) as error:
+            raise DataError(f"{raw.folder / _TABLE}:{number}: {error}; allowed: id, features, label, split by tabs") from error
+        most = counts.features - 1 if listed else 1
+        if found.min() < 0 or found.max() > most or (not listed and found.size != counts.features):
+            what = f"{found.size} features from {found.min()} to {found.max()}"
+            allowed = f"words 0 … {most}" if listed else f"{counts.features} features, 0 or 1"
+            raise DataError(f"{raw.folder / _TABLE}:{number}: {what}; allowed: {allowed}")
+        if not 0 <= row[1] < counts.classes:
+            raise DataError(f"{raw.folder / _TABLE}:{number}: label {row[1]}; allowed: 0 … {counts.classes - 1}")
+        nodes.append(row[0])
+        words.append(found)
+        labels.append(row[1])
+    if len(nodes) != counts.nodes:
+        raise DataError(f"{raw.folder / _TABLE}: {len(nodes)} nodes; allowed: {counts.nodes}, one a line below the header")
     return np.array(nodes, dtype=np.int64), words, np.array(labels, dtype=np.int64)
+
+
+def _arcs(raw: RawFiles, num_nodes: int) -> np.ndarray:
+    """int64 [m, 2], both ends in 0 … num_nodes − 1; ``DataError`` naming the line otherwise."""
+    ends = []
+    for number, line in _lines(raw, _EDGES):
+        try:
+            source, target = map(int, line.split())
+        except ValueError:
+            raise DataError(f"{raw.folder / _EDGES}:{number}: {line[:40]!r}; allowed: two node ids") from None
+        if not (0 <= source < num_nodes and 0 <= target < num_nodes):
+            allowed = f"node ids 0 … {num_nodes - 1}"
+            raise DataError(f"{raw.folder / _EDGES}:{number}: {source} and {target}; allowed: {allowed}")
+        ends.append((source, target))
+    return np.array(ends, dtype=np.int64).reshape(-1, 2)
+
+
+def _lines(raw: RawFiles, file: str) -> list[tuple[int, str]]:
+    """(number, text) of the lines below the header; empty lines at the end are left out."""
+    try:
+        lines = raw.read(file).decode("ascii").rstrip().split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{raw.folder / file}: not ASCII text ({error.reason} at byte {error.start}); allowed: a table"
+        ) from error
+    return list(enumerate(lines, start=1))[1:]

@@ -15,25 +15,22 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from fedgraph.data import _npz, _tables, base
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Cleaned, feature_matrix, undirected
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Provenance
 
 
-class NpzParams(BaseModel):
+class NpzParams(Settings):
     """Nothing beside the path."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-
-class CsvParams(BaseModel):
+class CsvParams(Settings):
     """Names of the three files inside the folder ``path``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
     features: str = Field("features.csv", description="file of features: node id, then one number per feature")
@@ -93,6 +90,8 @@ def _graph(
     """Put the parts together, and say in the provenance what was changed."""
     if labels.size == 0:
         raise DataError(f"{path}: no nodes; allowed: one or more")
+    if features.shape[1] == 0:
+        raise DataError(f"{path}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)")
     if not classes:
         raise DataError(f"{path}: no node has a label; allowed: at least one labelled node")
     detail = (

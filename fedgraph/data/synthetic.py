@@ -7,18 +7,17 @@ collection of small graphs of two classes. Parameters stand in the scenario and 
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fedgraph.data import _small_graphs, base
 from fedgraph.data._block_model import BlockModel, generate
 from fedgraph.errors import ScenarioError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, GraphCollection, Provenance
 
 
-class BlockModelParams(BaseModel):
+class BlockModelParams(Settings):
     """One graph; classes are of equal size up to one node."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     nodes: int = Field(500, ge=1, description="nodes (count)")
     edges: int = Field(1500, ge=0, description="undirected edges (count)")
@@ -65,10 +64,8 @@ class RedditSizedParams(BlockModelParams):
     topic_share: float = Field(0.3, ge=0, le=1, description="mean share of a node's words that come from its class (0 … 1)")
 
 
-class MoleculesParams(BaseModel):
+class MoleculesParams(Settings):
     """A collection of molecule-like graphs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     graphs: int = Field(60, ge=2, description="graphs (count), half of each class")
 

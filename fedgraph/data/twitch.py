@@ -19,13 +19,13 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict
 
 from fedgraph.data import _federated, base
 from fedgraph.data._block_model import BlockModel, stand_in
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Counts, feature_matrix, undirected
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Provenance
 
 NUM_FEATURES = 3170
@@ -41,10 +41,8 @@ _COUNTS = {
 _MATURE = {"de": 0.604, "engb": 0.545, "es": 0.293, "fr": 0.373, "ptbr": 0.345, "ru": 0.245, "tw": 0.378}  # share, of the files
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Nothing to choose."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 DATASETS = {

@@ -24,7 +24,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
@@ -36,6 +36,7 @@ from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
 from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2021locally,
@@ -50,10 +51,9 @@ IN_CLEAR = Disclose("no noise was asked for")
 RANDOM_WIDTH = 64  # invented features of the ablation
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     feature_share: float = Field(0.5, gt=0, lt=1, description="share of ε for the features, ε_x/ε; the rest is the label's")
     features: Literal["encoded", "random", "random-bits"] = Field(
         "encoded", description="random, random-bits: ablations without any feature"

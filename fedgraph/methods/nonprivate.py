@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers import gcn
@@ -21,12 +21,24 @@ from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Kind,
+    Plan,
+    PublicFacts,
+    Situation,
+    State,
+    Streams,
+    public_assumptions,
+    setting_assumptions,
+)
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{mcmahan2017communication,
@@ -39,15 +51,19 @@ REFERENCE = """@inproceedings{mcmahan2017communication,
   booktitle = {International Conference on Learning Representations}, year = {2017}}"""
 
 KIND: Kind = "classifier"
-SITUATIONS = (Situation("inductive", settings={"rounds": 3}),)
+SITUATIONS = (
+    Situation("inductive", settings={"rounds": 3}),
+    Situation("transductive", settings={"rounds": 3}),
+    Situation("inductive-edges", settings={"rounds": 3}),
+)
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of the unprotected learners."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Literal["logistic", "mlp", "gcn"] = Field("gcn", description="which learner")
     hidden: int = Field(32, ge=1, description="hidden units (mlp, gcn)")
     rounds: int = Field(20, ge=1, description="FedAvg rounds")
@@ -82,7 +98,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,
-        (Assumption.COUNTS_PUBLIC, Assumption.TEST_GRAPH_PUBLIC, *setting_assumptions(facts)),
+        (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
     )
     event = Unprotected("parameters are sent without noise")
     return Plan(

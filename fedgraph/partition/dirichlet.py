@@ -8,16 +8,15 @@ clients that look alike. Made for collections of graphs (:func:`deal`); :func:`s
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.partition import base
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, GraphCollection, Partition
 
 
-class Params(BaseModel):
+class Params(Settings):
     """How many clients, and how unlike each other."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     clients: int = Field(10, ge=1, description="number of clients (count)")
     concentration: float = Field(

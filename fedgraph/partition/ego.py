@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.errors import DataError
 from fedgraph.partition import base
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Partition
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Which centres, and how far each sees."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     clients: int = Field(200, ge=1, description="number of ego-networks (count), sampled without replacement")
     hops: int = Field(1, ge=0, description="radius (edges): nodes at most this far from the centre belong to the ego-network")

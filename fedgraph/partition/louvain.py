@@ -15,18 +15,17 @@ import threading
 import igraph
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.partition import base
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Partition
 
 _igraph_generator = threading.Lock()
 
 
-class Params(BaseModel):
+class Params(Settings):
     """How many clients, and how fine the communities."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     clients: int = Field(10, ge=1, description="number of clients (count); at most one per node")
     resolution: float = Field(

@@ -7,17 +7,15 @@ node is a fact of the world here and not computed from edges.
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from fedgraph.errors import DataError
 from fedgraph.partition import base
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Partition
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Nothing to choose."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.partition import base
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, GraphCollection, Partition
 
 
-class Params(BaseModel):
+class Params(Settings):
     """How many parts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     clients: int = Field(10, ge=1, description="number of clients (count); at most one per node")
 

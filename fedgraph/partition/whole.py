@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from fedgraph.partition import base
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, GraphCollection, Partition
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Nothing to choose."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:

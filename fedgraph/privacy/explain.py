@@ -96,8 +96,7 @@ def _cell(account: Account, releases: list[Release]) -> Iterator[str]:
     yield f"  From: {protection.viewer.words} ({protection.viewer.value})."
     yield f"  δ = {account.delta:g}. Assuming:" + (" nothing further." if not protection.assumptions else "")
     for assumption in protection.assumptions:
-        degree = f" (D = {protection.promised_degree})" if assumption.value == "promised-degree" else ""
-        yield f"    - {assumption.value}: {assumption.words}{degree}"
+        yield f"    - {assumption.value}: {protection.sentence(assumption)}"
     if account.holders is not None:
         if protection.unit is Unit.EDGE:
             where = " and ".join(str(client) for client in account.holders)

@@ -91,12 +91,15 @@ class Assumption(str, Enum):
     IDEAL_SECURE_AGGREGATION = "ideal-secure-aggregation"
     ONE_COLLUDER = "one-colluder"
     PROMISED_DEGREE = "promised-degree"
+    DEGREE_LIMIT_ENFORCED = "degree-limit-enforced"
     FEATURES_LABELS_PUBLIC = "features-labels-public"
     ROWS_NEVER_RELEASED = "rows-never-released"
     SAMPLE_SECRET = "sample-secret"
     UNTUNED = "untuned"
     OWN_EDGES_KNOWN = "own-edges-known"
     EDGES_PUBLIC = "edges-public"
+    PUBLIC_NODES = "public-nodes"
+    ANSWERS_PRIVATE = "answers-private"
 
     @property
     def words(self) -> str:
@@ -122,11 +125,17 @@ _ASSUMPTION_WORDS = {
     "protocol adds integers and discrete noise",
     Assumption.ONE_COLLUDER: "at most one participant adds its knowledge of its own noise share to the sums it sees",
     Assumption.PROMISED_DEGREE: "both neighbouring graphs are promised to have at most the stated maximum degree",
+    Assumption.DEGREE_LIMIT_ENFORCED: "the platform that keeps the graph lets no node have more than the stated number of "
+    "neighbours; input that breaks this limit was refused when it was read",
     Assumption.FEATURES_LABELS_PUBLIC: "node features and labels are public; only edges are private",
     Assumption.ROWS_NEVER_RELEASED: "a node's own aggregated row is never shown to anybody but itself",
     Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
     Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted",
     Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
+    Assumption.PUBLIC_NODES: "a named set of other nodes is public, with their features and the edges among them, and gets "
+    "no guarantee",
+    Assumption.ANSWERS_PRIVATE: "a node that asks uses its own row and its own edges, which it knows, and its answer is shown "
+    "to it alone; an answer that others see may tell them of its edges",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
 }
 
@@ -135,7 +144,8 @@ _ASSUMPTION_WORDS = {
 class Protection:
     """Unit, neighbouring relation, viewer and assumptions of one guarantee.
 
-    promised_degree: the D of ``promised-degree``; must be given exactly when that assumption is made.
+    promised_degree: the D of ``promised-degree``; must be given exactly when that assumption is made. degree_limit: the M of
+    ``degree-limit-enforced``, likewise.
 
     Raises ``PrivacyError`` when the relation speaks of another unit, or the parts exclude each other.
     """
@@ -144,9 +154,14 @@ class Protection:
     viewer: Viewer
     assumptions: tuple[Assumption, ...]
     promised_degree: int | None = None
+    degree_limit: int | None = None
 
     def __post_init__(self) -> None:
         have = set(self.assumptions)
+        if (self.degree_limit is not None) != (Assumption.DEGREE_LIMIT_ENFORCED in have):
+            raise PrivacyError("degree-limit-enforced needs its number: give degree_limit with the assumption, or neither")
+        if self.degree_limit is not None and (self.degree_limit < 1 or self.unit is not Unit.NODE):
+            raise PrivacyError(f"degree_limit is at least 1 and for node-level privacy, found {self.degree_limit}")
         if (self.promised_degree is not None) != (Assumption.PROMISED_DEGREE in have):
             raise PrivacyError("promised-degree needs its number: give promised_degree with the assumption, or neither")
         if self.promised_degree is not None and self.promised_degree < 1:
@@ -175,6 +190,8 @@ class Protection:
             raise PrivacyError("a trusted curator holds every client's graph: protect a node or an edge from the world instead")
         if self.unit is not Unit.EDGE and Assumption.OWN_EDGES_KNOWN in have:
             raise PrivacyError("own-edges-known gives a node its own edges: it means something for edge-level privacy only")
+        if self.unit is not Unit.NODE and Assumption.ANSWERS_PRIVATE in have:
+            raise PrivacyError("answers-private speaks of nodes that ask: at edge level write own-edges-known")
         if self.unit is not Unit.NODE and Assumption.EDGES_PUBLIC in have:
             raise PrivacyError(
                 "edges-public gives all edges away: only node-level privacy of features and labels is left to protect"
@@ -195,6 +212,14 @@ class Protection:
     def unit(self) -> Unit:
         return self.relation.unit
 
+    def sentence(self, assumption: Assumption) -> str:
+        """What ``assumption`` says here, its number with it."""
+        number = {
+            Assumption.PROMISED_DEGREE: f" (D = {self.promised_degree})",
+            Assumption.DEGREE_LIMIT_ENFORCED: f" (M = {self.degree_limit})",
+        }
+        return assumption.words + number.get(assumption, "")
+
     def to_dict(self) -> dict[str, object]:
         return {
             "unit": self.unit.value,
@@ -202,16 +227,18 @@ class Protection:
             "viewer": self.viewer.value,
             "assumptions": [a.value for a in self.assumptions],
             "promised_degree": self.promised_degree,
+            "degree_limit": self.degree_limit,
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> Protection:
         """Inverse of ``to_dict``."""
         assumptions = data["assumptions"]
-        degree = data["promised_degree"]
-        if not isinstance(assumptions, list) or not (degree is None or isinstance(degree, int)):
+        degree, limit = data["promised_degree"], data.get("degree_limit")
+        if not isinstance(assumptions, list) or not all(d is None or isinstance(d, int) for d in (degree, limit)):
             raise PrivacyError(f"not a protection: {data}")
-        made = cls(Relation(data["relation"]), Viewer(data["viewer"]), tuple(Assumption(a) for a in assumptions), degree)
+        known = tuple(Assumption(a) for a in assumptions)
+        made = cls(Relation(data["relation"]), Viewer(data["viewer"]), known, degree, limit)  # type: ignore[arg-type]
         if data.get("unit", made.unit.value) != made.unit.value:
             raise PrivacyError(f"the unit {data['unit']!r} is not that of the relation {made.relation.value!r}")
         return made

@@ -16,7 +16,7 @@ from fedgraph.audit import one_run
 COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
     "calibrated_by", "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients",
-    "cut_edges", "seed", "metric", "value", "seconds",
+    "cut_edges", "public", "seed", "metric", "value", "seconds",
 )  # fmt: skip
 
 
@@ -114,6 +114,7 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
             "paths": " ".join(f"{path}={price:.6g}" for path, price in e["paths"].items()),
             "clients": e["facts"].get("clients"),
             "cut_edges": e["facts"].get("cut_edges"),
+            "public": e["facts"].get("public"),
             "seed": e["seed"],
             "seconds": round(e["seconds"], 3),
         }

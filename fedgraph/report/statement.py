@@ -33,7 +33,7 @@ def of(row: Row) -> Statement:
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
     title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}"
-    return Statement(title, tuple(_sentences(row, protection)), tuple(a.words for a in protection.assumptions))
+    return Statement(title, tuple(_sentences(row, protection)), tuple(protection.sentence(a) for a in protection.assumptions))
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -48,7 +48,10 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             else "Nothing private is sent; only public sizes are used, so nothing is to be protected."
         )
         return found
-    if math.isinf(row.provable):
+    broken = next((e["facts"]["broken_promise"] for e in row.entries if e["facts"].get("broken_promise")), None)
+    if broken is not None:
+        found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
+    elif math.isinf(row.provable):
         open_paths = [p for p in row["paths"] if math.isinf(row.path(p))]
         found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
     else:
@@ -56,7 +59,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
             f"ε = {bound(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
         )
-    if len(row["paths"]) > 1:
+    if len(row["paths"]) > 1 and broken is None:
         for path in row["paths"]:
             price = row.path(path)
             if math.isfinite(price):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.errors import DataError
 from fedgraph.learning.layers import small_graphs
@@ -18,16 +18,16 @@ from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.partition.ego import reach
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.settings import Settings
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.types import Graph, GraphCollection
 
 RAW = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC,))
 
 
-class Model(BaseModel):
+class Model(Settings):
     """The shared model and its training."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: small_graphs.Model = Field("gcn", description="gcn (two layers) or gin, trained on node labels")
     hidden: int = Field(16, ge=1, description="hidden units")
     layers: int = Field(5, ge=1, description="message rounds of gin")

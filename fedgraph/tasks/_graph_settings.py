@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
+from fedgraph.settings import Infinite
 from fedgraph.tasks.base import require_distinct
 
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
@@ -38,7 +39,7 @@ def epsilon(value: Any) -> float | str:
     raise ValueError(f"allowed: ε > 0, 1/n (for a graph of n nodes), or inf (no encoding){why}")
 
 
-Epsilons = Annotated[list[Annotated[float | Literal["1/n"], BeforeValidator(epsilon)]], Distinct]
+Epsilons = Annotated[list[Annotated[float | Literal["1/n"], BeforeValidator(epsilon)]], Distinct, Infinite]
 
 
 def clear(epsilon: float | str) -> bool:

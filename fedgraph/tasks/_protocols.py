@@ -8,23 +8,29 @@
   method may use what it has released, and the public features, but the edges only where its guarantee says so.
 * ``inductive-edges``: as inductive, but of the training graph only the edges are private: its features and labels
   are public, and so is the whole test graph (GCON, inference on a public graph).
+* ``asking``: clients hold the whole graph, and all of it is private: features, edges and labels, of the test nodes too,
+  whose labels nobody holds. Each test node asks with its own row and its own edges, and is shown its own answer only.
+
+What is public beside that is ``public`` (``_public``): the test graph, another set of nodes, or nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import splits
+from fedgraph.errors import DataError
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Assumption
+from fedgraph.tasks import _public
 from fedgraph.types import Graph
 
-Protocol = Literal["inductive", "transductive", "inductive-edges"]
+Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 Split = Literal["random", "parts"]
 
 
@@ -32,7 +38,8 @@ Split = Literal["random", "parts"]
 class Setting:
     """held: the graph that is dealt to clients. asked: the graph that predictions are asked for, labels masked
     where they are not public. truth: int64 [asked.num_nodes], −1 where the answer does not count.
-    num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``.
+    num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``. public: what is public, in one word
+    for tables. asking: int64, rows of ``held`` that never train and only ask.
     """
 
     held: Graph
@@ -41,24 +48,66 @@ class Setting:
     num_train: int
     public_graph: Graph | None
     public_attributes: Graph | None
+    public: str = "test-graph"
+    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def test_graph_public(self) -> bool:
+        return self.public_graph is not None and self.public_graph is self.asked
 
 
-def make(graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random") -> Setting:
+def make(
+    graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
+    public: _public.Public = "test-graph",
+) -> Setting:  # fmt: skip
     """The setting of ``protocol``; the same stream gives all protocols the same training nodes.
 
-    by: how an inductive split is made; ``parts`` has its own sizes and ignores ``train_fraction``.
+    by: how an inductive split is made; ``parts`` has its own sizes and ignores ``train_fraction``. public: read for
+    ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means nothing there).
     """
+    if protocol in ("inductive", "asking") and not (protocol == "inductive" and public == "test-graph"):
+        return _with_private_test_nodes(graph, protocol, train_fraction, rng, by, public)
     if protocol != "transductive":
         in_parts = by == "parts"
         split = splits.part_split(graph, rng) if in_parts else splits.inductive_split(graph, train_fraction, rng)
         attributes = without_edges(split.train) if protocol == "inductive-edges" else None
-        return Setting(split.train, split.test, split.test.labels, split.train.num_nodes, split.test, attributes)
+        known = "test-graph" if attributes is None else "attributes and test-graph"
+        return Setting(split.train, split.test, split.test.labels, split.train.num_nodes, split.test, attributes, known)
     train, test = splits.random_split(graph.num_nodes, train_fraction, rng)
     masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
     masked[test] = -1
     truth[test] = graph.labels[test]
     held = replace(graph, labels=masked)
-    return Setting(held, held, truth, train.size, None, without_edges(held))
+    return Setting(held, held, truth, train.size, None, without_edges(held), "attributes")
+
+
+def _with_private_test_nodes(
+    graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split, public: _public.Public
+) -> Setting:
+    """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
+    if by == "parts":
+        split = splits.part_split(graph, rng)
+        train, test = split.train_nodes, split.test_nodes
+    else:
+        train, test = splits.random_split(graph.num_nodes, train_fraction, rng)
+    known = None
+    if isinstance(public, _public.PublicSet):
+        apart = _public.ids(public, graph.num_nodes, train, rng)
+        known = _public.unlabelled(graph.induced(apart)) if apart.size else _public.other(public, graph)
+        train, test = np.setdiff1d(train, apart), np.setdiff1d(test, apart)
+        if not (train.size and test.size):
+            raise DataError(f"{graph.name}: public nodes leave {train.size} to train and {test.size} to test; both need one")
+    name = _public.called("nothing" if known is None else public)
+    if protocol == "inductive":
+        asked = graph.induced(test)
+        return Setting(graph.induced(train), asked, asked.labels, train.size, known, None, name)
+    held = np.union1d(train, test)
+    asking = np.searchsorted(held, test)
+    whole = graph.induced(held)
+    labels, truth = whole.labels.copy(), np.full_like(whole.labels, -1)
+    truth[asking], labels[asking] = labels[asking], -1
+    masked = replace(whole, labels=labels)
+    return Setting(masked, masked, truth, train.size, known, None, name, asking)
 
 
 def without_edges(graph: Graph) -> Graph:
@@ -76,11 +125,12 @@ def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -
     """The graph that ``predict`` receives.
 
     Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
-    (``own-edges-known``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld, so a
+    (``own-edges-known``, ``answers-private``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld, so a
     prediction can only be made from released values and public features. Where edges are public and attributes
     private (``edges-public``), it is the attributes that are withheld.
     """
     if Assumption.EDGES_PUBLIC in plan.protection.assumptions:
         return without_attributes(setting.asked)
-    shown = setting.public_graph is not None or Assumption.OWN_EDGES_KNOWN in plan.protection.assumptions
+    own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.protection.assumptions)
+    shown = setting.test_graph_public or own
     return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.methods.base import Plan
 from fedgraph.privacy import claims
 from fedgraph.privacy.claims.claim import Claim
+from fedgraph.settings import Settings
 from fedgraph.tasks.base import Cell, Context, Outcome
 
 NEEDS_DATA = False
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Which papers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     papers: list[str] = Field(default_factory=list, description="beginnings of paper names, e.g. DPAR; empty: all")
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import encoded_graphs
@@ -31,6 +31,7 @@ from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.settings import PerDataset, Says, Settings
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
@@ -43,10 +44,9 @@ from fedgraph.types import GraphCollection
 Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     methods: Models = Field(
         min_length=1,
         description="shared models: method local_dp, label, settings, and if wanted own epsilons, compare: false, fused",
@@ -54,7 +54,9 @@ class Params(BaseModel):
     epsilons: Epsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
     )
-    epsilons_of: dict[str, Epsilons] = Field({}, description="epsilons on single data sets, by name")
+    epsilons_of: Annotated[dict[str, Epsilons], Says(infinite=True, per_dataset=True)] = Field(
+        {}, description="epsilons on single data sets, by name"
+    )
     encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     baselines: Annotated[list[Baseline], Distinct] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
@@ -63,7 +65,9 @@ class Params(BaseModel):
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
-    seeds_of: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="repetitions on single data sets, by name")
+    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], PerDataset] = Field(
+        {}, description="repetitions on single data sets, by name"
+    )
     folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
     validation: float = Field(0.2, gt=0, lt=1, description="share of all graphs that choose C and γ")
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
@@ -80,7 +84,9 @@ class Params(BaseModel):
     )
     handling: Handling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
-    max_graphs_of: dict[str, Annotated[int, Field(ge=20)]] = Field({}, description="max_graphs on single data sets, by name")
+    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], PerDataset] = Field(
+        {}, description="max_graphs on single data sets, by name"
+    )
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
     attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
@@ -103,6 +109,11 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     ours = (OWN, COMPARE, FUSED)
     models = [(("methods", i), "methods", {k: v for k, v in m.items() if k not in ours}) for i, m in enumerate(params.methods)]
     return [(("partition",), "partition", params.partition), *models]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "collection")
 
 
 def cells(params: Params, context: Context) -> list[Cell]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph import plugins, seeds
 from fedgraph.comparison import cluster, gromov, maps
@@ -27,6 +27,7 @@ from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.settings import Settings
 from fedgraph.tasks._graph_rows import constant_spaces, degree_distances, embedded_spaces
 from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model
 from fedgraph.tasks._pairwise import all_pairs
@@ -39,10 +40,9 @@ CONSTANT = "constant embedding"
 PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
 
 
-class Params(BaseModel):
+class Params(Settings):
     """One encoder, several budgets, and how the server compares and clusters."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     method: Model = Field({"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
@@ -65,6 +65,11 @@ class Params(BaseModel):
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
     return [(("method",), "methods", params.method), (("partition",), "partition", params.partition)]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "ego")
 
 
 def cells(params: Params, context: Context) -> list[Cell]:

@@ -14,13 +14,14 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.comparison import edits, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
+from fedgraph.settings import Settings
 from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks._graph_rows import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base import Cell, Context, Outcome
@@ -29,10 +30,9 @@ from fedgraph.types import Graph
 GED, EMBEDDED = "GED", "GW(H)"
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Which graphs, which edits, which model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     graphs: int = Field(100, ge=2, description="small graphs of one repetition, each edited")
     compared: int = Field(30, ge=2, description="the first of them, compared pair by pair")
     shown: int = Field(5, ge=2, description="the first of those, drawn in the report")

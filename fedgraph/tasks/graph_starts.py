@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from fedgraph import seeds
 from fedgraph.comparison import starts
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
+from fedgraph.settings import Settings
 from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 
@@ -24,10 +25,9 @@ LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well ab
 PRODUCT, NUDGED, RANDOM, MIXED, THREE = "product", "nudged", "two random", "product, one random", "product, two random"
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Which graphs, which model, which noise."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     graphs: int = Field(100, ge=2, description="small graphs of one repetition")
     hops: int = Field(1, ge=0, description="radius of the ego-networks, where the data is one graph")
     min_nodes: int = Field(3, ge=1, description="smallest graph")

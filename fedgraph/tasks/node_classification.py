@@ -12,37 +12,37 @@ holds the nodes and who is trusted:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks import _node_map, _protocols, _scores
+from fedgraph.settings import Infinite, PerDataset, Settings
+from fedgraph.tasks import _node_map, _promises, _protocols, _public, _scores
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
 VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
 
 
-class Params(BaseModel):
+class Params(Settings):
     """The grid of cells: methods × settings × budgets × seeds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     methods: list[dict[str, Any]] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     settings: list[Literal["central", "secure", "local"]] = Field(min_length=1, description="who is trusted")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
-    epsilons: list[float] = Field(min_length=1, description="privacy budgets ε; inf for none")
-    delta: float | Literal["1/n_train"] | dict[str, float] = Field(
+    epsilons: Annotated[list[float], Infinite] = Field(min_length=1, description="privacy budgets ε; inf for none")
+    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDataset] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
     calibrated_by: list[Literal["published", "provable"]] = Field(
@@ -58,6 +58,9 @@ class Params(BaseModel):
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests",
     )
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
+    public: _public.Public = Field(
+        "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
+    )
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
@@ -89,6 +92,8 @@ class Params(BaseModel):
             raise ValueError(
                 "split: parts cuts the graph, so it needs protocol inductive or inductive-edges, found transductive"
             )
+        if self.public != "test-graph" and self.protocol not in ("inductive", "asking"):
+            raise ValueError(f"public is chosen with protocol inductive or asking, found {self.protocol}")
         return self
 
 
@@ -99,6 +104,11 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
         found.append((("methods", index), "methods", method))
     found.append((("partition",), "partition", params.partition))
     return found
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "classifier", params.protocol, params.settings)
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -122,7 +132,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return cell.setting == "central"
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
     setting = _setting(params, cell.seed, context)
     partition = _partition(params, cell, context)
@@ -138,12 +148,19 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
         membership_from_edges=partition.from_edges,
         cut_edges_shared=_shares_cut_edges(params, cell),
         split_from_edges=params.split == "parts",
+        public_name=setting.public,
+        asking=setting.asking,
     )
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
-    made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
+    if not (setting.test_graph_public or setting.public_attributes is not None or getattr(method, "PRIVATE_TEST_NODES", False)):
+        raise ScenarioError(
+            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
+            f"protocol: {params.protocol}): write public: test-graph with protocol: inductive, or choose features"
+        )
+    made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
     return made
 
 
@@ -158,6 +175,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     ledger = Ledger([account], trained.releases)
     spent, holders = made.total(made.amplified(ledger.spent(cell.key)))
     account = replace(account, holders=holders)
+    broken = _promises.broken(made, partition, spent.epsilon)
+    spent = spent if broken is None else replace(spent, epsilon=np.inf)
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: spent.epsilon)
@@ -175,10 +194,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "partition": partition.description,
             "train_nodes": setting.num_train,
             "protocol": params.protocol,
+            "public": setting.public,
             "split": params.split,
             "cut_edges": partition.num_cut_edges,
             "cut_edges_shared": made.facts.cut_edges_shared,
             "rounds": made.rounds,
+            **({} if broken is None else {"broken_promise": broken}),
         }
         | measured.facts,
         account=account,
@@ -187,15 +208,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_provable=spent.epsilon,
         epsilon_measured=measured.epsilon,
         theorem=spent.theorem,
-        paths={p: made.total(made.amplified(ledger.spent(cell.key, p)))[0].epsilon for p in made.paths},
-        notes=made.notes,
+        paths={p: _of_path(made, ledger, cell.key, p) if broken is None else np.inf for p in made.paths},
+        notes=made.notes if broken is None else (f"The promise is broken: {broken}", *made.notes),
         artefacts=artefacts,
     )
 
 
-def _method(params: Params, cell: Cell) -> tuple[Any, Any]:
+def _of_path(made: Plan, ledger: Ledger, key: str, path: str) -> float:
+    return made.total(made.amplified(ledger.spent(key, path)))[0].epsilon
+
+
+def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
     spec = next(s for s in params.methods if s["method"] == cell.method and _variant(s) == cell.variant)
-    module = plugins.load("methods", cell.method)
+    module = kinds.classifier(cell.method)
     return module, module.Params(**{k: v for k, v in spec.items() if k not in ("method", "label")})
 
 
@@ -216,19 +241,20 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
     def make() -> _protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng, params.split)
+        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng, params.split, params.public)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
         return setting
 
-    key = ("setting", context.dataset, params.protocol, params.train_fraction, params.split, seed)
+    key = ("setting", context.dataset, params.protocol, params.train_fraction, params.split, str(params.public), seed)
     return context.cached(key, make)  # type: ignore[no-any-return]
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
     shared = ":cut" if _shares_cut_edges(params, cell) else ""
-    return f"{cell.dataset}:{params.protocol}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
+    known = _public.called(params.public)
+    return f"{cell.dataset}:{params.protocol}:{known}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:

@@ -102,12 +102,6 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
             assert same(part.graph, at_once.induced(s.nodes))
 
 
-def test_a_promised_degree_is_kept(library: Graph) -> None:
-    assert library.degrees.max() > 3
-    (cut,) = canaries.within_promise(whole(library), 3).subgraphs
-    assert cut.graph.degrees.max() == 3
-
-
 @pytest.mark.parametrize("setting", ["central", "secure", "local"])
 def test_the_run_that_counts_is_not_touched(library: Graph, setting: str) -> None:
     spec = {"partition": {"partition": "uniform", "clients": 3}, "settings": [setting]}

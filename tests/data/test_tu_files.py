@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph import data
-from fedgraph.data import tu
+from fedgraph.data import _content, tu
 from fedgraph.errors import DataError
 
 FILES = {
@@ -65,6 +65,7 @@ def test_broken_files_are_named_with_their_line(tmp_path: Path, changes: dict[st
 
 def test_sound_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(tu._COUNTS, "proteins", tu.Counts(2, 4, 2, 4, (1, 1)))
+    monkeypatch.delitem(_content.DIGESTS, "tu/proteins")
     load(tmp_path)
     found = data.load("tu/proteins", root=tmp_path, download=False)
     assert [g.features.toarray().tolist() for g in found.graphs] == [  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph.learning.propagation import mean_field as module
-from fedgraph.learning.propagation.mean_field import doubt, look_alikes, mean_field
+from fedgraph.learning.propagation.mean_field import agreement, coupled_field, doubt, look_alikes, mean_field
 
 LINE = sp.csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.float32))
 
@@ -70,3 +70,48 @@ def test_zero_rows_and_tiny_graphs_have_no_look_alikes() -> None:
     assert not found[:, 2].any()
     assert not found[3].any()
     assert look_alikes(rows[:1], 10).shape == (1, 1)
+
+
+def two_blocks(agree: float, seed: int = 0, n: int = 400) -> tuple[np.ndarray, np.ndarray, sp.csr_array]:
+    """(scores that are right for about 80 % of nodes, labels, a graph whose edges join equal labels with probability agree)."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=n)
+    scores = np.zeros((n, 2))
+    scores[np.arange(n), np.where(rng.random(n) < 0.8, labels, 1 - labels)] = 2.0
+    one = rng.integers(n, size=3000)
+    same = rng.random(3000) < agree
+    two = np.array([rng.choice(np.flatnonzero((labels == labels[u]) == s)) for u, s in zip(one, same, strict=True)])
+    dense = np.zeros((n, n), dtype=np.float32)
+    dense[one[one != two], two[one != two]] = 1
+    return scores, labels, sp.csr_array(np.maximum(dense, dense.T))
+
+
+@pytest.mark.parametrize(("agree", "sign"), [(0.9, 1), (0.5, 0), (0.1, -1)])
+def test_agreement_has_the_sign_of_the_edges(agree: float, sign: int) -> None:
+    scores, _, graph = two_blocks(agree)
+    own = softmax(scores, axis=1)
+    found = agreement(own, own, graph)
+    assert np.allclose(found, found.T)
+    assert np.sign(np.round(found[0, 0], 2)) == np.sign(np.round(found[1, 1], 2)) == sign or abs(found[0, 0]) < 0.02
+    assert np.sign(np.round(found[0, 1], 2)) in (-sign, 0) or abs(found[0, 1]) < 0.02
+
+
+@pytest.mark.parametrize(("agree", "least"), [(0.9, 0.9), (0.1, 0.9), (0.5, 0.75)])
+def test_unlike_neighbours_help_as_much_as_like_ones_and_random_ones_do_no_harm(agree: float, least: float) -> None:
+    scores, labels, graph = two_blocks(agree)
+    alone = (scores.argmax(axis=1) == labels).mean()
+    found = (coupled_field(scores, graph, [], 4.0, 3).argmax(axis=1) == labels).mean()
+    assert found >= least
+    assert found >= alone - 0.02
+    if agree < 0.5:  # what a fixed attraction does here
+        assert (mean_field(scores, [(1.0, graph)], 3).argmax(axis=1) == labels).mean() < alone
+
+
+def test_knowing_nothing_couples_nothing() -> None:
+    _, _, graph = two_blocks(0.9)
+    flat = np.full((400, 3), 1 / 3)
+    assert np.allclose(agreement(flat, flat, graph), 0, atol=1e-9)
+    empty = sp.csr_array((400, 400), dtype=np.float32)
+    scores = np.random.default_rng(0).standard_normal((400, 3))
+    assert np.allclose(coupled_field(scores, empty, [], 4.0, 3), softmax(scores, axis=1))
+    assert np.allclose(coupled_field(scores, graph, [], 0.0, 3), softmax(scores, axis=1)), "no strength is allowed"

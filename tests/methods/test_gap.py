@@ -12,14 +12,15 @@ from pydantic import ValidationError
 from scipy.stats import kstest
 
 from fedgraph import runtime, seeds
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
 from fedgraph.learning.propagation.aggregation import hop, unit_length
 from fedgraph.methods import gap_edge, gap_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
+from fedgraph.methods.gap_node.rows import aggregate
 from fedgraph.partition import uniform
-from fedgraph.privacy import neighbour_sums
+from fedgraph.privacy import degree_caps, neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.ledger import Account, Ledger
@@ -27,7 +28,7 @@ from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import _protocols
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, Partition, Provenance
 
 FAST = {"epochs": 30, "folds": 2}
 
@@ -228,8 +229,74 @@ def test_node_level_prices(rate: float, relation: str, reading: str, library: Gr
     else:
         assert 0.9 * 2.0 < plan.epsilon_published <= 2.0
         assert (plan.provable().epsilon > 2.0) == (relation == "node-replace"), "the formula is for zero-out"
-    assert plan.protection.promised_degree == 10
-    assert any("refill" in note for note in plan.notes)
+    assert plan.protection.promised_degree == (10 if reading == "published" else None)
+    assert any("refill" in note for note in plan.notes) == (reading == "published")
+    assert gap_node.DISPUTED in plan.notes
+
+
+def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
+    """Noise / multiplier is what one node changes in a graph of that many nodes; a public number."""
+    plan, partition = node_plan(library, 2.0, hops=1)
+    hops = [r for r in plan.releases if r.path == "aggregate"]
+    assert [r.client for r in hops] == [0, 1, 2]
+    for release, s in zip(hops, partition.subgraphs, strict=True):
+        delta = release.mechanism.std / release.event.noise_multiplier
+        assert delta == pytest.approx(degree_caps.log_cap(s.graph.num_nodes).sensitivity_l2())
+
+
+def test_an_enforced_limit_is_refused_where_the_data_break_it(library: Graph) -> None:
+    plan, partition = node_plan(library, 2.0, cap="limit", limit=1000)
+    assert plan.protection.degree_limit == 1000
+    assert np.isfinite(run(plan, partition).state.model["classifier"]).all()
+    plan, partition = node_plan(library, 2.0, cap="limit", limit=2)
+    with pytest.raises(DataError, match="have more than the stated limit of 2; allowed"):
+        gap_node.prepare(plan, partition.subgraphs[0])
+    with pytest.raises(ValidationError, match="belong together"):
+        gap_node.Params(cap="limit")
+
+
+@pytest.mark.parametrize("cap", ["log", "promised"])
+def test_what_one_node_changes_in_a_hop_as_it_is_run(cap: str) -> None:
+    """A hub of 2,000, all others of degree 11. Log cap: the noise's Δ covers it. Cut to a promised 10: not covered."""
+    adjacency = hub_on_a_ring(2001, 10)
+    n, z = adjacency.shape[0], adjacency.shape[0] - 1
+    facts = PublicFacts(n, 4, 2, (n,), Viewer.CURATOR_TRUSTED, public_graph=public_of_two())
+    plan = gap_node.plan(gap_node.Params(cap=cap, encoder="none", hops=1, projection=0), facts, Budget(1.0, 1e-5))
+    (release,) = [r for r in plan.releases if r.path == "aggregate"]
+    delta = release.mechanism.std / release.event.noise_multiplier
+    rows = np.zeros((n, 1), dtype=np.float32) + 1
+    kept = np.ones(n)
+    kept[z] = 0
+    gone = sp.csr_array(sp.diags_array(kept) @ adjacency @ sp.diags_array(kept)).astype(np.float32)
+    gone.eliminate_zeros()
+    one, two = (aggregate(plan.made.caps.weights(a, np.arange(n), 0), rows) for a in (adjacency, gone))
+    change = np.abs(one - two)[:z].astype(np.float64)
+    worst = np.linalg.norm(change if cap == "log" else row_changes(plan, adjacency, gone)[:z])
+    assert (worst <= delta) == (cap == "log")
+    assert plan.provable().epsilon <= 1.0, "which cap: promised says of data that keep its promise"
+
+
+def hub_on_a_ring(others: int, degree: int) -> sp.csr_array:
+    """Each of ``others`` nodes knows the ``degree`` nearest on a ring, and one more node knows them all."""
+    own = np.arange(others)
+    pairs = [np.column_stack([own, (own + step) % others]) for step in range(1, degree // 2 + 1)]
+    pairs.append(np.column_stack([own, np.full(others, others)]))
+    ends = np.concatenate(pairs)
+    ends = np.concatenate([ends, ends[:, ::-1]])
+    return sp.csr_array((np.ones(len(ends), np.float32), (ends[:, 0], ends[:, 1])), shape=(others + 1, others + 1))
+
+
+def row_changes(plan: Plan, one: sp.csr_array, two: sp.csr_array) -> np.ndarray:
+    """How many unit vectors each row gains or loses: what rows that all point apart can move it by."""
+    ids = np.arange(one.shape[0])
+    weights = [plan.made.caps.weights(a, ids, 0) for a in (one, two)]
+    return np.asarray(abs(weights[0] - weights[1]).sum(axis=1)).ravel()
+
+
+def public_of_two() -> Graph:
+    edge = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
+    features = sp.csr_array(np.eye(2, 4, dtype=np.float32))
+    return Graph("two", edge, features, np.array([0, 1]), 2, Provenance("own", ""))
 
 
 def test_inputs_are_untouched(library: Graph) -> None:

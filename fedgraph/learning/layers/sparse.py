@@ -14,14 +14,14 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def to_torch(matrix: sp.csr_array) -> torch.Tensor:
-    """A torch CSR tensor (float32) of the same matrix; the arrays are copied, never shared."""
+def to_torch(matrix: sp.csr_array, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A torch CSR tensor of the same matrix; the arrays are copied, never shared."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
             torch.tensor(matrix.indptr.astype(np.int64)),
             torch.tensor(matrix.indices.astype(np.int64)),
-            torch.tensor(matrix.data.astype(np.float32)),
+            torch.tensor(matrix.data, dtype=dtype),
             size=matrix.shape,
             device=device(),
             check_invariants=False,

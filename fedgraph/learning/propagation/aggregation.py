@@ -49,6 +49,29 @@ def neighbour_sums(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.f
     return out
 
 
+@compiled(reassociate=False)
+def _add_weighted(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    for node in range(indptr.size - 1):
+        total = out[node]
+        for position in range(indptr[node], indptr[node + 1]):
+            row, weight = rows[indices[position]], weights[position]
+            for column in range(total.size):
+                total[column] += weight * row[column]
+
+
+def weighted_sums(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """W·rows, CSR [n, m] of float64 times float32 [m, h] → float64 [n, h], rows added in their stored order.
+
+    With 0 ≤ W ≤ 1 and rows of norm at most 1, n terms at most, a row of the result is off by less than n²·2⁻⁵² in norm.
+    """
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    if device().type == "cuda":
+        return (to_torch(weights, torch.float64) @ torch.tensor(rows, dtype=torch.float64, device=device())).cpu().numpy()
+    out = np.zeros((weights.shape[0], rows.shape[1]), dtype=np.float64)
+    _add_weighted(weights.indptr, weights.indices, np.ascontiguousarray(weights.data, dtype=np.float64), rows, out)
+    return out
+
+
 def unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
     """Each row of a float [n, h] array scaled to L2 norm ``length``, float32; a row of zeros stays zero (0/0 = 0).
 

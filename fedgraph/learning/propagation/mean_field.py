@@ -1,4 +1,8 @@
-"""Labels that agree along edges and among look-alikes: a mean-field pass over a public graph."""
+"""Labels that go together along edges and among look-alikes: a mean-field pass over a public graph.
+
+How labels go together is not assumed: ``agreement`` reads it, signed and for each pair of classes, from the predictions at
+both ends of public edges. Where neighbours tell nothing of each other, nothing spreads.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ from scipy.special import softmax
 ROWS = 2048  # rows whose similarities are held at a time
 
 
-def mean_field(scores: np.ndarray, terms: list[tuple[float, sp.csr_array]], rounds: int) -> np.ndarray:
+def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
     """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H): [n, c] probabilities.
 
-    scores H [n, c] (logits), terms (coupling, A [n, n]). The mean-field update of a Potts model in which each
+    scores H [n, c] (logits), terms (coupling, A [n, n]); a coupling [c, c] adds A Q · coupling instead.
+    The mean-field update of a Potts model in which each
     edge adds ``coupling`` to the log-probability of equal labels (Wainwright & Jordan 2008, §5). Unlike an average
     over neighbours, a node that is sure of itself stays so, and more neighbours say more. A node without
     neighbours keeps softmax(H).
@@ -21,8 +26,46 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float, sp.csr_array]], roun
     for _ in range(rounds):
         logits = scores
         for coupling, neighbours in terms:
-            logits = logits + coupling * (neighbours @ spread)
+            heard = neighbours @ spread
+            logits = logits + (heard @ coupling if isinstance(coupling, np.ndarray) else coupling * heard)
         spread = softmax(logits, axis=1)
+    return spread
+
+
+def agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> np.ndarray:
+    """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance.
+
+    own, spread: [n, c] probabilities at one end and at the other; adjacency symmetric [n, n]. Every pair of classes gets one
+    more edge of the chance kind, so that few edges say little. Predictions that know nothing meet as chance has it, and give
+    0; wrong ones weaken what is found. No edge: all 0.
+    """
+    classes = own.shape[1]
+    degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).ravel()
+    edges = degrees.sum()
+    if not edges:
+        return np.zeros((classes, classes))
+    met = own.T.astype(np.float64) @ (adjacency @ spread)
+    one, two = degrees @ own / edges, degrees @ spread / edges
+    chance = (np.outer(one, two) + np.outer(two, one)) / 2 + 1e-12
+    return np.log(((met + met.T) / 2 + classes**2 * chance) / ((edges + classes**2) * chance))
+
+
+def coupled_field(
+    scores: np.ndarray, adjacency: sp.csr_array, terms: list[tuple[float | np.ndarray, sp.csr_array]], limit: float, passes: int
+) -> np.ndarray:
+    """``mean_field`` over ``adjacency`` and ``terms``, with the coupling along edges found in the predictions themselves.
+
+    Each of ``passes`` compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a
+    coupling is never confirmed by what it made itself on both sides. limit: log-odds that a sure neighbour may bring, on
+    average over classes; a stronger ``agreement`` is scaled down to it.
+    """
+    own = softmax(scores, axis=1)
+    spread = own
+    for _ in range(passes):
+        coupling = agreement(own, spread, adjacency)
+        strength = float(coupling.max(axis=1).mean())
+        coupling *= min(1.0, limit / max(strength, 1e-12))
+        spread = mean_field(scores, [(coupling, adjacency), *terms], 2)
     return spread
 
 

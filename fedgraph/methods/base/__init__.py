@@ -24,6 +24,7 @@ file with one client that holds the whole graph, so *central or federated* is a 
 from fedgraph.methods.base.facts import Budget as Budget
 from fedgraph.methods.base.facts import Calibration as Calibration
 from fedgraph.methods.base.facts import PublicFacts as PublicFacts
+from fedgraph.methods.base.facts import public_assumptions as public_assumptions
 from fedgraph.methods.base.facts import setting_assumptions as setting_assumptions
 from fedgraph.methods.base.kinds import Kind as Kind
 from fedgraph.methods.base.kinds import Situation as Situation

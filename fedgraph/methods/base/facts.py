@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,8 @@ class PublicFacts:
     membership_from_edges: whether who holds which node was computed from edges.
     cut_edges_shared: edges between clients are known, and used, at both of them (otherwise they are dropped).
     split_from_edges: whether who trains and who tests was computed from edges.
+    public_name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set). asking: int64, ids of nodes
+    that never train and only ask for their own answer (which these are is public).
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -43,10 +45,17 @@ class PublicFacts:
     membership_from_edges: bool = False
     cut_edges_shared: bool = False
     split_from_edges: bool = False
+    public_name: str = "test-graph"
+    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def num_clients(self) -> int:
         return len(self.client_sizes)
+
+    @property
+    def num_train(self) -> int:
+        """Nodes that may train."""
+        return self.num_nodes - self.asking.size
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,13 @@ class Budget:
     @property
     def private(self) -> bool:
         return math.isfinite(self.epsilon)
+
+
+def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
+    """What the setting makes public, for a method that predicts on the public graph or learns a view from it."""
+    if facts.public_graph is None:
+        return ()
+    return (Assumption.TEST_GRAPH_PUBLIC if facts.public_name == "test-graph" else Assumption.PUBLIC_NODES,)
 
 
 def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:

@@ -119,6 +119,26 @@ class Embedder(Method, Protocol):
     def in_clear(self, plan: Plan[Any, Any], state: State[Any], subgraph: Subgraph) -> np.ndarray: ...
 
 
+def misfit(name: str, kind: Kind, given: str, trusted: Sequence[str] = ("local",)) -> str | None:
+    """Why the method ``name`` cannot serve a task that needs ``kind``, as one sentence for a scenario's line; else None.
+
+    given: what the task's clients hold (``Situation.given``). trusted: who is trusted, in the task's own words.
+    """
+    found = method(name)
+    if kind != found.KIND:
+        fitting = [other for other in plugins.names("methods") if kind == method(other).KIND]
+        return f"method {name!r} {WORDS[found.KIND]}; this task needs one that {WORDS[kind]}; allowed: {', '.join(fitting)}"
+    places = [s for s in found.SITUATIONS if s.given == given]
+    if not places:
+        allowed = ", ".join(dict.fromkeys(s.given for s in found.SITUATIONS))
+        return f"method {name!r} is not made for {given!r}; allowed for it: {allowed}"
+    served = {t for s in places for t in s.trusted}
+    for setting in trusted:
+        if setting not in served:
+            return f"method {name!r} cannot serve the setting {setting!r}; allowed for it: {', '.join(sorted(served))}"
+    return None
+
+
 def method(name: str) -> Method:
     """The method called ``name``; ``ScenarioError`` where there is none."""
     return cast(Method, plugins.load("methods", name))

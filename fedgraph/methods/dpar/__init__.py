@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout, logits
@@ -37,6 +37,7 @@ from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
 from fedgraph.privacy.desk import Desk, Released, Walk
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{zhang2024dpar,
@@ -56,10 +57,9 @@ SITUATIONS = (
 )
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings; the defaults are the paper's (§4). ``auto`` depends on the calibration, as each description says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     variant: Literal["em0", "em1", "gm", "random", "features", "none"] = Field(
         "em0", description="how neighbours are chosen; random: public coins; features: only oneself (one-hot); none: no DP"
     )

@@ -8,7 +8,8 @@ zero-out and the T releases compose to μ = √T·C/std exactly: the cleanest pr
 What makes it strong costs nothing, for it reads public data only: words weigh more the rarer they are among the test
 nodes, features are projected on directions learned from those (``views.projection``), of words or, where the budget
 carries it, of pairs of words (``views.pairs``), each step is preconditioned by the curvature they give, and predictions
-spread over the test graph and among look-alikes (``propagation.mean_field``), the more the less the features alone decide.
+spread over the test graph and among look-alikes (``propagation.mean_field``), with the sign and strength with which they
+meet along its edges, and the less the more the features alone decide.
 The settings follow from the public signal-to-noise number n·μ (nodes × Gaussian parameter of the whole budget).
 """
 
@@ -21,14 +22,15 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 import torch
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.propagation.mean_field import doubt, look_alikes, mean_field
+from fedgraph.learning.propagation.mean_field import coupled_field, doubt, look_alikes, mean_field
 from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.learning.views.projection import ProjectedRows, coordinates
 from fedgraph.methods.base import (
@@ -41,6 +43,7 @@ from fedgraph.methods.base import (
     State,
     Streams,
     gradient_std,
+    public_assumptions,
     setting_assumptions,
 )
 from fedgraph.methods.features.evidence import of_rounds
@@ -52,6 +55,7 @@ from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{abadi2016deep,
@@ -63,11 +67,13 @@ REFERENCE = """@inproceedings{abadi2016deep,
 KIND: Kind = "classifier"
 SITUATIONS = (Situation("inductive", settings={"steps": 5}),)
 
+MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
-ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC)
+ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
+PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's own row
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings; ``auto`` follows s = n·μ.
 
     From s = 2.5 per public row on, rows are seen through pairs of words: s/3 directions within [64, 1000], curvature
@@ -79,7 +85,6 @@ class Params(BaseModel):
     in sight (optimistic in the last digit).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Literal["logistic", "mlp"] = Field("logistic", description="multinomial logistic regression, or one hidden layer")
     hidden: int = Field(32, ge=1, description="hidden units of the mlp")
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
@@ -93,8 +98,10 @@ class Params(BaseModel):
     pairs: Literal["auto"] | bool = Field("auto", description="see rows through pairs of words (quadratic kernel, public rows)")
     curvature: bool = Field(True, description="precondition by the public curvature (logistic with projection)")
     spread: Literal["mean-field", "pagerank"] = Field("mean-field", description="how predictions spread over the test graph")
-    propagation_steps: int = Field(3, ge=0, description="iterations of it")
-    coupling: float = Field(4.0, ge=0, description="log-odds of a test neighbour's certain label, × mean doubt (mean-field)")
+    propagation_steps: int = Field(3, ge=0, description="iterations of it (auto coupling: passes of two)")
+    coupling: NonNegativeFloat | Literal["auto"] = Field(
+        "auto", description="along test edges: auto, as predictions at both ends go together; or attraction × mean doubt"
+    )
     likeness: float = Field(0.5, ge=0, description="log-odds of the ten test nodes of most similar features (mean-field)")
     alpha: float = Field(0.6, gt=0, le=1, description="teleport probability (pagerank)")
 
@@ -136,7 +143,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params,
         steps,
         releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),),
-        protection=Protection(relation, facts.viewer, (*ASSUMED, *setting_assumptions(facts))),
+        protection=Protection(relation, facts.viewer, (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts))),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
@@ -181,14 +188,21 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities on a public graph, spread over its edges and among nodes with like features."""
+    """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
+    test nodes are private, each row is answered from itself alone."""
     params, basis = plan.params, plan.made.basis
     scores = logits(plan.made.layout, state.memory.average, _inputs(plan, graph))
     if plan.made.pairs is not None:
         scores = SHARPER * scores
+    if plan.facts.public_name != "test-graph":
+        return np.asarray(softmax(scores, axis=1))
     if params.spread == "pagerank":
         return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
-    alike = [] if basis is None else [(params.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10))]
+    alike: list[tuple[float | np.ndarray, sp.csr_array]] = []
+    if basis is not None:
+        alike.append((params.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10)))
+    if params.coupling == "auto":
+        return coupled_field(scores, graph.adjacency, alike, MOST_HEARD * doubt(scores), params.propagation_steps)
     return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.privacy.units import Relation
+from fedgraph.settings import Settings
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of ``gap_edge``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
     hops: int = Field(2, ge=0, description="aggregations K")
     formula: Literal["slides", "code"] = Field("code", description="published reading: closed form, or exact")

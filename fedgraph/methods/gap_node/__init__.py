@@ -1,9 +1,10 @@
 """GAP at node level: DP encoder (rounds 0 … T−1), hops kept at the client, DP classifier (rounds T … 2T−1).
 
-What touches node j: its own clipped gradient in either stage, and through a hop the rows of at most D others,
-which get noise for √D as if they were released, but stay with their client: row j feeds j's own gradient and j's
-own messages at the next hop, nothing else (PRIVACY.md §5). A client that is restarted makes the same noisy hops
-again from the same random stream, so they are made once in law.
+What touches node j: its own clipped gradient in either stage, and through a hop the rows of others, which get noise as if
+they were released, but stay with their client: row j feeds j's own gradient and j's own messages at the next hop, nothing
+else (PRIVACY.md §5). How much j changes in the rows of others is bounded for every graph by weights of edges that fall with
+degrees (``caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is
+restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import device
 from fedgraph.learning.optimisers.dp_training import Descended, Descent, masked, poisson_mask
-from fedgraph.learning.propagation.aggregation import hop, unit_length
-from fedgraph.learning.sampling.neighbour_sampling import bounded
+from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.views.projection import public_basis
 from fedgraph.methods.base import (
     Budget,
@@ -35,9 +35,9 @@ from fedgraph.methods.base import (
     gradient_std,
     setting_assumptions,
 )
+from fedgraph.methods.gap_node import caps
 from fedgraph.methods.gap_node.params import Params
-from fedgraph.methods.gap_node.rows import Made, Stage, Work, joined, rows_of, sent
-from fedgraph.privacy import neighbour_sums
+from fedgraph.methods.gap_node.rows import Made, Stage, Work, aggregate, joined, rows_of, sent
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
@@ -56,11 +56,10 @@ KIND: Kind = "classifier"
 SITUATIONS = (Situation("inductive", settings={"steps": 4, "projection": 16}),)
 
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
-REFILL = (
-    "Δ per hop counts the D rows that hear a node. Where a neighbourhood is cut to D, others refill a freed slot: with 42 "
-    "refilled rows (the mean measured on a Facebook100 graph at D = 100) it is 21.0 instead of 10; the promise excludes that."
+DISPUTED = (
+    "GAP's node level is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888) find privacy flaws in it, and "
+    "show that private embeddings of single nodes cannot be useful. Here nobody is shown a node's own row."
 )
-COIN = 0  # names the public coins that choose neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,33 +77,34 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     relation: Relation = params.protects
     first = 0 if params.encoder == "none" else params.steps
     total = first + params.steps
-    delta2 = neighbour_sums.sensitivity(relation, params.degree, rows_released=False)
+    capped = caps.of(params, facts, budget)
+    changes = capped.sensitivities(params)
     pipeline = aggregation_noise.NodePipeline(total, params.sampling_rate, params.hops, relation.replaces)
     gradient: tuple[Mechanism, Event] = (CLEAR, FREE)
-    hops: tuple[Mechanism, Event] = (CLEAR, FREE)
+    hops: list[tuple[Mechanism, Event]] = [(CLEAR, FREE)] * len(changes)
     published, min_clients = None, 1
     if budget.private:
-        ratio = params.degree**0.5 / params.clip
-        noise = aggregation_noise.node_level(
-            pipeline, params.hop_share, budget.epsilon, budget.delta, budget.calibrated_by, ratio
-        )
+        claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
+        reading = budget.calibrated_by
+        ratio = max(claimed) / params.clip
+        noise = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
         std, min_clients = gradient_std(noise.gradient, params.clip, facts)
-        # Published noise is √D·σ_h whatever the relation; the event prices it at the true Δ₂.
-        hop_std = noise.hop * (params.degree**0.5 if budget.calibrated_by == "published" else delta2)
-        gradient = GaussianNoise(std), pipeline.gradient_event(noise.gradient)
-        hops, published = (GaussianNoise(hop_std), Gaussian(hop_std / delta2)), noise.published
-    clipped, sums = ClippedSum(params.clip, facts.num_nodes), NeighbourSums(params.degree)
+        gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
+        stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
+        hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
+    clipped = ClippedSum(params.clip, facts.num_nodes)
     releases = [PlannedRelease("classifier", clipped, *gradient, range(first, total))]
     releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
-    releases += (
-        [PlannedRelease("aggregate", sums, *hops, range(first, first + 1), per_round=params.hops)] if params.hops else []
-    )
+    once = range(first, first + 1)
+    for client, (mechanism, event) in enumerate(hops if params.hops else ()):
+        sums, whose = NeighbourSums(capped.terms(client)), None if capped.promised is not None else client
+        releases.append(PlannedRelease("aggregate", sums, mechanism, event, once, per_round=params.hops, client=whose))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.HYPERPARAMETERS_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
-        *((Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED) if params.hops else ()),
+        *capped.assumptions,
         *setting_assumptions(facts),
     )
     return Plan(
@@ -112,24 +112,24 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         rounds=total,
         releases=tuple(releases),
-        protection=Protection(relation, facts.viewer, assumed, params.degree if params.hops else None),
+        protection=Protection(relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
         min_clients=min_clients,
-        made=_made(params, facts, first),
-        notes=(REFILL,) if params.hops else (),
+        made=_made(params, facts, first, capped),
+        notes=(*capped.notes, DISPUTED) if params.hops else (),
     )
 
 
-def _made(params: Params, facts: PublicFacts, first: int) -> Made:
+def _made(params: Params, facts: PublicFacts, first: int, capped: caps.Caps) -> Made:
     basis = (
         public_basis(facts.public_graph, params.projection) if params.projection and facts.public_graph is not None else None
     )
     inputs = facts.num_features if basis is None else basis.shape[1]
     widths = (inputs, params.hidden, facts.num_classes) if params.encoder == "hidden" else (inputs, facts.num_classes)
     sent = {"none": inputs, "hidden": params.hidden, "classes": facts.num_classes}[params.encoder]
-    return Made(first, basis, Layout(widths), Layout((sent * (params.hops + 1), facts.num_classes)))
+    return Made(first, capped, basis, Layout(widths), Layout((sent * (params.hops + 1), facts.num_classes)))
 
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
@@ -140,7 +140,7 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
 
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph = subgraph.graph
-    adjacency = bounded(graph.adjacency, plan.params.degree, subgraph.nodes, COIN)
+    adjacency = plan.made.caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
     return Work(rows_of(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
 
 
@@ -172,10 +172,10 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
-    adjacency = bounded(graph.adjacency, plan.params.degree, np.arange(graph.num_nodes), COIN)
+    adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
     rows = [unit_length(sent(plan, state.model["encoder"], rows_of(plan, graph)))]
     for _ in range(plan.params.hops):
-        rows.append(unit_length(hop(adjacency, rows[-1])))
+        rows.append(unit_length(aggregate(adjacency, rows[-1])))
     return logits(plan.made.classifier, state.model["classifier"], DenseMatrix(np.concatenate(rows, axis=1)))
 
 

@@ -19,9 +19,10 @@ from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
-from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
 from fedgraph.learning.views.projection import project
 from fedgraph.methods.base import Plan, Streams
+from fedgraph.methods.gap_node.caps import Caps
 from fedgraph.methods.gap_node.params import Params
 from fedgraph.privacy.desk import Desk
 from fedgraph.types import Graph
@@ -31,12 +32,13 @@ Stage = Literal["encoder", "classifier"]
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """first: rounds of the encoder. basis: public directions [d, k] that features are projected on, or None.
+    """first: rounds of the encoder. caps: how much of each neighbour a hop hears.
 
-    encoder, classifier: layouts of their parameters.
+    basis: public directions [d, k] that features are projected on, or None. encoder, classifier: layouts of their parameters.
     """
 
     first: int
+    caps: Caps
     basis: np.ndarray | None
     encoder: Layout
     classifier: Layout
@@ -66,12 +68,17 @@ def joined(
     if key not in work.hops or round_ == first:
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
         for _ in range(plan.params.hops):
-            sums = hop(work.adjacency, rows[-1])
+            sums = aggregate(work.adjacency, rows[-1])
             noised = desk.release("aggregate", sums).value if round_ == first else desk.replay("aggregate", sums)
             rows.append(unit_length(noised))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
     return work.hops[key]
+
+
+def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
+    return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
 
 
 def sent(plan: Plan[Params, Made], encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:

@@ -27,7 +27,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LossName
@@ -39,6 +39,7 @@ from fedgraph.methods.gcon import rows as encoding
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{wei2024gcon,
@@ -50,11 +51,12 @@ KIND: Kind = "classifier"
 SITUATIONS = (Situation("transductive"), Situation("inductive-edges"))
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    steps: tuple[Annotated[float, Field(ge=0)], ...] = Field((2,), description="propagation steps m₁ … m_s; inf: convergence")
+    steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Infinite] = Field(
+        (2,), description="propagation steps m₁ … m_s; inf: convergence"
+    )
     restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
     cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
     loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")

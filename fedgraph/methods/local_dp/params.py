@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.learning.layers import small_graphs
 from fedgraph.methods.local_dp.encoders import Encoder, Rule
+from fedgraph.settings import Settings
 
 ENCODING = ("bits_per_row", "encoder", "epsilon_rule", "rectify", "embedding", "promised_degree")  # no update needs these
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of the shared model, of who takes part, and of the encoder."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: small_graphs.Model = Field("gcn", description="shared model: gcn (two layers) or gin")
     hidden: int = Field(16, ge=1, description="hidden units of the shared model")
     layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.privacy.units import Relation
+from fedgraph.settings import Settings
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of ``sage_edge``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     relation: Literal["edge-undirected"] = Field("edge-undirected", description="neighbouring relation")
     hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
     network: Literal["sage", "gcn"] = Field("sage", description="what is trained on the perturbed graph; gcn: DPGCN")

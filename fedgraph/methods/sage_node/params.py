@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fedgraph.privacy.units import Relation
+from fedgraph.settings import Settings
 
 
-class Params(BaseModel):
+class Params(Settings):
     """Settings of ``sage_node``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
     layers: Literal[1, 2] = Field(1, description="layers")

@@ -22,6 +22,7 @@ SETTINGS = {
 
 ASKED = {
     "inductive": "on the public test graph",
+    "asking": "of nodes that ask with their own row and edges, where a method uses them, and stay private",
     "transductive": "on the unlabelled nodes of the graph whose edges are private (features and labels are public)",
     "inductive-edges": "on the public test graph (of the training graph, only the edges are private)",
 }
@@ -38,11 +39,15 @@ def build(records: Records, notice: str | None) -> Section:
     rows = grouped(records.entries)
     facts = next((e["facts"] for e in records.entries if e["setting"] != "central"), records.entries[0]["facts"])
     seeds = len({e["seed"] for e in records.entries})
-    where = ASKED[facts.get("protocol", "inductive")]
+    protocol, known = facts.get("protocol", "inductive"), facts.get("public", "test-graph")
+    where = ASKED[protocol]
+    if protocol == "inductive" and known != "test-graph":
+        where = "of private test nodes, each from its own row"
     sentences = [
         f"{facts['train_nodes']} training nodes; test accuracy {where}, mean ± standard deviation over "
         f"{seeds} seed{'s' if seeds > 1 else ''}.",
         *_beyond_accuracy.majority(rows),
+        *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
     if facts.get("split") == "parts":
         sentences.append(PARTS)

@@ -1,0 +1,158 @@
+"""What one run with many coins says about a whole *curve* δ(ε): the f-DP audit in one run.
+
+m canaries each enter in one of two versions, by a fair coin of their own, as in ``one_run``; r of the coins, r fixed in
+advance, are guessed, and V guesses are right. The claim under test is a trade-off curve: for each coin, whatever the others
+are, and for every event A, P₁(A) ≤ g(P₀(A)) and P₀(A) ≤ g(P₁(A)), with g concave and not decreasing (g = 1 − f of f-DP; g(x)
+= inf_ε δ(ε) + e^ε x).
+
+**Theorem** (Mahloujifar, Melis & Chaudhuri, ICML 2025, arXiv 2410.22235; the proof here is short and complete). Let p_j = P[V
+= j]. For every c in 1 … r,
+
+    Σ_{j ≥ c} (j/m) p_j  ≤  g( Σ_{j ≥ c−1} ((r − j)/m) p_j ).                                                          (1)
+
+*Proof.* Fix i and the other coins s_{−i}. Let A be the outputs for which coin i is guessed to be 1 and at least c − 1 of the
+other guesses are right. If S_i = 1, A says "i is guessed, right, and V ≥ c". If S_i = 0, A says "i is guessed as 1, wrong,
+and V ≥ c − 1". So P[i guessed as 1, right, V ≥ c | S_i = 1] ≤ g(P[i guessed as 1, wrong, V ≥ c − 1 | S_i = 0]), and the same
+with 0 and 1 exchanged. Average over both values of the coin, over s_{−i} and over i; Jensen moves the average inside the
+concave g. The averages are the two sides of (1), because V counts the right guesses and r − V the wrong ones. ∎
+
+**The largest P[V ≥ v] that (1) allows.** Let R and H be the two sums in (1) with j ≥ c. Suppose P[V ≥ v] = τ. Put all of τ on
+j = v, then go down: (1) asks for H at least g⁻¹(R), and the least mass on j = c − 1 that gives it is taken. Moving any
+further mass from one level to the next lower one makes R smaller and H larger in every constraint below, so no other way
+needs less mass in all. τ is possible exactly if the mass that is needed is at most 1, and needed mass grows with τ.
+
+So a curve is refuted with confidence 1 − α where τ = α already needs more than 1. **What is refuted is the curve, not one
+point of it**: "these releases are μ-GDP" is wrong, for any μ up to the one found. A mechanism that is (ε, δ)-DP at one δ
+without being μ-GDP is not accused. ``of_gaussian`` turns the refuted μ into the ε that μ-GDP has at δ.
+
+**Curves.** ``gaussian(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact. ``approximate(ε,
+δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else. ``sampled(epsilons, deltas)``: an accountant's own
+curve at some points, the lines between them being weaker claims and so never accused falsely.
+
+**Guarantee.** Under any mechanism with the stated curve, refuted with probability at most α, for any scores, any m and any
+attack, provided that r was fixed without looking at the coins. Several r: share α between them.
+
+**Edge cases.** r = 0 → nothing is refuted; v ≤ r/2 with g(x) ≥ x is never refuted; a NaN score, a count that cannot be, α
+outside (0, 1) → ``PrivacyError``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from scipy.special import ndtr, ndtri
+
+from fedgraph.audit.one_run import ALPHA, Count
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting import gaussian as gaussian_mechanism
+
+Inverse = Callable[[float], float]  # R → the least H with g(H) ≥ R
+
+_MU_MOST = 60.0  # no audit in one run comes near
+
+
+def gaussian(mu: float) -> Inverse:
+    """g⁻¹ of μ-GDP: Φ(Φ⁻¹(R) − μ). Raises ``PrivacyError`` for μ < 0 or NaN."""
+    if not mu >= 0:
+        raise PrivacyError(f"a Gaussian parameter μ is a number ≥ 0, found {mu}")
+    return lambda right: 1.0 if right >= 1 else (0.0 if right <= 0 else float(ndtr(ndtri(right) - mu)))
+
+
+def approximate(epsilon: float, delta: float) -> Inverse:
+    """g⁻¹ of (ε, δ)-DP: max(0, (R − δ) e^{−ε}, 1 − δ − e^ε (1 − R)).
+
+    Raises ``PrivacyError`` for ε < 0, NaN, δ outside [0, 1).
+    """
+    if not epsilon >= 0 or not 0 <= delta < 1:
+        raise PrivacyError(f"(ε, δ) needs ε ≥ 0 and 0 ≤ δ < 1, found ({epsilon}, {delta})")
+    shrink, grow = math.exp(-epsilon), math.exp(min(epsilon, 700.0))
+    return lambda right: min(1.0, max(0.0, (right - delta) * shrink, 1.0 - delta - grow * (1.0 - right)))
+
+
+def sampled(epsilons: Sequence[float], deltas: Sequence[float]) -> Inverse:
+    """g⁻¹ of an accountant's curve, (ε_k, δ_k)-DP for every k: the largest of their bounds.
+
+    Fewer points are a weaker claim. Raises ``PrivacyError`` for no points or lists of different length.
+    """
+    if not epsilons or len(epsilons) != len(deltas):
+        raise PrivacyError(f"a curve needs as many ε as δ, at least one; found {len(epsilons)} and {len(deltas)}")
+    parts = [approximate(e, d) for e, d in zip(epsilons, deltas, strict=True)]
+    return lambda right: max(part(right) for part in parts)
+
+
+def refuted(found: Count, least: Inverse, alpha: float = ALPHA) -> bool:
+    """Whether P[V ≥ v] ≥ alpha is impossible under the curve whose g⁻¹ is ``least``."""
+    return found.guesses > 0 and needed_mass(found, least, _checked(alpha)) > 1.0 + 1e-12
+
+
+def needed_mass(found: Count, least: Inverse, tail: float) -> float:
+    """The least total probability that (1) needs where P[V ≥ v] = ``tail``; above 1 it is impossible.
+
+    Stops as soon as 1 is passed, so values above 1 are not exact.
+    """
+    m, r, v = float(found.coins), found.guesses, found.right
+    right, wrong, mass = v / m * tail, (r - v) / m * tail, tail
+    for level in range(v - 1, -1, -1):
+        more = (least(right) - wrong) * m / (r - level)
+        if more > 0:
+            mass += more
+            right += level / m * more
+            wrong += (r - level) / m * more
+            if mass > 1.0 + 1e-9:
+                break
+    return mass
+
+
+def p_value(found: Count, least: Inverse) -> float:
+    """The largest P[V ≥ v] under the curve: 1 where nothing speaks against it."""
+    if not found.guesses or needed_mass(found, least, 1.0) <= 1.0:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if needed_mass(found, least, middle) <= 1.0 else (low, middle)
+    return high
+
+
+def mu_lower(found: Count, alpha: float = ALPHA) -> float:
+    """The largest μ that ``found`` refutes: with probability ≥ 1 − alpha a mechanism with a Gaussian curve has no smaller μ.
+
+    >>> round(mu_lower(Count(1000, 1000, 800)), 2)
+    0.58
+    """
+    return _largest(lambda mu: refuted(found, gaussian(mu), alpha), _MU_MOST)
+
+
+def of_gaussian(found: Count, delta: float, alpha: float = ALPHA) -> float:
+    """The ε at ``delta`` of the largest refuted μ: for releases that are compositions of Gaussian ones."""
+    return gaussian_mechanism.epsilon(mu_lower(found, alpha), delta)
+
+
+def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
+    """The largest ε such that (ε, δ)-DP is refuted, for any mechanism."""
+    return _largest(lambda epsilon: refuted(found, approximate(epsilon, delta), alpha), 100.0)
+
+
+def ceiling(coins: int, guesses: int, delta: float, alpha: float = ALPHA) -> float:
+    """What ``of_gaussian`` says where every guess is right."""
+    return of_gaussian(Count(coins, guesses, guesses), delta, alpha)
+
+
+def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
+    """The largest parameter that is refuted, from below, by bisection; 0 where none is."""
+    if not is_refuted(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while high < most and is_refuted(high):
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_refuted(middle) else (low, middle)
+    return low
+
+
+def _checked(alpha: float) -> float:
+    if not 0 < alpha < 1:
+        raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
+    return alpha

@@ -1,0 +1,58 @@
+"""What does the privacy that is already deployed buy? Existing configurations, read as data and priced.
+
+    price(path, system=None, fix=None) -> Quote       one file
+    quote(document, reader, fix) -> Quote              the same, where the file is read already
+
+A reader is one file of this folder, found by its name (``base`` states the contract). The file is parsed, never run
+(``_files``, ``_python``); the reader says what stands in it; ``_quote`` asks the accountants; ``_text`` and ``_page`` show it.
+This room knows privacy and no learning: nothing here needs torch or Ray.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+from fedgraph import plugins
+from fedgraph.errors import PricingError
+from fedgraph.pricing import _files, _quote
+from fedgraph.pricing._files import Document
+from fedgraph.pricing.base import Quote
+
+
+def systems() -> list[str]:
+    """The keys of all readers."""
+    return plugins.names("pricing")
+
+
+def price(path: str | Path, system: str | None = None, fix: float | None = None) -> Quote:
+    """The quote of one file. system: a key of ``systems()``, where the file does not tell. fix: an ε to be bought honestly.
+
+    Raises ``PricingError``, one line, for a file that cannot be read or belongs to no system known here.
+    """
+    document = _files.read(Path(path))
+    return quote(document, reader_of(document, system), fix)
+
+
+def quote(document: Document, reader: ModuleType, fix: float | None = None) -> Quote:
+    """The quote of a document by one reader."""
+    if fix is not None and not fix > 0:
+        raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
+    return _quote.of(document, reader, fix)
+
+
+def reader_of(document: Document, system: str | None = None) -> ModuleType:
+    """The reader for a document; ``PricingError`` where none or several recognise it."""
+    if system is not None:
+        if system not in systems():
+            raise PricingError(f"--as {system}: unknown{plugins.suggest(system, systems())}; allowed: {', '.join(systems())}")
+        return plugins.load("pricing", system)
+    found = [name for name in systems() if plugins.load("pricing", name).recognises(document)]
+    if len(found) == 1:
+        return plugins.load("pricing", found[0])
+    if found:
+        raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
+    raise PricingError(
+        f"{document.path}: no system known here writes this; say which with --as ({', '.join(systems())}), or describe it in a "
+        "neutral YAML (mechanism, unit, clip, noise_std, …)"
+    )

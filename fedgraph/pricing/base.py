@@ -1,0 +1,167 @@
+"""The contract of a reader: what it finds in a foreign configuration, and what is made of it.
+
+One file per system. Its name is its key (``--as flower``), and it holds
+
+    SYSTEM      the system's name, for people
+    VERSION     the version it was written for
+    SOURCE      where the facts were read, with the version or commit there, and the date
+    SAID        what the authors themselves say of the option (in our words)
+    recognises(document) -> bool        whether this file is one of its own
+    read(document) -> Reading           what the file says; ``PricingError`` in one line for what it cannot mean
+
+A ``Reading`` prices nothing. Its ``rows`` are a function of the facts that the file leaves out (``Unknown``) and of a
+factor on all of its noise, so that the same description answers "what is it worth", "what if 1 % take part" and "how much
+noise would buy ε".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedgraph.privacy.accounting.accountant import Price
+
+Cost = Callable[[int, float], Price]  # (number of rounds, δ) → what they cost together
+Facts = Mapping[str, float]
+Setting = float | int | str
+SERVER = "the server, which sees each client's message"
+SUMS = "the server and the other clients, who see sums over clients"
+MODELS = "whoever receives the models; the server is trusted"
+WORLD = "everybody, the server included"
+RECIPIENT = "whoever receives the result; the holder of the data is trusted"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One guarantee: of which unit, between which worlds, from whom.
+
+    cost: what ``rounds`` of it cost. delta: at which δ. why: one sentence, with the sensitivity and the composition.
+    kind: ``provable`` (an upper bound) or ``lower bound`` (no analysis can show less).
+    """
+
+    unit: str
+    relation: str
+    viewer: str
+    cost: Cost
+    rounds: int
+    delta: float
+    why: str
+    kind: str = "provable"
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the configuration, or its authors' formula for it, claims; epsilon None: no ε. scope: per round, total …"""
+
+    epsilon: float | None
+    delta: float | None
+    scope: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A fact that the file does not hold. values: plausible ones for a table, worst first. worst: a value that bounds every
+    other (a sampling rate of 1), used for the total; None where there is none, and then no total is given."""
+
+    name: str
+    question: str
+    values: tuple[float, ...]
+    worst: float | None = None
+
+
+Rows = Callable[[Facts, float], tuple[Row, ...]]
+Settings = Callable[[float], Mapping[str, Setting]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """rows(facts, factor): the guarantees, the claimed one first, with all noise multiplied by ``factor``. settings(factor):
+    the options that multiply the noise, as the user would write them; None where no setting can (``no_fix`` says why)."""
+
+    rows: Rows
+    published: tuple[Published, ...] = ()
+    unknowns: tuple[Unknown, ...] = ()
+    unprotected: tuple[str, ...] = ()
+    not_priced: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    settings: Settings | None = None
+    no_fix: str = ""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A row and its prices. total is None where a missing fact without a worst case stands in the way."""
+
+    row: Row
+    per_round: Price
+    total: Price | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and the headline's total ε for each plausible answer."""
+
+    unknown: Unknown
+    answers: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Settings that buy ``target``, and what they provably cost; settings None: none do, and ``why``."""
+
+    target: float
+    settings: Mapping[str, Setting] | None
+    epsilon: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Everything that is said about one file."""
+
+    path: str
+    system: str
+    version: str
+    source: str
+    said: str
+    reading: Reading
+    rows: tuple[Priced, ...]
+    asked: tuple[Asked, ...] = ()
+    fix: Fix | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def headline(self) -> Priced:
+        return self.rows[0]
+
+    def to_dict(self, details: bool = False) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        from fedgraph.pricing import _json
+
+        return _json.of(self, details)
+
+
+def rounded_up(value: float, digits: int = 4) -> float:
+    """``value`` to ``digits`` significant digits, never below it.
+
+    >>> rounded_up(20640.3), rounded_up(1.0)
+    (20650.0, 1.0)
+    """
+    if not math.isfinite(value) or value <= 0:
+        return value
+    places = digits - 1 - math.floor(math.log10(value))
+    shown = round(value, places)
+    return shown if shown >= value * (1 - 1e-12) else round(value + 10.0**-places / 2, places)
+
+
+def shown(epsilon: float | None) -> str:
+    """An ε for people: ∞, a dash for none, four digits rounded up."""
+    if epsilon is None:
+        return "–"
+    if math.isinf(epsilon):
+        return "∞"
+    up = rounded_up(epsilon)
+    return f"{up:.4g}" if up < 1e4 else f"{up:.3e}".replace("e+0", "e").replace("e+", "e")

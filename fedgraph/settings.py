@@ -1,0 +1,118 @@
+"""The base of everything that a scenario can set: frozen, no unknown key, and no number that cannot be meant.
+
+Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. Here
+
+- ``true`` and ``false`` are never numbers;
+- NaN is never a value, and infinity only where the field says so (``Infinite``);
+- a count has a largest value: its field's own (``le``), else that of its name in ``MOST``, else ``MOST_COUNT``;
+- a finite number lies between ``LEAST_NUMBER`` and ``MOST_NUMBER`` in size, or is 0;
+- a list names nothing twice.
+
+What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], Infinite]``.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+
+MOST_COUNT = 1_000_000
+MOST_NUMBER = 1e12
+LEAST_NUMBER = 1e-100
+
+# Counts that memory or time grows with at once: a value above these is a slip of the keyboard.
+MOST = {
+    "hidden": 16_384, "layers": 100, "hops": 100, "feature_hops": 1_000, "label_hops": 1_000, "max_degree": 100_000,
+    "seeds": 10_000, "seeds_of": 10_000, "folds": 1_000, "workers": 4_096, "gpus_per_worker": 1_024,
+    "rounds": 20_000, "local_epochs": 10_000, "epochs": 100_000, "steps": 100_000, "propagation_steps": 10_000,
+    "restarts": 1_000, "num_init": 1_000, "max_iterations": 10_000, "clusters": 10_000, "memory_gb": 4_096,
+    "seed": 2**63 - 1, "attendance_seed": 2**63 - 1, "nodes": 10_000_000, "edges": 1_000_000_000,
+    "num_sources": 100_000, "top": 10_000, "projection": 20_000,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Says:
+    """What a field says about its values, beside its type."""
+
+    infinite: bool = False
+    per_dataset: bool = False
+
+
+Infinite = Says(infinite=True)  # ∞ is a value here
+PerDataset = Says(per_dataset=True)  # where the value is a mapping, its keys are names of the scenario's data sets
+
+
+class Settings(BaseModel):
+    """Frozen; unknown keys are refused; numbers are checked as the module says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def says(cls, field: str) -> Says:
+        """What ``field`` says about its values."""
+        return next((m for m in cls.model_fields[field].metadata if isinstance(m, Says)), Says())
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_as_number(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if not _mentions(annotation, (bool, Any, object)) and any(isinstance(v, bool) for v in _leaves(value)):
+            raise ValueError("true and false (in YAML also yes, no, on, off) are not allowed here")
+        return value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _numbers_that_can_be_meant(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        field, says = cls.model_fields[name], cls.says(name)
+        if _mentions(field.annotation, (Any, object)):  # settings of a plugin: checked by its own model
+            return value
+        bounded = any(hasattr(m, "le") or hasattr(m, "lt") for m in field.metadata)
+        for number in _leaves(value):
+            if isinstance(number, (int, float)) and not isinstance(number, bool):
+                _check(number, says.infinite, None if bounded else MOST.get(name))
+        if isinstance(value, (list, tuple)):
+            for index, entry in enumerate(value):
+                if entry in value[:index]:
+                    raise ValueError(f"{entry!r} appears twice; allowed: each entry once")
+        return value
+
+
+def _check(number: int | float, infinite: bool, most: float | None) -> None:
+    """``ValueError`` for a number that cannot be meant. most: a limit of its own (None: the general one)."""
+    if isinstance(number, float) and math.isnan(number):
+        raise ValueError("NaN is not a number; allowed: finite numbers")
+    if isinstance(number, float) and math.isinf(number):
+        if not (infinite and number > 0):
+            raise ValueError("an infinite number is not allowed here; allowed: finite numbers")
+        return
+    limit = most if most is not None else MOST_COUNT if isinstance(number, int) else MOST_NUMBER
+    if abs(number) > limit:
+        raise ValueError(f"too large; allowed: at most {limit:,.12g}")
+    if 0 < abs(number) < LEAST_NUMBER:
+        raise ValueError(f"too small; allowed: 0 where 0 makes sense, else at least {LEAST_NUMBER:g}")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Everything inside lists, tuples and mappings that is none of these. Models check themselves."""
+    if isinstance(value, (list, tuple)):
+        for entry in value:
+            yield from _leaves(entry)
+    elif isinstance(value, dict):
+        for entry in value.values():
+            yield from _leaves(entry)
+    else:
+        yield value
+
+
+def _mentions(annotation: Any, wanted: tuple[Any, ...]) -> bool:
+    """Whether one of ``wanted``, or a model (which checks its own fields), is somewhere inside a type."""
+    if annotation in wanted or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return True
+    return any(_mentions(argument, wanted) for argument in typing.get_args(annotation) if not isinstance(argument, str))

@@ -1,0 +1,145 @@
+"""A YAML file as plain data, with the line of every key. A hostile file is refused before it costs anything.
+
+A scenario needs mappings with text keys, lists, texts, numbers, ``true``, ``false`` and ``null``; anchors and ``<<`` may repeat
+a part of it. It needs no tags, no deep nesting and no megabytes, so these are refused, each in one line ``file:line: …``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedgraph.errors import ScenarioError
+
+Location = tuple[str | int, ...]
+
+MOST_BYTES = 1_000_000
+MOST_DEPTH = 30  # lists and mappings inside each other
+MOST_VALUES = 50_000  # after every alias is written out
+SHOWN = 120  # characters of a text that a message repeats
+
+_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+
+
+class Source:
+    """data: the content. lines: of every key and entry. changes: where a value was given that is not in the file.
+
+    name: what messages begin with; a file is followed by its line, an option of the command line is not (``lined``).
+    Raises ``ScenarioError`` for text that is not YAML, or more than a scenario needs.
+    """
+
+    def __init__(self, name: str, text: str, lined: bool = True) -> None:
+        self.name, self.lined = name, lined
+        self.lines: dict[Location, int] = {}
+        self.changes: dict[Location, str] = {}
+        self._values = 0
+        self._scalars = yaml.SafeLoader("")
+        try:
+            self._require_small(text)
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            raise self._at(mark.line + 1 if mark else 1, f"not YAML: {getattr(error, 'problem', None) or error}") from error
+        self.data = None if node is None else self._plain(node, (), ())
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        """The file at ``path``; ``ScenarioError`` where it cannot be read, is too large, or is not UTF-8 text."""
+        try:
+            if path.exists() and not path.is_file():
+                raise ScenarioError(f"{path}: not a file; allowed: a scenario in YAML")
+            with path.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
+        except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+            raise ScenarioError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        if len(content) > MOST_BYTES:
+            raise ScenarioError(f"{path}: larger than {MOST_BYTES:,} bytes; allowed: a scenario in YAML")
+        try:
+            return cls(str(path), content.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            line = content[: error.start].count(b"\n") + 1
+            raise ScenarioError(f"{path}:{line}: not UTF-8 text ({error.reason}); save the file as UTF-8") from error
+
+    def line(self, at: Location) -> int:
+        """The line of ``at``, or of the nearest key above it."""
+        while at and at not in self.lines:
+            at = at[:-1]
+        return self.lines.get(at, 1)
+
+    def place(self, at: Location) -> str:
+        """``file:line``, or the option that gave the value."""
+        given = next((self.changes[at[:n]] for n in range(len(at), 0, -1) if at[:n] in self.changes), None)
+        return given or (f"{self.name}:{self.line(at)}" if self.lined else self.name)
+
+    def error(self, at: Location, message: str) -> ScenarioError:
+        return ScenarioError(f"{self.place(at)}: {message}")
+
+    def _at(self, line: int, message: str) -> ScenarioError:
+        message = " ".join(message.split())
+        return ScenarioError(f"{self.name}:{line}: {message}" if self.lined else f"{self.name}: {message}")
+
+    def _require_small(self, text: str) -> None:
+        """Before anything is built: no tag, and no deep nesting (which would exhaust the stack)."""
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            line = event.start_mark.line + 1
+            if getattr(event, "tag", None) is not None:
+                raise self._at(line, f"tag {shown(event.tag)}; allowed: plain values, a scenario needs no tags")
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MOST_DEPTH:
+                    raise self._at(line, f"more than {MOST_DEPTH} lists and mappings inside each other")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+
+    def _plain(self, node: yaml.Node, at: Location, above: tuple[yaml.Node, ...]) -> Any:
+        """The value of ``node``, aliases written out; notes the line of everything."""
+        line = node.start_mark.line + 1
+        self.lines.setdefault(at, line)
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise self._at(line, f"more than {MOST_VALUES:,} values once every alias is written out")
+        if any(node is other for other in above):
+            raise self._at(line, "an alias that contains itself")
+        if len(above) > MOST_DEPTH:
+            raise self._at(line, f"more than {MOST_DEPTH} lists and mappings inside each other")
+        inside = (*above, node)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, at, inside)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._plain(value, (*at, index), inside) for index, value in enumerate(node.value)]
+        try:
+            return self._scalars.construct_object(node)
+        except (ValueError, OverflowError, yaml.YAMLError) as error:
+            raise self._at(line, f"{shown(node.value)} cannot be read as the value it looks like: {shown(error)}") from error
+
+    def _mapping(self, node: yaml.MappingNode, at: Location, inside: tuple[yaml.Node, ...]) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        seen: dict[str, int] = {}
+        merges = [(key, value) for key, value in node.value if key.tag == _MERGE]
+        for key, value in [(k, v) for k, v in node.value if k.tag != _MERGE]:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
+                found = shown(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
+                raise self._at(line, f"key {found} is not text; write it in quotes if it is meant as text")
+            if key.value in seen:
+                raise self._at(line, f"key {shown(key.value)} appears twice; first on line {seen[key.value]}")
+            seen[key.value] = self.lines[(*at, key.value)] = line
+            own[key.value] = self._plain(value, (*at, key.value), inside)
+        for key, value in merges:
+            for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                if not isinstance(part, yaml.MappingNode):
+                    raise self._at(
+                        key.start_mark.line + 1, "'<<' merges mappings; allowed: an alias of a mapping, or a list of them"
+                    )
+                merged = {**self._plain(part, at, inside), **merged}
+        return {**merged, **own}
+
+
+def shown(value: object) -> str:
+    """``value`` as a message repeats it: one line, not too long."""
+    text = repr(value) if isinstance(value, str) else " ".join(str(value).split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

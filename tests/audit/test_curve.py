@@ -1,0 +1,134 @@
+"""The f-DP audit in one run: its largest tail against a linear program, its null, and what it shows of a true Gaussian."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from fedgraph.audit import curve, estimators, one_run
+from fedgraph.audit.one_run import Count
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting import gaussian
+
+
+def mu_of(epsilon: float, delta: float) -> float:
+    low, high = 0.0, 20.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if gaussian.epsilon(middle, delta) > epsilon else (middle, high)
+    return low
+
+
+def largest_tail(coins: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
+    """max Σ_{j ≥ v} p_j under every constraint (1), by linear programming: g of (ε, δ)-DP is a minimum of three lines."""
+    j = np.arange(guesses + 1)
+    rows, most = [], []
+    for c in range(1, guesses + 1):
+        hits, misses = np.where(j >= c, j / coins, 0.0), np.where(j >= c - 1, (guesses - j) / coins, 0.0)
+        rows += [hits, hits - math.exp(epsilon) * misses, hits - math.exp(-epsilon) * misses]
+        most += [1.0, delta, 1.0 - math.exp(-epsilon) * (1.0 - delta)]
+    found = linprog(-(j >= right).astype(float), np.array(rows), np.array(most), np.ones((1, j.size)), [1.0], (0, 1))
+    return float(-found.fun)
+
+
+@pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (6, 6), (20, 8), (40, 40), (200, 25)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 0.02), (3.0, 1e-3)])
+def test_the_largest_tail_is_that_of_the_linear_program(coins: int, guesses: int, epsilon: float, delta: float) -> None:
+    least = curve.approximate(epsilon, delta)
+    for right in {guesses, guesses - guesses // 4, guesses // 2 + 1}:
+        expected = largest_tail(coins, guesses, right, epsilon, delta)
+        assert curve.p_value(Count(coins, guesses, right), least) == pytest.approx(expected, abs=2e-6)
+
+
+def test_randomised_response_is_the_worst_pure_mechanism() -> None:
+    """δ = 0: no tail below that of independent coins of bias e^ε/(1 + e^ε), which is reached by a real mechanism."""
+    for right in (60, 75, 90):
+        truth = float(binom.sf(right - 1, 100, math.e / (1 + math.e)))
+        assert curve.p_value(Count(100, 100, right), curve.approximate(1.0, 0.0)) >= truth - 1e-12
+
+
+def test_a_gaussian_curve_is_a_limit_of_its_own_points() -> None:
+    mu = 1.3
+    epsilons = np.linspace(0.0, 12.0, 400)
+    deltas = [float(ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)) for e in epsilons]
+    exact, points = curve.gaussian(mu), curve.sampled(list(epsilons), deltas)
+    for right in (1e-4, 0.01, 0.2, 0.5, 0.9):
+        assert points(right) <= exact(right) + 1e-12, "fewer points may only accuse less"
+        assert points(right) == pytest.approx(exact(right), rel=2e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 8.0])
+def test_a_true_gaussian_is_accused_no_more_often_than_alpha(epsilon: float) -> None:
+    delta, alpha, rng = 1e-3, 0.1, np.random.default_rng(5)
+    mu, runs, accused = mu_of(epsilon, delta) if epsilon else 0.0, 200, 0
+    for _ in range(runs):
+        coins = rng.random(300) < 0.5
+        count = one_run.count(rng.standard_normal(300) + mu * coins, coins, 0.2)
+        accused += curve.refuted(count, curve.gaussian(mu), alpha)
+    assert binom.sf(accused - 1, runs, alpha) > 1e-4, f"{accused} of {runs} true curves refuted at {alpha}"
+
+
+def test_one_run_shows_what_the_issue_asks_for() -> None:
+    """60 % of ε = 8 and 40 % of ε = 1, for a perfect attacker on one Gaussian release; counting alone does not."""
+    rng, delta = np.random.default_rng(0), 3.8e-4
+    for epsilon, coins, share, wanted in ((8.0, 10_000, 0.1, 0.6), (1.0, 10_000, 0.1, 0.4)):
+        shown = []
+        for _ in range(3):
+            tossed = rng.random(coins) < 0.5
+            count = one_run.count(rng.standard_normal(coins) + mu_of(epsilon, delta) * tossed, tossed, share)
+            shown.append(curve.of_gaussian(count, delta))
+        assert wanted * epsilon <= float(np.mean(shown)) <= epsilon
+
+
+def test_a_third_of_the_noise_is_refuted() -> None:
+    """Claimed: ε = 1. Real: the noise of that claim times ⅓. One run cannot tell ⅔ from 1."""
+    rng, delta = np.random.default_rng(3), 1e-3
+    mu = mu_of(1.0, delta)
+    coins = rng.random(10_000) < 0.5
+    count = one_run.count(rng.standard_normal(coins.size) + 3 * mu * coins, coins, 0.1)
+    assert curve.refuted(count, curve.gaussian(mu))
+    assert not curve.refuted(one_run.count(rng.standard_normal(coins.size) + mu * coins, coins, 0.1), curve.gaussian(mu))
+
+
+def test_edges_of_the_domain() -> None:
+    assert not curve.refuted(Count(10, 0, 0), curve.gaussian(0.0))
+    assert curve.mu_lower(Count(100, 100, 50)) == 0.0
+    assert curve.of_gaussian(Count(50, 50, 50), 1e-5) == curve.ceiling(50, 50, 1e-5) > 0
+    assert curve.p_value(Count(100, 100, 40), curve.gaussian(0.0)) == 1.0
+    for wrong in (lambda: curve.gaussian(-1.0), lambda: curve.gaussian(math.nan), lambda: curve.approximate(1.0, 1.0)):
+        with pytest.raises(PrivacyError):
+            wrong()
+    with pytest.raises(PrivacyError):
+        curve.sampled([], [])
+    with pytest.raises(PrivacyError):
+        curve.refuted(Count(10, 10, 10), curve.gaussian(1.0), alpha=0.0)
+
+
+def test_five_estimates_of_one_vector() -> None:
+    rng, delta = np.random.default_rng(1), 1e-3
+    coins = rng.random(4000) < 0.5
+    mu = mu_of(4.0, delta)
+    scores = rng.standard_normal(coins.size) + mu * coins
+    found = {e.name: e for e in estimators.all_five(scores, coins, delta)}
+    assert list(found) == ["counting", "counting-tight", "curve", "independent-runs", "gaussian-fit"]
+    assert found["independent-runs"].epsilon is None, "scores of one run are not independent"
+    assert not found["gaussian-fit"].bound
+    assert found["gaussian-fit"].epsilon == pytest.approx(4.0, rel=0.15)
+    for name in ("counting", "counting-tight", "curve"):
+        value = found[name].epsilon
+        assert value is not None
+        assert 0 < value < 4.0
+    curve_value, counted = found["curve"].epsilon, found["counting"].epsilon
+    assert curve_value is not None
+    assert counted is not None
+    assert curve_value > counted
+    several = estimators.all_five(scores, coins, delta, independent=True)[3].epsilon
+    assert several is not None
+    assert 0 < several <= 4.4
+    with pytest.raises(PrivacyError, match="unknown estimator"):
+        estimators.epsilon_lower([], delta, "guessing")

@@ -1,0 +1,169 @@
+"""Files that are damaged, cut off, or not what they claim: one ``DataError`` that names the file, never another graph."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fedgraph.data
+from fedgraph import data
+from fedgraph.data import _content, geom_gcn
+from fedgraph.data._files import RawFiles
+from fedgraph.data._structure import Counts
+from fedgraph.errors import DataError
+
+LIBRARY = Path(fedgraph.data.__file__).parent / "library.npz"
+TABLE = "node_id\tfeature\tnode_label\n0\t1,0,1\t0\n1\t0,0,1\t1\n2\t1,1,0\t0\n"
+EDGES = "node1\tnode2\n0\t1\n1\t2\n2\t0\n"
+
+
+def geom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bytes, edges: bytes) -> object:
+    (tmp_path / "out1_node_feature_label.txt").write_bytes(table)
+    (tmp_path / "out1_graph_edges.txt").write_bytes(edges)
+    monkeypatch.setitem(geom_gcn._COUNTS, "chameleon", Counts(3, 3, 3, 2))
+    return geom_gcn.read("chameleon", RawFiles(tmp_path))
+
+
+def test_geom_gcn_as_it_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = geom(tmp_path, monkeypatch, TABLE.encode(), EDGES.encode())
+    assert graph.num_edges == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("2\t0\n", "2\t-1\n", ":4: 2 and -1; allowed: node ids 0 … 2"),
+        ("2\t0\n", "2\t3\n", ":4: 2 and 3; allowed: node ids 0 … 2"),
+        ("2\t0\n", "2\n", ":4: '2'; allowed: two node ids"),
+        ("2\t0\n", "2\t0.5\n", ":4: "),
+        ("2\t0\n", "2\t" + "9" * 30 + "\n", ":4: "),
+        ("2\t0\n", "", "is not the published data set"),
+        ("2\t0\n", "2\té\n", "not ASCII text"),
+        ("1\t0,0,1\t1", "1\t0,0,1\t2", ":3: label 2; allowed: 0 … 1"),
+        ("1\t0,0,1\t1", "1\t0,0\t1", ":3: 2 features"),
+        ("1\t0,0,1\t1", "1\t0,0,7\t1", ":3: 3 features from 0 to 7"),
+        ("1\t0,0,1\t1", "1\t0,0,x\t1", ":3: "),
+        ("1\t0,0,1\t1", "1\t\t1", ":3: "),
+        ("1\t0,0,1\t1", "0\t0,0,1\t1", "each once"),
+        ("1\t0,0,1\t1\n", "", "2 nodes; allowed: 3"),
+        (TABLE, "", "0 nodes"),
+        (EDGES, "", "is not the published"),
+    ],
+)
+def test_geom_gcn_names_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, part: str) -> None:
+    table, edges = (text.replace(old, new) if old in text else text for text in (TABLE, EDGES))
+    with pytest.raises(DataError) as caught:
+        geom(tmp_path, monkeypatch, table.encode(), edges.encode())
+    assert part in str(caught.value)
+
+
+Change = Callable[[dict[str, np.ndarray]], object]
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda m: m.update(adj_indices=m["adj_indices"].astype(float)), "adj_indices has 1 dimension(s) of type float64"),
+        (lambda m: m.update(adj_indices=m["adj_indices"] + 0.5), "whole numbers"),
+        (lambda m: m.update(adj_indptr=m["adj_indptr"].astype(str)), "whole numbers"),
+        (lambda m: m.update(attr_shape=m["attr_shape"] + 0.5), "whole numbers"),
+        (lambda m: m.update(adj_shape=np.array([-300, 300])), "rows and columns"),
+        (lambda m: m.update(adj_shape=np.array([300, 300, 300])), "rows and columns"),
+        (lambda m: m.update(adj_shape=np.array([10**18, 10**18])), "not a sparse matrix"),
+        (lambda m: m["adj_indices"].__setitem__(0, -1), "not a sparse matrix"),
+        (lambda m: m["adj_indices"].__setitem__(0, 300), "not a sparse matrix"),
+        (lambda m: m.update(attr_data=m["attr_data"].astype(str)), "allowed: numbers"),
+        (lambda m: m.update(attr_data=m["attr_data"].astype(complex)), "allowed: numbers"),
+        (lambda m: m.update(labels=m["labels"].astype(float)), "labels are of type float64"),
+        (lambda m: m.update(labels=m["labels"][:-1]), "the same number of each"),
+        (lambda m: m.pop("labels"), "no member 'labels'"),
+        (
+            lambda m: m.update(
+                attr_shape=np.array([300, 0]), attr_data=m["attr_data"][:0], attr_indices=m["attr_indices"][:0],
+                attr_indptr=np.zeros(301, np.int32),
+            ),
+            "no feature",
+        ),
+    ],
+)  # fmt: skip
+def test_own_npz(tmp_path: Path, change: Change, part: str) -> None:
+    with np.load(LIBRARY) as archive:
+        members = dict(archive)
+    change(members)
+    np.savez(tmp_path / "x.npz", **members)
+    with pytest.raises(DataError) as caught:
+        data.load("own/npz", path=tmp_path / "x.npz")
+    assert part in str(caught.value)
+    assert str(tmp_path / "x.npz") in str(caught.value)
+
+
+def test_a_damaged_deflate_stream(tmp_path: Path) -> None:
+    """The archive's list is whole, the bytes of one member are not."""
+    content = bytearray(LIBRARY.read_bytes())
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        member = archive.getinfo("adj_indices.npy")
+    start = member.header_offset + 60
+    content[start : start + 40] = bytes(40)
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(DataError, match=r"x\.npz"):
+        data.load("own/npz", path=tmp_path / "x.npz")
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path, tmp_path / "absent", Path(f"{tmp_path}/a\0b")):
+        with pytest.raises(DataError):
+            data.load("own/npz", path=path)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "part"),
+    [
+        ("features.csv", 'a,1\n"b,2\nc,3\n', "unexpected end"),
+        ("features.csv", "a,1\nb,1_0\n", "finite numbers"),
+        ("features.csv", "a\nb\n", "no feature"),
+        ("labels.csv", f"a,{'9' * 5000}\nb,2\n", ""),
+    ],
+)
+def test_own_csv(tmp_path: Path, file: str, content: str, part: str) -> None:
+    whole = {"features.csv": "a,1\nb,2\n", "edges.csv": "a,b\n", "labels.csv": "a,x\nb,y\n"}
+    for name, text in (whole | {file: content}).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    if not part:
+        assert data.load("own/csv", path=tmp_path).num_classes == 2
+        return
+    with pytest.raises(DataError, match=part):
+        data.load("own/csv", path=tmp_path)
+
+
+def test_an_unforeseen_error_of_a_reader_is_one_of_the_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def breaks(*args: object) -> None:
+        raise IndexError("nobody thought of this")
+
+    monkeypatch.setattr("fedgraph.data.own.load", breaks)
+    with pytest.raises(DataError, match=r"own/npz: cannot be read from .*IndexError: nobody thought of this"):
+        data.load("own/npz", path=tmp_path)
+
+
+@pytest.mark.dataset
+def test_a_known_file_in_which_one_edge_is_another(data_root: Path, tmp_path: Path) -> None:
+    """All counts are still the published ones; the content is not."""
+    raw = tmp_path / "geom_gcn" / "actor" / "raw"
+    shutil.copytree(data_root / "geom_gcn" / "actor" / "raw", raw)
+    file = raw / "out1_graph_edges.txt"
+    lines = file.read_text(encoding="ascii").split("\n")
+    known = set(lines)
+    first = lines[1].split("\t")
+    lines[1] = next(
+        f"{first[0]}\t{v}" for v in range(7600) if f"{first[0]}\t{v}" not in known and f"{v}\t{first[0]}" not in known
+    )
+    file.write_text("\n".join(lines), encoding="ascii")
+    with pytest.raises(DataError, match=f"has content SHA-256 [0-9a-f]{{64}}, expected {_content.DIGESTS['geom_gcn/actor']}"):
+        data.load("geom_gcn/actor", root=tmp_path, download=False)

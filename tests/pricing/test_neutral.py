@@ -1,0 +1,149 @@
+"""The neutral description against closed forms and dp_accounting, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import dp_accounting
+import pytest
+import yaml
+from dp_accounting import pld
+
+import fedgraph
+from fedgraph import cli
+from fedgraph.errors import PricingError
+from fedgraph.privacy.accounting import gaussian
+from fedgraph.privacy.accounting.amplification import amplified_epsilon
+
+BASE = {"mechanism": "gaussian", "unit": "client", "clip": 1.0, "noise_std": 2.0, "sampling": {"kind": "none"}, "rounds": 50,
+        "clients": 1000, "delta": 1e-5, "relation": "zero-out"}  # fmt: skip
+
+
+def write(tmp_path: Path, **changes: object) -> Path:
+    described = {k: v for k, v in {**BASE, **changes}.items() if v is not None}
+    path = tmp_path / "described.yaml"
+    path.write_text(yaml.safe_dump(described), encoding="utf-8")
+    return path
+
+
+def total(tmp_path: Path, **changes: object) -> float:
+    priced = fedgraph.price(write(tmp_path, **changes)).headline.total
+    assert priced is not None
+    return float(priced.epsilon)
+
+
+def library(sigma: float, rate: float, rounds: int, delta: float, replaced: bool = False) -> float:
+    relation = (
+        dp_accounting.NeighboringRelation.REPLACE_ONE if replaced else dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+    )
+    one = pld.privacy_loss_distribution.from_gaussian_mechanism(
+        sigma, sampling_prob=rate, neighboring_relation=relation, value_discretization_interval=1e-3
+    )
+    return float(one.self_compose(rounds).get_epsilon_for_delta(delta))
+
+
+def test_gaussian_is_exact_and_replace_is_twice_the_clip(tmp_path: Path) -> None:
+    assert total(tmp_path) == pytest.approx(gaussian.epsilon(math.sqrt(50) / 2, 1e-5), rel=1e-9)
+    assert total(tmp_path, relation="replace") == pytest.approx(gaussian.epsilon(2 * math.sqrt(50) / 2, 1e-5), rel=1e-9)
+    assert total(tmp_path, clip=2.0, noise_std=4.0) == pytest.approx(total(tmp_path), rel=1e-12)
+    assert total(tmp_path, noise_std=None, noise_multiplier=2.0) == pytest.approx(total(tmp_path), rel=1e-12)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_poisson_agrees_with_the_library(tmp_path: Path, replaced: bool) -> None:
+    relation = "replace" if replaced else "zero-out"
+    found = total(tmp_path, sampling={"kind": "poisson", "rate": 0.05}, noise_std=1.0, relation=relation)
+    assert found == pytest.approx(library(1.0, 0.05, 50, 1e-5, replaced), rel=3e-3)
+
+
+def test_fixed_size_lies_between_the_coins_and_no_amplification(tmp_path: Path) -> None:
+    fixed = {"kind": "fixed", "rate": 0.05}
+    replaced = total(tmp_path, sampling=fixed, relation="replace")
+    assert library(1.0, 0.05, 50, 1e-5) <= replaced < total(tmp_path, relation="replace")
+    one_round = total(tmp_path, sampling=fixed, relation="replace", rounds=1)
+    for epsilon in (one_round * 0.97, one_round):  # Balle, Barthe & Gaboardi 2018: delta' = q delta at ln(1 + q(e^eps - 1))
+        inner = math.log1p(math.expm1(epsilon) / 0.05)
+        delta = 0.05 * math.exp(gaussian.log_delta(inner, 1.0))
+        assert (delta <= 1.001e-5) == (epsilon == one_round)
+    zero_out = total(tmp_path, sampling=fixed)
+    assert zero_out <= replaced
+    assert zero_out < total(tmp_path)
+
+
+def test_a_fixed_sample_is_a_whole_number_of_clients(tmp_path: Path) -> None:
+    few = total(tmp_path, sampling={"kind": "fixed", "rate": 0.03}, clients=50, relation="replace")
+    assert few == pytest.approx(total(tmp_path, sampling={"kind": "fixed", "rate": 0.04}, clients=50, relation="replace"))
+
+
+def test_laplace_and_answers_add_up(tmp_path: Path) -> None:
+    laplace = {"mechanism": "laplace", "noise_std": None, "noise_multiplier": 4.0, "delta": 0}
+    assert total(tmp_path, **laplace) == pytest.approx(50 / 4)
+    assert total(tmp_path, **laplace, relation="replace") == pytest.approx(50 / 2)
+    assert total(tmp_path, mechanism="laplace", noise_std=4 * math.sqrt(2), delta=0) == pytest.approx(50 / 4)
+    sampled = total(tmp_path, **laplace, sampling={"kind": "poisson", "rate": 0.1})
+    assert sampled == pytest.approx(50 * amplified_epsilon(0.25, 0.1))
+    answers = {"mechanism": "randomised-response", "noise_std": None, "clip": None, "delta": 0, "rounds": 3}
+    assert total(tmp_path, **answers, flip_probability=0.25) == pytest.approx(3 * math.log(3))
+    assert total(tmp_path, **answers, num_values=4, truth_probability=0.5) == pytest.approx(3 * math.log(3))
+    assert total(tmp_path, **answers, flip_probability=0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("changes", "direction"),
+    [({"noise_std": 1.0}, 1), ({"clip": 0.5}, -1), ({"rounds": 100}, 1), ({"delta": 1e-7}, 1), ({"relation": "replace"}, 1),
+     ({"sampling": {"kind": "poisson", "rate": 0.1}}, -1), ({"noise_std": 0}, 1)],
+)  # fmt: skip
+def test_the_price_moves_the_right_way(tmp_path: Path, changes: dict[str, object], direction: int) -> None:
+    assert (total(tmp_path, **changes) > total(tmp_path)) == (direction > 0)
+
+
+def test_what_is_missing_is_asked(tmp_path: Path) -> None:
+    quote = fedgraph.price(write(tmp_path, rounds=None, sampling=None)).to_dict()
+    assert quote["total"]["epsilon"] is None
+    assert quote["per_round"]["epsilon"] > 0
+    asked = {q["missing"]: q["table"] for q in quote["questions"]}
+    assert set(asked) == {"rounds", "sampling rate"}
+    assert asked["sampling rate"][0]["epsilon"] > asked["sampling rate"][-1]["epsilon"]
+    sampling_only = fedgraph.price(write(tmp_path, sampling=None)).to_dict()
+    assert sampling_only["total"]["epsilon"] == pytest.approx(total(tmp_path)), "the worst rate bounds every other"
+
+
+def test_a_fix_buys_what_it_says(tmp_path: Path) -> None:
+    fix = fedgraph.price(write(tmp_path), fix=1.0).fix
+    assert fix is not None
+    assert fix.settings is not None
+    assert 0.999 < total(tmp_path, **fix.settings) <= 1.0
+
+
+def test_json_has_the_keys_that_were_promised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["price", str(write(tmp_path, noise_std=0)), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["total", "per_round", "published", "unprotected", "questions"]
+    assert list(found["total"]) == ["epsilon", "delta", "unit", "relation", "theorem"]
+    assert found["total"]["epsilon"] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"clipp": 1}, "unknown option 'clipp'; did you mean 'clip'?"), ({"noise_multiplier": 3.0}, "contradict"),
+     ({"sampling": {"kind": "poisson", "rate": 2}}, "lies in [0, 1]"), ({"delta": 1}, "a δ lies in"),
+     ({"mechanism": "gauss"}, "did you mean 'gaussian'"), ({"noise_std": -1}, "≥ 0"), ({"rounds": 1.5}, "whole number"),
+     ({"sampling": {"kind": "none", "rate": 0.1}}, "with kind: none"), ({"noise_std": None}, "missing option 'noise_std'"),
+     ({"clip": None}, "needs 'clip'"), ({"noise_std": "much"}, "a number is allowed"), ({"clip": True}, "a number is allowed")],
+)  # fmt: skip
+def test_bad_values_are_one_line(tmp_path: Path, changes: dict[str, object], words: str) -> None:
+    with pytest.raises(PricingError) as raised:
+        fedgraph.price(write(tmp_path, **changes))
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert "described.yaml:" in str(raised.value)
+
+
+def test_the_command_imports_neither_torch_nor_ray(tmp_path: Path) -> None:
+    code = f"import sys; from fedgraph import cli; cli.main(['price', {str(write(tmp_path))!r}]); "
+    code += "sys.exit('torch' in sys.modules or 'ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

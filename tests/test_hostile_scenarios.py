@@ -1,0 +1,207 @@
+"""Scenarios that are broken in every way somebody thought of: one line with its place, never a traceback, never accepted."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from fedgraph import run, scenario
+from fedgraph.errors import ScenarioError
+from fedgraph.settings import MOST, MOST_COUNT, Infinite, Settings
+from fedgraph.source import MOST_BYTES, MOST_DEPTH, Source
+
+GOOD = """\
+name: tiny
+seeds: 2
+datasets:
+  - name: embedded/library
+tasks:
+  - task: node_classification
+    epsilons: [1, inf]
+    delta: 1e-3
+    settings: [central]
+    methods:
+      - method: features
+        model: logistic
+        hidden: 8
+"""
+
+
+def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None) -> str:
+    """The one line; it begins with the file's name, or with the option that is wrong."""
+    path = tmp_path / "x.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ScenarioError) as caught:
+        scenario.load(path, changes or [])
+    message = str(caught.value)
+    assert message.startswith((f"{path}:", "--set")), message
+    assert "\n" not in message
+    assert len(message) < 1000
+    return message
+
+
+def test_the_good_one_is_good(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    assert scenario.load(path).tasks[0].params.epsilons == [1.0, float("inf")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("seeds: 2", "seeds: true", [":2: ", "true and false"]),
+        ("seeds: 2", "seeds: .inf", [":2: ", "seeds"]),
+        ("seeds: 2", "seeds: .nan", [":2: ", "seeds"]),
+        ("seeds: 2", "seeds: 1000000000", [":2: ", "at most 10,000"]),
+        ("epsilons: [1, inf]", "epsilons: [true]", [":7: ", "true and false"]),
+        ("epsilons: [1, inf]", "epsilons: [.nan]", [":7: ", "found"]),
+        ("epsilons: [1, inf]", "epsilons: [1e300]", [":7: ", "too large"]),
+        ("epsilons: [1, inf]", "epsilons: [1e-300]", [":7: ", "too small"]),
+        ("epsilons: [1, inf]", "epsilons: [1, 1]", [":7: ", "twice"]),
+        ("delta: 1e-3", "delta: true", [":8: ", "true and false"]),
+        ("delta: 1e-3", "delta: .nan", [":8: "]),
+        ("delta: 1e-3", "delta: {libary: 1e-5}", [":8: ", "unknown data set 'libary'", "allowed: embedded/library"]),
+        ("settings: [central]", "settings: [central, central]", [":9: ", "'central' appears twice"]),
+        ("hidden: 8", "hidden: true", [":13: ", "true and false"]),
+        ("hidden: 8", "hidden: 1000000", [":13: ", "too large", "16,384"]),
+        ("hidden: 8", "clip: .inf", [":13: ", "infinite"]),
+        ("hidden: 8", "learning_rate: .nan", [":13: ", "learning_rate"]),
+        ("hidden: 8", "label: 3", [":13: ", "not text"]),
+        ("hidden: 8", "label: a/b", [":13: ", "without '/'"]),
+        ("hidden: 8", 'label: "a\\nb"', [":13: ", "printable"]),
+        ("  - task: node", "  - label: [1]\n    task: node", [":6: ", "not text"]),
+        ("  - task: node", "  - label: ..\n    task: node", [":6: ", "no name of a file"]),
+        ("  - task: node", f"  - label: {'x' * 300}\n    task: node", [":6: ", "1 to 80"]),
+        ("embedded/library", "embedded/libary", [":4: ", "did you mean 'embedded/library'"]),
+        ("name: embedded/library", "name: embedded/library\n    parameters: {a: 1}", [":5: ", "takes neither"]),
+        ("name: embedded/library", "name: own/csv", ["path", ":4: "]),
+        ("name: embedded/library", "name: synthetic/block_model\n    parameters: {nodes: .inf}", [":5: ", "nodes"]),
+        ("name: embedded/library", "name: synthetic/block_model\n    parameters: {nods: 3}", [":5: ", "did you mean 'nodes'"]),
+        ("name: tiny", "name: 2024-13-45", [":1: ", "cannot be read"]),
+        ("seeds: 2", "seeds: " + "9" * 5000, [":2: ", "cannot be read"]),
+        ("seeds: 2", "seeds: !!python/object/apply:os.system ['true']", [":2: ", "tag"]),
+        ("seeds: 2", "seeds: !!int '2'", [":2: ", "tag"]),
+        ("seeds: 2", "1: 2", [":2: ", "key '1' is not text"]),
+        ("seeds: 2", "on: 2", [":2: ", "key 'on' is not text"]),
+        ("seeds: 2", "? [a, b]\n: 2", [":2: ", "key a list or mapping is not text"]),
+        ("seeds: 2", "seeds: &a [*a]", [":2: ", "contains itself"]),
+        ("seeds: 2", "seeds: " + "[" * 40 + "]" * 40, [":2: ", "inside each other"]),
+        ("seeds: 2", "seeds: " + "{a: " * 100_000, [":2: ", "inside each other"]),
+        ("seeds: 2", "seeds: 2\nquick: [1]", [":3: ", "quick"]),
+        ("seeds: 2", "seeds: 2\nquick:\n  tasks.0.epsilon: [1]", [":4: ", "did you mean 'epsilons'"]),
+        ("seeds: 2", "seeds: 2\nquick:\n  tasks.7.epsilons: [1]", [":3: ", "there is no '7'"]),
+        ("seeds: 2", "seeds: 2\n---\nname: two", ["not YAML"]),
+        ("seeds: 2", "seeds: 2\n<<: 3", [":3: ", "merges mappings"]),
+    ],
+)
+def test_one_line_with_its_place(tmp_path: Path, old: str, new: str, parts: list[str]) -> None:
+    message = refused(tmp_path, GOOD.replace(old, new))
+    for part in parts:
+        assert part in message, message
+
+
+def test_a_bomb_of_aliases_is_refused_at_once(tmp_path: Path) -> None:
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
+    )
+    began = time.monotonic()
+    assert "every alias is written out" in refused(tmp_path, bomb)
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe\x00", "name: tiny".encode("utf-16"), b"name: caf\xe9", b"\x00\x01", b"x" * (MOST_BYTES + 1)],
+    ids=["bytes", "utf-16", "latin-1", "control", "large"],
+)
+def test_what_is_no_text(tmp_path: Path, content: bytes) -> None:
+    refused(tmp_path, content)
+
+
+def test_a_folder_a_pipe_and_a_name_with_a_null(tmp_path: Path) -> None:
+    for path in (tmp_path, Path("/dev/null"), tmp_path / "a\0b"):
+        with pytest.raises(ScenarioError):
+            scenario.load(path)
+
+
+def test_a_byte_order_mark_and_anchors_are_fine(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    extra = "      - &first {method: features, label: one}\n      - {<<: *first, label: two}\n"
+    path.write_bytes(b"\xef\xbb\xbf" + (GOOD + extra).encode())
+    methods = scenario.load(path).tasks[0].params.methods
+    assert [m.get("label") for m in methods] == [None, "one", "two"]
+    assert methods[2]["method"] == "features"
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ("seeds=[", "not YAML"),
+        ("seeds=", "seeds"),
+        ("seeds=: :", "--set"),
+        ("seeds=!!python/name:os.system", "tag"),
+        ("=3", "dotted key"),
+        ("a..b=3", "dotted key"),
+        ("tasks.0.epsilons.99999999999999999999=3", "not a position"),
+        ("tasks.0.epsilons=[true]", "true and false"),
+        ("tasks.0.methods.0.hidden=.inf", "hidden"),
+        ("tasks.²=3", "tasks"),
+    ],
+)
+def test_an_option_is_named_and_not_the_file(tmp_path: Path, change: str, part: str) -> None:
+    message = refused(tmp_path, GOOD, [change])
+    assert message.startswith("--set "), message
+    assert part in message
+
+
+def test_seeds_on_the_command_line_name_themselves(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"^--seeds 0: seeds: found 0"):
+        scenario.load(path, seeds=0)
+
+
+def test_labels_that_would_share_a_file(tmp_path: Path) -> None:
+    task = GOOD[GOOD.index("  - task") :]
+    two = GOOD.replace("  - task", "  - label: a b\n    task", 1) + task.replace("  - task", "  - label: A-B\n    task", 1)
+    assert "give files one name" in refused(tmp_path, two)
+
+
+def test_settings_say_what_their_numbers_may_be() -> None:
+    from typing import Annotated
+
+    class Example(Settings):
+        count: int = 1
+        rounds: int = 1
+        own: int = 1
+        share: float = 0.5
+        budgets: Annotated[list[float], Infinite] = []  # noqa: RUF012
+        yes: bool = True
+
+    assert Example(budgets=[1.0, float("inf")], yes=True).budgets[1] == float("inf")
+    for wrong in (
+        {"count": True}, {"count": MOST_COUNT + 1}, {"rounds": MOST["rounds"] + 1}, {"share": float("inf")},
+        {"share": float("nan")}, {"share": 1e13}, {"share": 1e-101}, {"budgets": [float("nan")]}, {"budgets": [float("-inf")]},
+        {"budgets": [2.0, 2.0]}, {"budgets": [True]}, {"other": 1},
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            Example(**wrong)  # type: ignore[arg-type]
+
+
+def test_depth_counts_what_aliases_add() -> None:
+    text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, MOST_DEPTH + 2))
+    with pytest.raises(ScenarioError, match="inside each other"):
+        Source("x", text)
+
+
+def test_options_that_exclude_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    assert run.main([str(path), "--dry-run", "--resume", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(SystemExit) as caught:
+        run.main([str(path), "--seeds", "many"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
