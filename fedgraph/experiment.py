@@ -5,6 +5,7 @@ scenario → data → (task → partition → clients → release → server →
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from fedgraph.types import Graph, GraphCollection
 
 def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: Console) -> Path:
     """Everything a scenario asks for; returns the folder with the results."""
+    began = time.time()
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     graphs = [load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
@@ -41,7 +43,7 @@ def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: 
         for done in cells.computed(todo, engine, console):
             kept.save(done.cell, done.outcome, done.seconds)
         where = engine.describe()
-    facts = environment.describe(ready.scenario.seed, graphs, where)
+    facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
     report.write(out, ready.scenario, text, [records_of(stage, kept) for stage in stages], graphs, facts, console)
     return out
 

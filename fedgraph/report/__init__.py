@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import dataclasses
 import json
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
-import jinja2
-
-from fedgraph import plugins
-from fedgraph.report import references, results, statement
-from fedgraph.report.sections.base import Records, Section
+from fedgraph.report import answer, everything, front, page, results
+from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -60,9 +54,10 @@ def write(
     environment: dict[str, Any],
     screen: Screen,
 ) -> None:
-    """Write every output into ``out`` and print the summary."""
+    """Write every output into ``out`` and print the answer and the tables."""
     notice = notice_of(graphs)
-    source = {name: g.provenance.source for name, g in zip([d.label or d.name for d in scenario.datasets], graphs, strict=True)}
+    names = [d.label or d.name for d in scenario.datasets]
+    source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
     rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
     opening = {"notice": notice} if notice else {}
     (out / "results.csv").write_text(results.as_csv(rows, notice), encoding="utf-8")
@@ -71,14 +66,12 @@ def write(
     (out / "scenario.yaml").write_text((f"# {notice}\n" if notice else "") + resolved, encoding="utf-8")
     _ledger(out / "ledger.jsonl", records, notice)
 
-    parts = []
-    for r in records:
-        section = plugins.load("report.sections", r.kind).build(r, notice)
-        for figure in section.figures:
-            (out / f"{figure.name}.png").write_bytes(figure.png)
-        parts.append(_part(r, section))
-    _page(out / "report.html", scenario, resolved, parts, records, graphs, environment, notice)
-    _summary(out, parts, notice, screen)
+    content = _content(out, scenario, resolved, records, dict(zip(names, graphs, strict=True)), environment, notice)
+    for figure in content.figures:
+        (out / f"{figure.name}.png").write_bytes(figure.png)
+        (out / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
+    (out / "report.html").write_text(page.render(content), encoding="utf-8")
+    _summary(out, content, screen)
 
 
 def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
@@ -91,54 +84,78 @@ def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
                     file.write(line + "\n")
 
 
-def _part(record: Records, section: Section) -> dict[str, Any]:
-    figures = [{**dataclasses.asdict(f), "base64": base64.b64encode(f.png).decode()} for f in section.figures]
-    return {
-        "label": record.label,
-        "dataset": record.dataset,
-        "section": {"sentences": section.sentences, "tables": section.tables, "figures": figures},
-        "statements": [statement.of(row) for row in results.grouped(record.entries) if row["protection"] is not None],
-    }
-
-
-def _page(
-    path: Path,
+def _content(
+    out: Path,
     scenario: Any,
     resolved: str,
-    parts: list[dict[str, Any]],
     records: Sequence[Records],
-    graphs: Sequence[Graph | GraphCollection],
+    graphs: dict[str, Graph | GraphCollection],
     environment: dict[str, Any],
     notice: str | None,
-) -> None:
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        resources.files("fedgraph.report").joinpath("page.html").read_text(encoding="utf-8")
-    )
-    methods = list(dict.fromkeys(e["method"] for r in records for e in r.entries))
+) -> page.Content:
+    rows = [row for r in records for row in results.grouped(r.entries)]
+    answered = answer.of(rows)
+    chapters = page.chapters(records, notice)
+    described = {name: describe(g) for name, g in graphs.items()}
+    methods, datasets, papers = page.library(rows, described, [r.kind for r in records])
     cells = sum(len(r.entries) for r in records)
-    text = template.render(
-        title=scenario.title or scenario.name,
-        lead=f"Scenario “{scenario.name}”: {cells} cells ({', '.join(r.label for r in records)}), root seed {scenario.seed}. "
-        "For each: what accuracy, at which ε as published, at which ε that can be proven, and what an attacker could measure.",
-        data=[describe(g) for g in graphs],
-        parts=parts,
-        scenario=resolved,
-        environment=json.dumps(environment, indent=2),
-        references=references.of(methods, geometry=any(r.kind.startswith("graph") for r in records)),
-        caveats=statement.CAVEATS,
-        notice=notice,
+    lead = (
+        f"{'; '.join(described.values()) or 'No data set is read'}. Scenario “{scenario.name}”: {cells} cells "
+        f"({', '.join(dict.fromkeys(r.label for r in records))}), root seed {scenario.seed}."
     )
-    path.write_text(text, encoding="utf-8")
+    return page.Content(
+        title=scenario.title or scenario.name,
+        lead=lead,
+        notice=notice,
+        answered=answered,
+        opening=page.opening(answered, chapters),
+        front=front.figures(answered, notice),
+        prices=tuple(front.prices(answered)),
+        chapters=chapters,
+        said=page.statements(records),
+        methods=methods,
+        datasets=tuple(e for e in datasets if e.name in graphs),
+        references=papers,
+        made=_made(out, resolved, records, environment),
+        columns=everything.columns(answered.scores),
+        lines=everything.lines(answered.scores),
+    )
 
 
-def _summary(out: Path, parts: list[dict[str, Any]], notice: str | None, screen: Screen) -> None:
-    if notice:
-        screen.print(notice)
-    for part in parts:
-        for table in part["section"]["tables"]:
-            screen.table(f"{part['label']} — {part['dataset']}: {table.title}", table.header, table.rows)
-            if table.note:
-                screen.print(table.note)
+def _made(out: Path, resolved: str, records: Sequence[Records], environment: dict[str, Any]) -> page.Made:
+    """Time, version, command, duration, disk: what is known of how the run was made."""
+    made = environment.get("made", {})
+    seconds = sum(float(e["seconds"]) for r in records for e in r.entries)
+    size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
+    known = {
+        "Finished": made.get("finished"),
+        "fedgraph": " ".join(str(made[k]) for k in ("version", "commit") if made.get(k)) or None,
+        "Command": made.get("command"),
+        "Duration": None if "seconds" not in made else f"{_span(float(made['seconds']))} for this command",
+        "Computing": f"{_span(seconds)} in cells, over all workers",
+        "Disk": f"{size / 1e6:.1f} MB in the run's folder",
+        "Seed": str(environment.get("seed")),
+        "Machine": f"{environment.get('platform')}, {', '.join(environment.get('devices', []))}",
+    }
+    facts = tuple((name, str(value)) for name, value in known.items() if value)
+    return page.Made(facts, resolved, json.dumps(environment, indent=2))
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
+
+
+def _summary(out: Path, content: page.Content, screen: Screen) -> None:
+    if content.notice:
+        screen.print(content.notice)
+    for chapter in content.chapters:
+        for part in chapter.parts:
+            for table in part.section.tables:
+                screen.table(f"{part.label} — {part.dataset}: {table.title}", table.header, table.rows)
+                if table.note:
+                    screen.print(table.note)
+    for sentence in content.opening:
+        screen.print(sentence)
     screen.print(f"report: {out / 'report.html'}")
 
 

@@ -32,7 +32,9 @@ class Plan(Generic[P, M]):
     no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline. per_end: events
     price one end of an edge, and an edge costs two of them (``composition.ends``).
     min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds
-    do not depend on the budget, so cells of one ``shared_key`` may share them. notes: sentences for the report.
+    are the same for all cells of one ``shared_key``, which may share them. summed: parts of a message that reach the server as
+    a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a part is named
+    as its path. notes: sentences for the report.
     keeps_rounds: the server keeps what every round broadcast and received, for an attack to read (``State.seen``).
     """
 
@@ -50,6 +52,7 @@ class Plan(Generic[P, M]):
     min_clients: int = 1
     shared_rounds: int = 0
     shared_key: str = ""
+    summed: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     keeps_rounds: bool = False
 
@@ -76,6 +79,7 @@ class Plan(Generic[P, M]):
             sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
         )
         others = self.facts.num_clients - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
+        others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others
         if mechanism.std * math.sqrt(others) < event.noise_multiplier * least * (1 - 1e-9):
             raise PrivacyError(
                 f"release {release.path!r} is priced at noise multiplier {event.noise_multiplier:.6g} for sensitivity at least "
