@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
 from fedgraph.methods.base import (
@@ -84,7 +85,7 @@ class Memory:
     inputs: tuple[np.ndarray, ...]
     sent: tuple[np.ndarray, ...]
     sums: tuple[np.ndarray, ...]
-    classifier: public.Chosen | None = None
+    classifier: public.Chosen | gap_networks.Classifier | None = None
     scores: np.ndarray | None = None
 
 
@@ -206,7 +207,11 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
     p, inputs = plan.params, list(memory.inputs)
     if len(inputs) <= p.hops:
         return State({"rows": rows}, memory)
-    widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
-    labels, how = plan.made.attributes.labels, public.Fitting(2 * p.epochs, 0.02, 1e-3)
-    chosen = public.classifier(inputs, labels, widths, how, p.depth == "chosen", np.random.default_rng(memory.seed))
+    labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
+    chosen: gap_networks.Classifier | public.Chosen
+    if p.encoder == "published":
+        chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.num_classes, p.epochs, rng)
+    else:
+        widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
+        chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.depth == "chosen", rng)
     return State({}, replace(memory, classifier=chosen, scores=chosen.scores(inputs)))
