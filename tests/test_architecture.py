@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "data": {"types", "seeds", "errors", "plugins", "settings"},
     "partition": {"types", "seeds", "errors", "plugins", "settings"},
     "comparison": {"types", "seeds", "errors", "compiled"},
-    "methods": {"privacy", "learning", "types", "errors", "seeds", "settings"},
+    "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "settings"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors"},
     "audit": {"privacy", "types", "errors", "seeds"},
