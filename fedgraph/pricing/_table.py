@@ -34,7 +34,7 @@ their authors themselves say of them. A number can be wrong where a reader is: e
 
 def files(folder: Path) -> list[Path]:
     """What is priced, sorted by name."""
-    apps = [p for p in folder.glob("*/pyproject.toml")]
+    apps = list(folder.glob("*/pyproject.toml"))
     return sorted([*filter(Path.is_file, folder.glob("*.*")), *apps], key=str)
 
 
@@ -71,8 +71,8 @@ def _entry(q: Quote, folder: Path) -> Iterator[str]:
     for priced in q.rows:
         row = priced.row
         label = "Lower bound" if row.kind == "lower bound" else "Provable"
-        yield f"- {label}: {_prices(priced)} for one {row.unit} ({row.relation}), seen by {row.viewer}: {row.why}; δ = "
-f"{row.delta:g}."
+        seen = f"for one {row.unit} ({row.relation}), seen by {row.viewer}"
+        yield f"- {label}: {_prices(priced)} {seen}: {row.why}; δ = {row.delta:g}."
     for asked in q.asked:
         cells = ", ".join(f"{value:g} → {shown(epsilon)}" for value, epsilon in asked.answers)
         yield f"- Question: {asked.unknown.question} ({asked.unknown.name} → ε in total: {cells})"
