@@ -13,6 +13,7 @@ A method module defines
     evidence(plan, state, graph, units) → [m]   optional, for attacks: a log-likelihood ratio, or like one, of version 1 of
                                                 each unit in the known ``graph`` (``attacks.canaries``), or None
     says(plan, state) → sentences               optional: what the training found, for the report
+    TRUSTS_NOBODY = True                        only where every node protects its own data before it leaves
     reads_rounds(plan) → bool                   optional, for attacks: keep (model, inbox) of every round in ``memory["seen"]``
 
 and nothing else is registered anywhere. A central method is the same file with one client that holds

@@ -45,6 +45,7 @@ REFERENCE = """@inproceedings{sajadmanesh2021locally,
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
 
 IN_CLEAR = Disclose("no noise was asked for")
+TRUSTS_NOBODY = True  # every node randomises its own data: there is no curator and no federation to compare with
 RANDOM_WIDTH = 64  # invented features of the ablation
 
 
