@@ -234,6 +234,8 @@ def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str]
         if name is None:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
+        if package == "methods" and (problem := module.refuses(params, str(name))):
+            raise source.error((*at, *where, key), problem)
         if package == "methods" and "label" in spec:
             _label(source, (*at, *where, "label"), spec.pop("label"))
         validate(inner.Params, spec, source, (*at, *where))

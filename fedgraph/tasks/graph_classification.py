@@ -21,29 +21,30 @@ from pydantic import Field, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import encoded_graphs
-from fedgraph.comparison import gromov
 from fedgraph.comparison.classify import Handling, Split
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.settings import PerDataset, Says, Settings
+from fedgraph.settings import PerDataset, Says
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import _graph_settings as settings
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
 from fedgraph.tasks._graph_settings import label as label_of
+from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
 
 Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
-class Params(Settings):
+class Params(Solving):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     methods: Models = Field(
@@ -73,7 +74,6 @@ class Params(Settings):
     metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
     weights: Weights = Field("uniform", description=settings.WEIGHTS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
-    restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     classifier: Literal["svm", "neighbours"] = Field(
         "svm", description="svm, with votes beside it; neighbours: the first vote is the accuracy, and far pairs stay unsolved"
@@ -93,6 +93,7 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
+        self.options()
         if self.classifier == "neighbours" and (self.tuned_on_test or not self.neighbours):
             raise ValueError("classifier: neighbours needs a k in neighbours, and has nothing to be tuned_on_test")
         return self
@@ -108,6 +109,11 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     ours = (OWN, COMPARE, FUSED)
     models = [(("methods", i), "methods", {k: v for k, v in m.items() if k not in ours}) for i, m in enumerate(params.methods)]
     return [(("partition",), "partition", params.partition), *models]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "collection")
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -140,12 +146,12 @@ def _cell(context: Context, method: str, encoder: str, label: str, epsilon: floa
     return Cell(context.label, context.dataset, method, f"{label}/{encoder}/{rule}", "local", value, reading, seed)
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
     """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
 
-def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collections.Dealt, Split]:
+def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Embedding], collections.Dealt, Split]:
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
     spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN, COMPARE, FUSED)}
@@ -160,10 +166,10 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collec
         viewer=Viewer.SERVER,
         graph_sizes=dealt.sizes,
     )
-    module = plugins.load("methods", spec.pop("method"))
+    module = kinds.embedder(spec.pop("method"))
     spec |= {"encoder": encoder, "epsilon_rule": rule, "attendance_seed": seeds.integer(context.root, "attendance", cell.seed)}
     epsilon = 1.0 if rule == "1/n" else cell.epsilon
-    made: Plan = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
+    made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
     return made, dealt, split
 
 
@@ -173,21 +179,23 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.variant == "baseline":
         split = _dealt(params, cell.seed, context)[0]
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
-        wanted = (params.alpha, params.restarts, context, split, params.only_nearest, params.weights)
+        wanted = (params.alpha, params.options(), context, split, params.only_nearest, params.weights)
         distances, asked = graph_rows.distances_of(cell.method, collection, *wanted)
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
-        sizes, restarts = [g.num_nodes for g in collection.graphs], params.restarts
+        sizes, solving = [g.num_nodes for g in collection.graphs], params.options()
         distances, asked = graph_rows.constant_distances(
-            cell.path[:-1], sizes, made.made["encoding"], restarts, context, split, params.only_nearest, params.metric
+            cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
         )
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
     return _released(params, cell, context, made, dealt, split)
 
 
-def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: collections.Dealt, split: Split) -> Outcome:
+def _released(
+    params: Params, cell: Cell, context: Context, made: Plan[Any, Embedding], dealt: collections.Dealt, split: Split
+) -> Outcome:
     """Train, encode, compare, classify; and price."""
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
@@ -197,10 +205,10 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     metrics, asked, own = {}, {}, params.methods[labels(params).index(label)]
     if own.get(COMPARE, True):
-        embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
+        embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
         spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
-        options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)
+        options = params.options(params.alpha if FUSED in own else None)
         distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:

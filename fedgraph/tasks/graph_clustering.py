@@ -21,7 +21,8 @@ from fedgraph import plugins, seeds
 from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.composition import UnitLosses
 from fedgraph.privacy.events import Event
@@ -46,6 +47,11 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     given = [{k: v for k, v in m.items() if k not in OWN} for m in params.methods]
     models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
     return [*models, (("partition",), "partition", params.partition)]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "ego")
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -79,7 +85,7 @@ def _row(params: Params, cell: Cell) -> Row:
     return next(r for r in rows_of(params) if r.variant == cell.variant)
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
         return None
@@ -96,14 +102,14 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
         public_graph=_public(params, cell.seed, context),
     )
     spec = {k: v for k, v in params.methods[row.index].items() if k not in OWN}
-    module = plugins.load("methods", spec.pop("method"))
+    module = kinds.embedder(spec.pop("method"))
     value = cell.epsilon
     if row.how != "histogram":
         spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
         if row.rule != "epsilon" or row.encoder != "multi-bit":
             spec |= {"encoder": row.encoder, "epsilon_rule": row.rule}
             value = 1.0 if row.rule == "1/n" else value
-    made: Plan = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
+    made = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
     if params.classify:
         given = (*made.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
         made = replace(made, protection=replace(made.protection, assumptions=given))
@@ -122,13 +128,13 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     how_many = Clustering(k, params.num_init, params.max_iterations)
     if cell.method == CONSTANT:
         rng = seeds.generator(context.root, *cell.path, "constant")
-        spaces = constant_spaces(made.facts.client_sizes, made.made["encoding"], params.metric, rng)
+        spaces = constant_spaces(made.facts.client_sizes, made.made.encoding, params.metric, rng)
         found = _graph_compare.discrepancies(spaces, params.options(), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(f"partition:{context.label}:{cell.dataset}:{cell.seed}", partition)
     common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    row, received = _row(params, cell), _known(trained.state.memory["embeddings"], made)
+    row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
     if row.how in OF_VECTORS:
         found = _graph_compare.vectors(received, row.how, how_many, cell, context)
     else:
@@ -167,7 +173,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     )
 
 
-def _losses(spent: dict[int, Event], made: Plan) -> UnitLosses:
+def _losses(spent: dict[int, Event], made: Plan[Any, Embedding]) -> UnitLosses:
     """What the worst unit paid: a node over all clients that hold it, or all of one client."""
     if made.facts.holdings is not None:
         return composition.overlapping(spent, made.facts.holdings, made.delta)
@@ -183,9 +189,9 @@ def _scores(params: Params, cell: Cell, context: Context, truth: np.ndarray, fou
     return metrics
 
 
-def _known(received: Sequence[np.ndarray | None], made: Plan) -> list[np.ndarray]:
+def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) -> list[np.ndarray]:
     """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
-    width, pooled = made.made["encoding"].width, made.made["pooled"]
+    width, pooled = made.made.encoding.width, made.made.pooled
     sizes = made.facts.client_sizes
     if pooled is not None:
         return [np.full((1, pooled.width), 1.0 / pooled.width) if h is None else h for h in received]

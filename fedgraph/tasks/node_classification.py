@@ -22,7 +22,7 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks import whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.settings import Infinite, PerDataset, Settings
@@ -108,6 +108,12 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     return found
 
 
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    own = [s for spec in params.methods if spec.get("method") == name for s in _grid.settings_of(spec, params.settings)]
+    return kinds.misfit(name, "classifier", params.protocol, [s for s in dict.fromkeys(own) if s != "nobody"])
+
+
 def cells(params: Params, context: Context) -> list[Cell]:
     """Every cell, seed by seed (``_grid``)."""
     return _grid.cells(params.methods, params.settings, params.epsilons, params.calibrated_by, context)
@@ -118,7 +124,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return cell.setting in _grid.WHOLE
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
     setting = _setting(params, cell.seed, context)
     partition = _partition(params, cell, context)
@@ -146,7 +152,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
             f"protocol: {params.protocol}): write public: test-graph with protocol: inductive, or choose features"
         )
-    made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
+    made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
     return made
 
 
@@ -209,9 +215,9 @@ def _said(method: Any, made: Plan, state: Any) -> tuple[str, ...]:
     return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 
 
-def _method(params: Params, cell: Cell) -> tuple[Any, Any]:
+def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
     spec = next(s for s in params.methods if s["method"] == cell.method and _grid.variant(s) == cell.variant)
-    module = plugins.load("methods", cell.method)
+    module = kinds.classifier(cell.method)
     return module, module.Params(**_grid.own_settings(spec))
 
 

@@ -54,8 +54,8 @@ def _table(rows: Sequence[Row]) -> Table:
     )  # fmt: skip
     note = (
         "“ε = 1/n”: each graph its own, the largest is shown. Unit graph: all of one client. Unit node: ego-networks overlap, "
-        "and the worst node's loss is the sum over all clients that hold it. With FedAvg in clear the target is each graph's, as "
-        "published, and leaves the updates out; elsewhere it covers everything that is released. "
+        "and the worst node's loss is the sum over all clients that hold it. With FedAvg in clear the target is each graph's, "
+        "as published, and leaves the updates out; elsewhere it covers everything that is released. "
     )
     if asked:
         note += "Accuracies: five folds; the labels of the other four are given to the server."
