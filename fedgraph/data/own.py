@@ -1,4 +1,6 @@
-"""Your own graph: one ``.npz`` file, or a folder of three CSV files. Never a pickle.
+"""Your own graph: one ``.npz`` file, a folder of three CSV files, or a folder per client. Never a pickle.
+
+``own/federation``: see ``_own_federation``.
 
 ``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
 ``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
@@ -19,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import BaseModel, Field
 
-from fedgraph.data import _masks, _npz, _tables, base
+from fedgraph.data import _masks, _npz, _own_federation, _tables, base
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Cleaned, feature_matrix, undirected
 from fedgraph.errors import DataError, ScenarioError
@@ -39,15 +41,34 @@ class CsvParams(Settings):
     labels: str = Field("labels.csv", description="file of labels: node id, label")
 
 
-DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams}
+class FederationParams(Settings):
+    """Nothing beside the path: the folder says everything."""
+
+
+class ObjectParams(Settings):
+    """Nothing: the graph is in memory."""
+
+
+DATASETS: dict[str, type[BaseModel]] = {
+    "npz": NpzParams,
+    "csv": CsvParams,
+    "federation": FederationParams,
+    "object": ObjectParams,
+}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
     """The graph at ``request.path``. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
+    if isinstance(params, ObjectParams):
+        raise ScenarioError("data set 'own/object' is a graph in memory (fedgraph.compare); for a file use own/npz or own/csv")
     if request.path is None:
-        what = "the .npz file" if dataset == "npz" else "the folder with edges.csv, features.csv and labels.csv"
+        what = {"npz": "the .npz file", "csv": "the folder with edges.csv, features.csv and labels.csv"}.get(
+            dataset, "the folder with one folder per client"
+        )
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
+    if isinstance(params, FederationParams):
+        return _own_federation.load(request.path)
     return _from_csv(request.path, params) if isinstance(params, CsvParams) else _from_npz(request.path)
 
 

@@ -14,7 +14,7 @@ def test_gain_is_the_spread_of_parameters_that_noise_alone_makes(momentum: float
     memory = descent.start(np.zeros(40_000, dtype=np.float64))
     for number in range(descent.steps):
         memory = descent.step(memory, rng.standard_normal(40_000), number)
-    assert memory["average"].std() == pytest.approx(descent.gain(), rel=0.02)
+    assert memory.average.std() == pytest.approx(descent.gain(), rel=0.02)
 
 
 def test_more_signal_takes_more_steps() -> None:

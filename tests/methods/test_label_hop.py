@@ -138,14 +138,14 @@ def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library
     masked, cut = held.labels.copy(), dense.copy()
     masked[node], cut[node], cut[:, node] = -1, 0, 0
     gone = dataclasses.replace(held, labels=masked, adjacency=sp.csr_array(cut))
-    model = np.random.default_rng(0).standard_normal(plan.made["layout"].num_parameters).astype(np.float32)
+    model = np.random.default_rng(0).standard_normal(plan.made.layout.num_parameters).astype(np.float32)
     first, after = exact(plan, held, 0, model), exact(plan, gone, 0, model)
     assert np.flatnonzero(first["labels"] != after["labels"]).tolist() == [node]
     assert (first["labels"][setting.asking] == ABSENT).all(), "who only asks answers nothing"
     change = float(np.linalg.norm(first["meetings"] - after["meetings"]))
     assert 0 < change <= meetings.sensitivity(Relation.NODE_ZERO_OUT, held.num_classes)
     step = np.linalg.norm(exact(plan, held, 1, model)["model"] - exact(plan, gone, 1, model)["model"])
-    assert step <= plan.made["parts"].clip * (1 + 1e-3)
+    assert step <= plan.made.parts.clip * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
@@ -189,7 +189,7 @@ def test_clients_answer_for_their_own_nodes(viewer: Viewer, epsilon: float, libr
     setting = asking(met(library, 0.9))
     plan, partition = planned(setting, epsilon, viewer, clients=3, kept=1.0)
     state = trained(plan, partition)
-    answers, known = state.memory["answers"], np.setdiff1d(np.arange(library.num_nodes), setting.asking)
+    answers, known = state.memory.answers, np.setdiff1d(np.arange(library.num_nodes), setting.asking)
     assert (answers[setting.asking] == -1).all()
     right = (answers[known] == setting.held.labels[known]).mean()
     assert right == 1 if math.isinf(epsilon) else 0.8 < right < 1

@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,15 +31,17 @@ from scipy.special import log_softmax, softmax
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.optimisers.dp_training import Descent
+from fedgraph.learning.optimisers.dp_training import Descended, Descent
 from fedgraph.learning.propagation.label_votes import affinities, class_shares, votes
 from fedgraph.learning.propagation.mean_field import doubt, mean_field, scaled_to
 from fedgraph.learning.sampling.meetings import matching_numbers
 from fedgraph.methods.base import (
     Budget,
     Inbox,
+    Kind,
     Plan,
     PublicFacts,
+    Situation,
     State,
     Streams,
     gradient_std,
@@ -67,6 +68,8 @@ REFERENCE = """@article{warner1965randomized,
   author = {Kearns, Michael and Pai, Mallesh and Roth, Aaron and Ullman, Jonathan},
   booktitle = {Innovations in Theoretical Computer Science}, year = {2014}}"""
 
+KIND: Kind = "classifier"
+SITUATIONS = (Situation("asking", settings={"steps": 5}), Situation("inductive", settings={"steps": 5}))
 PRIVATE_TEST_NODES = True  # each answers from its own row and its own edges
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
@@ -83,7 +86,25 @@ class Work:
     adjacency: sp.csr_array
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """layout of the rows' model; first: the round of its first gradient; parts: how the budget is divided."""
+
+    layout: Layout
+    first: int
+    parts: Split
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server: the descent; answers, int64 [num_nodes], and meetings, float64 [c(c + 1)/2], None before they came."""
+
+    descent: Descended
+    answers: np.ndarray | None = None
+    meetings: np.ndarray | None = None
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Round 0 answers and meetings, then one gradient a round; all priced from public numbers alone."""
     parts = split(params, facts, budget)
     first = 1 if parts.labels else 0
@@ -104,7 +125,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         delta=budget.delta,
         facts=facts,
         min_clients=min_clients if budget.private else 1,
-        made={"layout": Layout((facts.num_features, facts.num_classes)), "first": first, "parts": parts},
+        made=Made(Layout((facts.num_features, facts.num_classes)), first, parts),
     )
 
 
@@ -132,12 +153,12 @@ def _meetings(params: Params, facts: PublicFacts, parts: Split) -> PlannedReleas
     return PlannedRelease("meetings", bound, GaussianNoise(std), Gaussian(parts.meetings), range(1))
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
-    descent = _descent(plan).start(plan.made["layout"].start(rng))
-    return State({"parameters": descent["parameters"]}, {"descent": descent})
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    descent = _descent(plan).start(plan.made.layout.start(rng))
+    return State({"parameters": descent.parameters}, Memory(descent))
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
     said = np.where(np.isin(nodes, plan.facts.asking), ABSENT, graph.labels)
     x = FeatureMatrix(unit_rows(graph.features))
@@ -145,29 +166,29 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Answers and meetings first, then noisy gradient sums at the current parameters."""
     made, facts = plan.made, plan.facts
-    if round_ < made["first"]:
+    if round_ < made.first:
         everybody = np.full(facts.num_nodes, ABSENT, dtype=np.int64)
         everybody[work.nodes] = work.said
         counted = partial(matching_numbers, work.adjacency, work.said, facts.num_classes, work.nodes, plan.params.kept)
         return {"labels": desk.release("labels", everybody), "meetings": desk.release("meetings", counted)}
-    exact = partial(clipped_gradient_sum, made["layout"], model["parameters"], work.x, work.labels, made["parts"].clip)
+    exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, made.parts.clip)
     return {"gradient": desk.release("model", exact)}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """Keep what was answered; then one step on the mean over the public number of training nodes."""
-    first = plan.made["first"]
+    first = plan.made.first
     if inbox.round < first:
-        in_clear = math.isinf(plan.made["parts"].labels)
+        in_clear = math.isinf(plan.made.parts.labels)
         answers = _answers(inbox, in_clear)
-        return State(state.model, {**state.memory, "answers": answers, "meetings": inbox.sums["meetings"]})
-    mean = inbox.sums["gradient"] / np.float32(plan.facts.num_train)
-    descent = _descent(plan).step(state.memory["descent"], mean, inbox.round - first)
-    return State({"parameters": descent["parameters"]}, {**state.memory, "descent": descent})
+        return State(state.model, Memory(state.memory.descent, answers, inbox.sums["meetings"]))
+    mean = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
+    descent = _descent(plan).step(state.memory.descent, mean, inbox.round - first)
+    return State({"parameters": descent.parameters}, replace(state.memory, descent=descent))
 
 
 def _answers(inbox: Inbox, in_clear: bool) -> np.ndarray:
@@ -176,23 +197,23 @@ def _answers(inbox: Inbox, in_clear: bool) -> np.ndarray:
     return np.maximum(total + 2 * (inbox.num_clients - 1), -1) if in_clear else total - 1
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
-    scores = logits(plan.made["layout"], state.memory["descent"]["average"], FeatureMatrix(unit_rows(graph.features)))
+    scores = logits(plan.made.layout, state.memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan) ** 2)
-    facts, known = plan.facts, "answers" in state.memory
-    if known and facts.asking.size and graph.num_nodes == facts.num_nodes:
-        answers, (affinity, shares, keep) = state.memory["answers"], _measured(plan, state)
+    facts, answers = plan.facts, state.memory.answers
+    if answers is not None and facts.asking.size and graph.num_nodes == facts.num_nodes:
+        affinity, shares, keep = _measured(plan, answers, state.memory.meetings)
         return np.asarray(
             softmax(log_softmax(scores, axis=1) + votes(graph.adjacency, answers, affinity, shares, keep), axis=1)
         )
-    if known and facts.public_name == "test-graph":
-        coupling = scaled_to(np.log(_measured(plan, state)[0]), MOST_HEARD * doubt(scores))
+    if answers is not None and facts.public_name == "test-graph":
+        coupling = scaled_to(np.log(_measured(plan, answers, state.memory.meetings)[0]), MOST_HEARD * doubt(scores))
         return mean_field(scores, [(coupling, graph.adjacency)], plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
 
 
-def _score_noise(plan: Plan) -> float:
+def _score_noise(plan: Plan[Params, Made]) -> float:
     """Standard deviation that noise alone gives a score of a unit row; scores are made less sure by it (MacKay 1992, eq. 9)."""
     noise = plan.releases[0].mechanism
     if not isinstance(noise, GaussianNoise):
@@ -200,24 +221,24 @@ def _score_noise(plan: Plan) -> float:
     return _descent(plan).gain() * noise.std * math.sqrt(2 * plan.facts.num_clients) / plan.facts.num_train
 
 
-def _measured(plan: Plan, state: State) -> tuple[np.ndarray, np.ndarray, float]:
+def _measured(plan: Plan[Params, Made], answers: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float]:
     """(affinities [c, c], class shares [c], how often an answer is true); all of it post-processing."""
     facts, released = plan.facts, {r.path: r.mechanism for r in plan.releases}
     answered, noise = released["labels"], released["meetings"]
     keep = min(answered.keep if isinstance(answered, MaskedResponse) else 1.0, 1 - 1e-6)
-    shares = class_shares(state.memory["answers"], facts.num_classes, keep)
+    shares = class_shares(answers, facts.num_classes, keep)
     std = noise.std * math.sqrt(facts.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
-    return affinities(state.memory["meetings"], std, facts.num_train, shares), shares, keep
+    return affinities(np.zeros(0) if counts is None else counts, std, facts.num_train, shares), shares, keep
 
 
-def _descent(plan: Plan) -> Descent:
-    parts: Split = plan.made["parts"]
+def _descent(plan: Plan[Params, Made]) -> Descent:
+    parts = plan.made.parts
     return Descent(parts.rate, plan.params.momentum, parts.steps, plan.params.averaged)
 
 
-def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
-    if "answers" not in state.memory:
+    if state.memory.answers is None:
         return None
-    said: Any = state.memory["answers"][units[:, 0]]
+    said = state.memory.answers[units[:, 0]]
     return np.asarray((said == units[:, 2]).astype(float) - (said == units[:, 1]))
