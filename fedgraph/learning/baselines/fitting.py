@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines.networks import Network, Shape
-from fedgraph.learning.baselines.sparse_rows import SparseRows, sparse_rows
+from fedgraph.learning.baselines.sparse_rows import sparse_rows
 from fedgraph.learning.layers.sparse import device, unit_rows
 from fedgraph.types import Graph
 
@@ -23,7 +24,7 @@ from fedgraph.types import Graph
 class Inputs:
     """A graph, ready: features [n, d] with rows of norm 1, edges int64 [2, m], both directions."""
 
-    x: SparseRows
+    x: torch.Tensor
     edges: torch.Tensor
 
 
@@ -60,7 +61,7 @@ def made(shape: Shape, seed: int) -> Network:
         return Network(shape)
 
 
-def vector_of(network: Network) -> np.ndarray:
+def vector_of(network: nn.Module) -> np.ndarray:
     """float32 [p]: trained parameters, fixed ones and running statistics."""
     with torch.no_grad():
         return torch.cat([t.reshape(-1) for t in _tensors(network)]).cpu().numpy()
@@ -72,7 +73,7 @@ def start(shape: Shape, seed: int) -> Progress:
 
 
 def trained(
-    network: Network,
+    network: nn.Module,
     given: Inputs,
     labels: np.ndarray,
     before: Progress,
@@ -85,7 +86,7 @@ def trained(
     """
     if not (labels >= 0).any():
         return before
-    _write(network, before.vector)
+    write(network, before.vector)
     network.train()
     known = torch.tensor(np.flatnonzero(labels >= 0), device=device())
     target = torch.tensor(labels, device=device())[known]
@@ -116,19 +117,20 @@ def _update(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch
     p -= how.rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
 
 
-def scores(network: Network, vector: np.ndarray, given: Inputs) -> np.ndarray:
+def scores(network: nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
     """float32 [n, c], without dropout and with the running statistics."""
-    _write(network, vector)
+    write(network, vector)
     network.eval()
     with torch.no_grad():
-        return network(given.x, given.edges).cpu().numpy()  # type: ignore[no-any-return]
+        return np.asarray(network(given.x, given.edges).cpu().numpy())
 
 
-def _tensors(network: Network) -> list[torch.Tensor]:
+def _tensors(network: nn.Module) -> list[torch.Tensor]:
     return [*network.parameters(), *(b for b in network.buffers() if b.dtype.is_floating_point)]
 
 
-def _write(network: Network, vector: np.ndarray) -> None:
+def write(network: nn.Module, vector: np.ndarray) -> None:
+    """Put a flat vector into the network's tensors."""
     at = 0
     with torch.no_grad():
         for tensor in _tensors(network):
@@ -137,7 +139,7 @@ def _write(network: Network, vector: np.ndarray) -> None:
             at += tensor.numel()
 
 
-def _parts(network: Network, flat: np.ndarray) -> list[torch.Tensor]:
+def _parts(network: nn.Module, flat: np.ndarray) -> list[torch.Tensor]:
     """One tensor per learnt parameter, cut from a vector over all tensors."""
     found, at = [], 0
     for p in network.parameters():
@@ -148,7 +150,7 @@ def _parts(network: Network, flat: np.ndarray) -> list[torch.Tensor]:
     return found
 
 
-def _joined(network: Network, parts: list[torch.Tensor]) -> np.ndarray:
+def _joined(network: nn.Module, parts: list[torch.Tensor]) -> np.ndarray:
     """The inverse of ``_parts``: zeros where nothing is learnt."""
     rest = iter(parts)
     out = [next(rest) if p.requires_grad else torch.zeros_like(p) for p in network.parameters()]
