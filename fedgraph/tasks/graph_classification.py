@@ -39,6 +39,7 @@ from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import _graph_settings as settings
 from fedgraph.tasks import _promises
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
+from fedgraph.tasks._graph_settings import METHOD_KEYS as METHOD_KEYS
 from fedgraph.tasks._graph_settings import label as label_of
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection

@@ -333,6 +333,16 @@ def test_more_sources_than_nodes_and_tight_limits_are_said() -> None:
         dpar.Params(column_rows=0)
 
 
+@pytest.mark.parametrize(("share", "size"), [(0.0425, 3), (0.09, 5), (0.5, 30)])
+def test_a_fixed_sample_amplifies_by_its_true_rate(share: float, size: int) -> None:
+    """max(1, round(q'n)) nodes of n are drawn, which is the rate that the theorem is about; and rows count as replaced."""
+    plan = planned(random_graph(60), 4.0, "published", variant="features", sampled=share)
+    assert plan.sampled_once == size / 60
+    inner = plan.releases[-1].event.event
+    assert getattr(inner, "replaced", None) is True
+    assert planned(random_graph(60), 4.0, "provable", variant="features", sampled=share).sampled_once == share
+
+
 def test_fixed_batches_are_refused_where_they_would_tell_who_was_sampled() -> None:
     with pytest.raises(ScenarioError, match="by rank"):
         planned(random_graph(60), batches="fixed", sampled=0.5)
