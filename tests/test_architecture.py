@@ -50,10 +50,18 @@ ALLOWED: dict[str, set[str] | None] = {
     "cells": {"scenario", "tasks", "runtime", "console", "types", "errors", "plugins"},
     "pricing": {"privacy", "errors", "plugins"},
     "cli": EVERYTHING,
+    "commands": EVERYTHING,
+    "library": EVERYTHING,
+    "probe": EVERYTHING,
+    "shipped": {"errors", "plugins"},
+    "files": {"errors"},
+    "schema": {"scenario", "plugins"},
+    "draft": {"data", "types", "errors"},
+    "runs": {"report", "errors"},
     "__main__": EVERYTHING,
     "experiment": EVERYTHING,
     "run": EVERYTHING,
-    "__init__": {"pricing"},
+    "__init__": {"pricing", "library", "runs", "cli"},
 }  # fmt: skip
 
 

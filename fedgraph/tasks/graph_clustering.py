@@ -23,12 +23,10 @@ from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.methods.base.kinds import Embedding
-from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.accounting.composition import UnitLosses
-from fedgraph.privacy.events import Event
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks import _graph_compare
+from fedgraph.tasks import _graph_compare, _promises
 from fedgraph.tasks._clustering_settings import OWN, PLAIN, Params, Row
 from fedgraph.tasks._clustering_settings import rows as rows_of
 from fedgraph.tasks._graph_compare import OF_VECTORS, Clustering, Found
@@ -144,16 +142,13 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         options = params.options(params.alpha if row.how == "fgw" else None)
         found = _graph_compare.discrepancies(spaces, options, how_many, cell, context)
 
-    ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
-    total = _losses(ledger.spent(cell.key), made)
-    by_path = {path: _losses(ledger.spent(cell.key, path), made) for path in made.paths}
+    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
+    settled = settle(guarantee, trained.releases)
+    embedding = settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")
     places = None if cell.seed else maps.mds(found.distances) if params.map == "mds" else maps.tsne(found.distances, rng)
     by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
     upper = found.distances[np.triu_indices(len(received), 1)]
-    own = by_path["embedding"]
-    held = tuple((path, losses.worst_holders) for path, losses in by_path.items())
-    overlap = made.facts.holdings is not None
     return Outcome(
         metrics=_scores(params, cell, context, truth, found)
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
@@ -161,23 +156,16 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         facts=_facts(partition)
         | found.facts
         | {"rounds": made.rounds, "how": row.how, "training": made.params.training, "release": made.params.release}
-        | {"node_losses": own.quantiles, "worst_node_clients": len(own.worst_holders)},
-        account=Account(cell.key, made.protection, made.delta, *((total.worst_holders, held) if overlap else ())),
+        | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))},
+        account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
-        epsilon_provable=total.worst.epsilon,
-        theorem=total.worst.theorem,
-        paths={path: losses.worst.epsilon for path, losses in by_path.items()},
+        epsilon_provable=settled.epsilon,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
         notes=made.notes,
         artefacts={} if places is None else _artefacts(found.distances, truth, found.labels, places),
     )
-
-
-def _losses(spent: dict[int, Event], made: Plan[Any, Embedding]) -> UnitLosses:
-    """What the worst unit paid: a node over all clients that hold it, or all of one client."""
-    if made.facts.holdings is not None:
-        return composition.overlapping(spent, made.facts.holdings, made.delta)
-    return UnitLosses(composition.disjoint(spent, made.delta), (), ())
 
 
 def _scores(params: Params, cell: Cell, context: Context, truth: np.ndarray, found: Found) -> dict[str, float]:
