@@ -63,7 +63,7 @@ def computed(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Conso
     yield from _side_by_side(list(itertools.compress(todo, beside)), engine, console)
     for stage, cell in itertools.compress(todo, [not b for b in beside]):
         console.begin(cell.key)
-        yield Done(cell, *_timed(stage.task, cell, stage.context))
+        yield Done(cell, *timed(stage.task, cell, stage.context))
         console.finish(cell.key)
 
 
@@ -96,7 +96,7 @@ def compute(order: Order, data: Graph | GraphCollection | None) -> tuple[Outcome
         _kept.clear()
         _kept[order.group] = Context(cell.task, cell.dataset, data, order.root, order.seeds, SerialRuntime())
     try:
-        return _timed(order.task, cell, _kept[order.group])
+        return timed(order.task, cell, _kept[order.group])
     except FedgraphError:
         raise
     except Exception as error:
@@ -104,7 +104,8 @@ def compute(order: Order, data: Graph | GraphCollection | None) -> tuple[Outcome
         raise RuntimeFailure(f"cell {cell.key}: {what}; --runtime serial shows where") from error
 
 
-def _timed(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
+def timed(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
+    """(outcome, wall seconds) of one cell, run in this process."""
     began = time.perf_counter()
     outcome: Outcome = plugins.load("tasks", task.kind).run(task.params, cell, context)
     return outcome, time.perf_counter() - began

@@ -141,7 +141,8 @@ def _validated(source: Source, data: dict[str, Any]) -> Ready:
     written = (source.data or {}).get("datasets")  # --quick may leave some out, and what is said of those stays
     every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
     _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
-    scenario = scenario.model_copy(update={"datasets": [d for d in scenario.datasets if d.enabled]})
+    own = [_beside(source, d) for d in scenario.datasets if d.enabled]
+    scenario = scenario.model_copy(update={"datasets": own})
     names = [d.label or d.name for d in scenario.datasets]
     tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
     _require_apart(source, "tasks", "tasks are labelled", [t.label for t in tasks])
@@ -172,6 +173,15 @@ def _require_apart(source: Source, key: str, words: str, labels: Sequence[str]) 
                 )
 
 
+def _beside(source: Source, dataset: DatasetSettings) -> DatasetSettings:
+    """Relative paths of one's own data begin at the scenario's folder; where nothing is there, at the folder one is in."""
+    given = dataset.path
+    if given is None or given.is_absolute() or given.parts[:1] == ("~",):
+        return dataset
+    beside = Path(source.name).parent / given
+    return dataset.model_copy(update={"path": beside if beside.exists() or not given.exists() else given})
+
+
 def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
     """``ScenarioError`` for a data set that does not exist, or whose settings do not belong to it."""
     at: Location = ("datasets", index)
@@ -185,6 +195,8 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
         validate(model, dataset.parameters, source, (*at, "parameters"))
     elif dataset.parameters:
         raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
+    if dataset.name == "own/object":  # a graph in memory, given by the library
+        return
     if family == "own" and dataset.path is None:
         raise source.error(at, f"data set {dataset.name!r} needs a path: the file or folder of your own data")
     if family != "own" and dataset.path is not None:
@@ -234,6 +246,8 @@ def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str]
         if name is None:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
+        if package == "methods" and (problem := module.refuses(params, str(name))):
+            raise source.error((*at, *where, key), problem)
         if package == "methods" and "label" in spec:
             _label(source, (*at, *where, "label"), spec.pop("label"))
         validate(inner.Params, spec, source, (*at, *where))
