@@ -130,7 +130,8 @@ def _normed(rows: torch.Tensor, norms: Iterator[torch.Tensor] | None, seen: list
     if seen is not None and len(rows) > 1:
         mean, variance = rows.mean(dim=0), rows.var(dim=0, unbiased=False)
         seen.append(torch.stack([mean, variance * len(rows) / (len(rows) - 1)]).detach())
-    return (rows - mean) * torch.rsqrt(variance + VARIANCE) * scale + shift
+    found: torch.Tensor = (rows - mean) * torch.rsqrt(variance + VARIANCE) * scale + shift
+    return found
 
 
 def scores(

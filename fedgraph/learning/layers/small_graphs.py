@@ -109,17 +109,22 @@ def selected(net: Network, given: Inputs) -> tuple[Network, np.ndarray]:
     return replace(net, layout=layout), where
 
 
+def _gin(net: Network) -> gin.GinLayout:
+    assert isinstance(net.layout, gin.GinLayout)
+    return net.layout
+
+
 def gradient(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
     """Gradient of the mean cross-entropy, flat."""
     if isinstance(given, gin.GraphInputs):
-        return gin.gradient(net.layout, vector, given)
+        return gin.gradient(_gin(net), vector, given)
     return gcn.gradient(net.layout, vector, given)
 
 
 def scores(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
     """Z, [n, c]."""
     if isinstance(given, gin.GraphInputs):
-        return gin.scores(net.layout, vector, given)
+        return gin.scores(_gin(net), vector, given)
     return gcn.scores(net.layout, vector, given)
 
 
@@ -128,7 +133,7 @@ def embedding(net: Network, vector: torch.Tensor, given: Inputs, source: Source)
     if source == "softmax":
         return torch.softmax(scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)
     if isinstance(given, gin.GraphInputs):
-        last = gin.hidden(net.layout, vector, given)
+        last = gin.hidden(_gin(net), vector, given)
     else:
         w0, b0 = net.layout.layers(vector)[0]
         last = given.hat @ torch.relu(given.hat @ (given.x @ w0) + b0)
