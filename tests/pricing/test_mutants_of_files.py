@@ -14,8 +14,8 @@ from fedgraph.errors import PricingError
 
 FILES = Path(__file__).parent / "files"
 ODD = (
-    "-1", "0", "1e400", "nan", "inf", "true", "null", "None", "[]", "{}", '"x"', "1e-400", "99999999999999999999", "0.5", "1e308",
-    "5e-324", "[1,2]", "{a: 1}", '""',
+    "-1", "0", "1e400", "nan", "inf", "true", "null", "None", "[]", "{}", '"x"', "1e-400", "99999999999999999999", "0.5",
+    "1e308", "5e-324", "[1,2]", "{a: 1}", '""',
 )  # fmt: skip
 VALUE = re.compile(r'(?<![\w.])-?\d+\.?\d*(e-?\d+)?(?![\w.])|true|\[[^\]]*\]|"[^"\n]*"')
 QUICK = [p for p in sorted(FILES.rglob("*")) if p.is_file() and not re.search("dpar|pfl|opacus_train|gap_ndp|dpdgc", p.name)]
