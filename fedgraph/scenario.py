@@ -90,6 +90,13 @@ class Ready:
     resolved: dict[str, Any]
     source: Source
 
+    def place(self, task: TaskSettings, method: str, variant: str = "") -> str:
+        """``file:line`` of a method's settings in a task, or of the task."""
+        specs = plugins.load("tasks", task.kind).plugins_of(task.params)
+        found = [(where, spec) for where, package, spec in specs if package == "methods" and spec.get("method") == method]
+        named = [where for where, spec in found if spec.get("label") and str(spec["label"]) in variant.split("/")]
+        return self.source.place((*task.at, *(named or [where for where, _ in found] or [()])[0]))
+
 
 def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> Ready:
     """Read, change (``--quick``, ``--seeds``, then ``--set key=value`` …) and validate a scenario file.

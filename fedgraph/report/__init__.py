@@ -59,36 +59,36 @@ def write(
     graphs: Sequence[Graph | GraphCollection],
     environment: dict[str, Any],
     screen: Screen,
+    failed: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """Write every output into ``out`` and print the summary."""
+    """Write every output into ``out`` and print the summary. failed: identity of each cell that failed, and ``why``."""
     notice = notice_of(graphs)
     source = {name: g.provenance.source for name, g in zip([d.label or d.name for d in scenario.datasets], graphs, strict=True)}
     rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
+    rows += results.failures(scenario.name, source, failed)
     opening = {"notice": notice} if notice else {}
-    (out / "results.csv").write_text(results.as_csv(rows, notice), encoding="utf-8")
+    _text(out / "results.csv", results.as_csv(rows, notice))
     _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows})
     _json(out / "environment.json", {**opening, **environment})
-    (out / "scenario.yaml").write_text((f"# {notice}\n" if notice else "") + resolved, encoding="utf-8")
+    _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)
+
+    from fedgraph.store import write_atomically
 
     parts = []
     for r in records:
         section = plugins.load("report.sections", r.kind).build(r, notice)
         for figure in section.figures:
-            (out / f"{figure.name}.png").write_bytes(figure.png)
+            write_atomically(out / f"{figure.name}.png", figure.png)
         parts.append(_part(r, section))
     _page(out / "report.html", scenario, resolved, parts, records, graphs, environment, notice)
     _summary(out, parts, notice, screen)
 
 
 def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        if notice:
-            file.write(json.dumps({"kind": "notice", "text": notice}) + "\n")
-        for record in records:
-            for entry in record.entries:
-                for line in entry["ledger"]:
-                    file.write(line + "\n")
+    lines = [json.dumps({"kind": "notice", "text": notice})] if notice else []
+    lines += [line for record in records for entry in record.entries for line in entry["ledger"]]
+    _text(path, "".join(line + "\n" for line in lines))
 
 
 def _part(record: Records, section: Section) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _page(
         caveats=statement.CAVEATS,
         notice=notice,
     )
-    path.write_text(text, encoding="utf-8")
+    _text(path, text)
 
 
 def _summary(out: Path, parts: list[dict[str, Any]], notice: str | None, screen: Screen) -> None:
@@ -145,4 +145,11 @@ def _summary(out: Path, parts: list[dict[str, Any]], notice: str | None, screen:
 def _json(path: Path, value: Any) -> None:
     from fedgraph.store import portable
 
-    path.write_text(json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _text(path, json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n")
+
+
+def _text(path: Path, text: str) -> None:
+    """The whole file or the one that was there: a full disk leaves nothing half-written."""
+    from fedgraph.store import write_atomically
+
+    write_atomically(path, text.encode())

@@ -204,7 +204,11 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_measured=measured.epsilon,
         theorem=spent.theorem,
         paths={p: _of_path(made, ledger, cell.key, p) if broken is None else np.inf for p in made.paths},
-        notes=made.notes if broken is None else (f"The promise is broken: {broken}", *made.notes),
+        notes=(
+            *_scores.too_few(setting.truth),
+            *(() if broken is None else (f"The promise is broken: {broken}",)),
+            *made.notes,
+        ),
         artefacts=artefacts,
     )
 
