@@ -120,5 +120,5 @@ def sentence(error: Exception) -> str:
     """One line that says what went wrong, also for an error that nobody foresaw."""
     text = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError):
-        text = f"not enough memory ({error or 'no size told'})"
+        text = f"not enough memory ({str(error) or 'no size told'})"
     return " ".join(text.split())[:MOST_CHARACTERS]

@@ -30,6 +30,12 @@ def parser() -> argparse.ArgumentParser:
     price.add_argument("--details", action="store_true", help="with --json: every unit and viewer, the source, the order")
     price.add_argument("--html", type=Path, metavar="PAGE", help="write a self-contained page")
     price.set_defaults(do=_price)
+    sheet = commands.add_parser("sheet", help="the privacy of one row on one page to sign, and as a record for the registry")
+    sheet.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    sheet.add_argument("row", nargs="?", metavar="ROW", help="a row's name, as its link in the report; default: the answer")
+    sheet.add_argument("--out", type=Path, metavar="DIR", help="where the two files go (default: the run's folder)")
+    sheet.add_argument("--force", action="store_true", help="replace files that are already there")
+    sheet.set_defaults(do=_sheet)
     return p
 
 
@@ -40,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(words[1:])
     options = parser().parse_args(words)
     try:
-        return _price(options)
+        return int(options.do(options))
     except FedgraphError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2
@@ -77,6 +83,12 @@ def _price(options: argparse.Namespace) -> int:
     else:
         print("\n\n".join(_text.of(q) for q in quotes))
     return 0
+
+
+def _sheet(options: argparse.Namespace) -> int:
+    from fedgraph.report import sheet
+
+    return sheet.command(options)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,6 +31,29 @@ def describe(seed: int, graphs: list[Graph | GraphCollection], runtime: dict[str
         "seed": seed,
         "data": [{"name": g.name, "source": g.provenance.source, "sha256": g.provenance.checksums} for g in graphs],
     }
+
+
+def made(began: float) -> dict[str, str | float]:
+    """When, from which version and by which command this process made a run. began: ``time.time()`` at its start."""
+    return {
+        "version": _version("fedgraph-privacy"),
+        "commit": _commit(),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "finished": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "seconds": round(time.time() - began, 1),
+    }
+
+
+def _commit() -> str:
+    """The commit of the source that runs, and whether it was changed since; empty where it is no git checkout."""
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return ""
+    try:
+        asked = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
+        return subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _version(name: str) -> str:

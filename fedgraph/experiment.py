@@ -5,6 +5,7 @@ scenario → data → (task → partition → clients → release → server →
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: 
 
 def _computed(ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console) -> Path:
     """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
+    began = time.time()
     kept = store.CellStore(out)
     console.say(f"{ready.scenario.name}: {ready.scenario.title or 'no title'} → {out}")
     for graph in graphs:
@@ -55,7 +57,7 @@ def _computed(ready: Ready, graphs: list[Graph | GraphCollection], out: Path, te
             else:
                 kept.save(done.cell, done.outcome, done.seconds)
         where = engine.describe()
-    facts = environment.describe(ready.scenario.seed, graphs, where)
+    facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
     records = [records_of(stage, kept) for stage in stages]
     report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)

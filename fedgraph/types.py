@@ -33,13 +33,39 @@ class Provenance:
 
 
 @dataclass(frozen=True, eq=False)
+class Masks:
+    """One split of a graph's nodes. train, validation, test: int64 node ids, sorted; disjoint. validation may be empty."""
+
+    train: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+
+    def check(self, num_nodes: int, name: str) -> None:
+        """``DataError`` unless the three are disjoint sets of nodes, and training and test have some."""
+        for part in ("train", "validation", "test"):
+            ids = getattr(self, part)
+            if ids.size and (ids.min() < 0 or ids.max() >= num_nodes):
+                bad = int(ids[(ids < 0) | (ids >= num_nodes)][0])
+                raise DataError(f"{name}: its {part} nodes name node {bad}; allowed: 0 … {num_nodes - 1}")
+            if not ids.size and part != "validation":
+                raise DataError(f"{name}: its split has no {part} node; allowed: one or more")
+        every = np.concatenate([self.train, self.validation, self.test])
+        unique, counts = np.unique(every, return_counts=True)
+        if (counts > 1).any():
+            twice = int(unique[counts > 1][0])
+            raise DataError(f"{name}: node {twice} is in two of train, validation and test; allowed: one")
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """An attributed, undirected, unweighted graph without self-loops.
 
     adjacency: CSR [n, n], symmetric, entries 1.0, empty diagonal. features: CSR [n, d] float32.
     labels: int64 [n], ``-1`` where unknown. num_classes: c. owner: int64 [n], the number of the organisation that each node
     came from, where the data are a federation (``partition: natural``); owner_names: their names. features_from_edges: a
-    node's features were computed from its edges, so that another node's edges enter them.
+    node's features were computed from its edges, so that another node's edges enter them. masks: the splits that were published
+    (or brought) with the data. validation: int64 [n], labels of nodes that choose and stop but do not train, −1 elsewhere; None
+    where the split has none.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -53,9 +79,15 @@ class Graph:
     owner: np.ndarray | None = None
     owner_names: tuple[str, ...] = ()
     features_from_edges: bool = False
+    masks: tuple[Masks, ...] = ()
+    validation: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]
+        for part in self.masks:
+            part.check(n, f"graph {self.name!r}")
+        if self.validation is not None and self.validation.shape != (n,):
+            raise DataError(f"graph {self.name!r}: validation labels of {self.validation.shape} nodes for {n} nodes")
         if self.owner is not None and self.owner.shape != (n,):
             raise DataError(f"graph {self.name!r}: owners of {self.owner.shape} nodes for {n} nodes")
         if self.adjacency.shape != (n, n) or self.features.shape[0] != n or self.labels.shape != (n,):
@@ -101,6 +133,8 @@ class Graph:
             features=sp.csr_array(self.features[nodes]),
             labels=self.labels[nodes],
             owner=None if self.owner is None else self.owner[nodes],
+            masks=(),
+            validation=None if self.validation is None else self.validation[nodes],
         )
 
 

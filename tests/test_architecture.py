@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors"},
     "audit": {"privacy", "types", "errors", "seeds"},
-    "report": {"privacy", "audit", "types", "errors", "plugins", "store"},
+    "report": {"privacy", "audit", "types", "errors", "plugins", "store", "settings"},
     "scenario": {"errors", "plugins", "settings", "source", "validation", "data"},
     "console": set(),
     "environment": {"types"},

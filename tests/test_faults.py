@@ -94,6 +94,18 @@ def test_a_learner_that_diverged_has_no_accuracy(tiny: Path, tmp_path: Path, cap
             _scores.measures(np.array([[0.1, 0.9], [wrong, 0.0], [0.5, 0.5]]), truth)
 
 
+def test_a_run_in_which_everything_failed_says_so(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(params: Any, cell: Cell, context: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(node_classification, "run", fails)
+    assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
+    assert "4 of 4 cells failed" in one_line(capsys)
+    assert {row["status"] for row in rows(tmp_path / "out")} == {"failed: not enough memory (no size told)"}
+
+
 def test_a_small_test_set_is_said() -> None:
     assert "9 test nodes only: chance alone moves it by ± 0.17" in _scores.too_few(np.array([0] * 9 + [-1] * 500))[0]
     assert _scores.too_few(np.zeros(100)) == ()

@@ -7,6 +7,7 @@ import csv
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,7 +73,12 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert all(r["epsilon_measured"] == "" for r in rows)
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "data:image/png;base64," in page
-    assert "http" not in page.replace("http-equiv", ""), "the page must be self-contained"
+    loaded = re.findall(r'<(?:link|img|script|iframe)[^>]*?(?:src|href)="(?!data:)[^"]*', page)
+    assert not loaded, "the page must be self-contained"
+    assert "default-src 'none'" in page, "and a browser must keep it to that"
+    assert set(re.findall(r'href="(https?://[^/"]*)', page)) == {"https://doi.org"}
+    assert "At node level with ε ≤ 1" in page.replace("at node level", "At node level"), "the answer comes first"
+    assert list(out.glob("*.svg"))
     assert "Protects each node from the server, which sees each client" in page
     assert list(out.glob("*.png"))
     environment = json.loads((out / "environment.json").read_text(encoding="utf-8"))

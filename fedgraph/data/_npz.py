@@ -41,16 +41,7 @@ class SparseGraph(NamedTuple):
 
 def read(content: bytes, name: str) -> SparseGraph:
     """Interpret the bytes of one file called ``name`` (used in messages). Raises ``DataError`` for anything unexpected."""
-    try:
-        archive = np.load(io.BytesIO(content), allow_pickle=False)
-    except _DAMAGED as error:
-        raise DataError(f"{name}: not an .npz archive ({error}); a pickle is refused") from error
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
-    with archive:
-        unpacked = sum(member.file_size for member in archive.zip.infolist())
-        if unpacked > MOST_BYTES:
-            raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {MOST_BYTES:,}")
+    with _opened(content, name) as archive:
         adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
         labels = _member(archive, "labels", name)
     rows, columns = adjacency.shape
@@ -62,6 +53,25 @@ def read(content: bytes, name: str) -> SparseGraph:
             "allowed: the same number of each"
         )
     return SparseGraph(adjacency, attributes, labels)
+
+
+def members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Those of the members ``wanted`` that the file has; ``DataError`` as for ``read``."""
+    with _opened(content, name) as archive:
+        return {key: _member(archive, key, name) for key in wanted if key in archive}
+
+
+def _opened(content: bytes, name: str) -> np.lib.npyio.NpzFile:
+    try:
+        archive = np.load(io.BytesIO(content), allow_pickle=False)
+    except _DAMAGED as error:
+        raise DataError(f"{name}: not an .npz archive ({error}); a pickle is refused") from error
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
+    unpacked = sum(member.file_size for member in archive.zip.infolist())
+    if unpacked > MOST_BYTES:
+        raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {MOST_BYTES:,}")
+    return archive
 
 
 def _sparse(archive: Mapping[str, np.ndarray], prefixes: tuple[str, ...], name: str, part: str) -> sp.csr_array:

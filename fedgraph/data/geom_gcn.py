@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import base
+from fedgraph.data import _masks, base
 from fedgraph.data._block_model import BlockModel, stand_in
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Counts, feature_matrix, undirected
 from fedgraph.errors import DataError
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Masks
 
 _COUNTS = {
     "chameleon": Counts(2277, 31371, 2325, 5),
@@ -106,9 +106,17 @@ def read(dataset: str, raw: RawFiles) -> Graph:
         features=feature_matrix(features, binarise=True),
         labels=labels[np.argsort(nodes)],
         num_classes=counts.classes,
+        masks=_splits(dataset, raw, nodes.size),
         provenance=raw.provenance(data.title),
     )
     return counts.check(graph)
+
+
+def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
+    """The ten published splits (60 % train, 20 % validate, 20 % test), as many as lie beside the tables; none is no error."""
+    names = (f"{'film' if dataset == 'actor' else dataset}_split_0.6_0.2_{i}.npz" for i in range(10))
+    there = [name for name in names if (raw.folder / name).is_file()]
+    return tuple(split for n in there for split in _masks.read(raw.read(n), str(raw.folder / n), num_nodes))
 
 
 def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:

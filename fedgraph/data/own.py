@@ -1,8 +1,11 @@
-"""Your own graph: one ``.npz`` file, or a folder of three CSV files. Never a pickle.
+"""Your own graph: one ``.npz`` file, a folder of three CSV files, or a folder per client. Never a pickle.
+
+``own/federation``: see ``_own_federation``.
 
 ``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
-``labels``; PPNP's ``adj_matrix.data`` … are understood too). ``own/csv``: ``edges.csv`` (two columns of node ids),
-``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
+``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
+``train_mask``, ``val_mask`` and ``test_mask`` (0/1, [n], or [n, k] for k splits). ``own/csv``: ``edges.csv`` (two columns of
+node ids), ``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
 self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0; an unknown label is
@@ -11,13 +14,14 @@ self-loops are dropped, isolated nodes are kept. Classes are the distinct labels
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from pydantic import BaseModel, Field
 
-from fedgraph.data import _npz, _tables, base
+from fedgraph.data import _masks, _npz, _own_federation, _tables, base
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Cleaned, feature_matrix, undirected
 from fedgraph.errors import DataError, ScenarioError
@@ -37,15 +41,23 @@ class CsvParams(Settings):
     labels: str = Field("labels.csv", description="file of labels: node id, label")
 
 
-DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams}
+class FederationParams(Settings):
+    """Nothing beside the path: the folder says everything."""
+
+
+DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams, "federation": FederationParams}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
     """The graph at ``request.path``. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
     if request.path is None:
-        what = "the .npz file" if dataset == "npz" else "the folder with edges.csv, features.csv and labels.csv"
+        what = {"npz": "the .npz file", "csv": "the folder with edges.csv, features.csv and labels.csv"}.get(
+            dataset, "the folder with one folder per client"
+        )
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
+    if isinstance(params, FederationParams):
+        return _own_federation.load(request.path)
     return _from_csv(request.path, params) if isinstance(params, CsvParams) else _from_npz(request.path)
 
 
@@ -71,7 +83,8 @@ def _from_npz(path: Path) -> Graph:
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
     cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
-    return _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+    graph = _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+    return replace(graph, masks=_masks.read(raw.read(path.name), str(path), values.size))
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:

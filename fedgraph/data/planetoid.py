@@ -23,7 +23,7 @@ from fedgraph.data._block_model import BlockModel, stand_in
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Counts, feature_matrix, undirected
 from fedgraph.errors import DataError
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Masks
 
 _PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
 
@@ -158,8 +158,15 @@ def read(dataset: str, raw: RawFiles) -> Graph:
         labels=one_hot.argmax(axis=1).astype(np.int64),
         num_classes=one_hot.shape[1],
         provenance=raw.provenance(data.title),
+        masks=(_public_split(one_hot.shape[1], test),),
     )
     return _COUNTS[dataset].check(graph)
+
+
+def _public_split(num_classes: int, test: np.ndarray) -> Masks:
+    """Yang et al. 2016: the first 20 nodes per class train, the next 500 validate, ``test.index`` names the test nodes."""
+    train = 20 * num_classes
+    return Masks(np.arange(train), np.arange(train, train + 500), np.sort(test))
 
 
 _HARMLESS = {

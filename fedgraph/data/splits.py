@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Masks
 
 NUM_PARTS = 9  # of DPAR's released code
 POWER_STEPS = 300  # an approximate second eigenvector orders well enough
@@ -48,6 +48,28 @@ def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator
     num_train = min(max(round(train_fraction * num_nodes), 1), num_nodes - 1)
     order = rng.permutation(num_nodes).astype(np.int64)
     return np.sort(order[:num_train]), np.sort(order[num_train:])
+
+
+def per_class_split(graph: Graph, train: int, validation: int, rng: np.random.Generator) -> Masks:
+    """``train`` and ``validation`` labelled nodes of every class at random; all other labelled nodes are tested.
+
+    The protocol of Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (20 and 30), and of PPNP but for the
+    size of its validation set. Raises ``DataError`` for a class that is too small to leave a test node.
+    """
+    order = rng.permutation(graph.num_nodes)
+    parts: tuple[list[np.ndarray], ...] = ([], [], [])
+    for label in range(graph.num_classes):
+        own = order[graph.labels[order] == label]
+        if own.size < train + validation:
+            raise DataError(
+                f"{graph.name}: class {label} has {own.size} nodes; {train} train and {validation} validate; "
+                "allowed: train_per_class + validation_per_class at most the smallest class"
+            )
+        for part, ids in zip(parts, np.split(own, (train, train + validation)), strict=True):
+            part.append(ids)
+    found = Masks(*(np.sort(np.concatenate(part)).astype(np.int64) for part in parts))
+    found.check(graph.num_nodes, graph.name)
+    return found
 
 
 def inductive_split(graph: Graph, train_fraction: float, rng: np.random.Generator) -> InductiveSplit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -65,7 +66,9 @@ def run(
         key = f"{'/'.join(str(part) for part in shared_stream)}#{plan.shared_key}"
         if key not in prefixes.known:
             first = range(plan.shared_rounds)
-            prefixes.known[key] = _advance(runtime, partition, Job(key, root, shared_stream, plan), None, None, first, on_round)
+            digest = hashlib.sha256(plan.shared_key.encode()).hexdigest()[:16]  # not the plan's: whoever is first runs it
+            job = Job(key, root, shared_stream, plan, digest)
+            prefixes.known[key] = _advance(runtime, partition, job, None, None, first, on_round)
         state, model, receipts = prefixes.known[key]
     rest = range(plan.shared_rounds, plan.rounds)
     state, _, own = _advance(runtime, partition, Job(name, root, stream, plan), state, model, rest, on_round)
@@ -78,7 +81,9 @@ def _advance(
 ) -> tuple[Any, Any, tuple[Receipt, ...]]:
     """(state, model, receipts) after ``rounds``; state None begins. Submits ahead: nobody waits for the driver."""
     name = f"{next(_runs)}:{job.key}"
-    handle = runtime.share(f"job:{name}", dataclasses.replace(job, key=name, fingerprint=job.plan.fingerprint))
+    handle = runtime.share(
+        f"job:{name}", dataclasses.replace(job, key=name, fingerprint=job.fingerprint or job.plan.fingerprint)
+    )
     if state is None:
         state, model = runtime.on_server(server.begin, handle, returns=2)
     waiting: list[Any] = []

@@ -33,7 +33,8 @@ def merge(
         raise RuntimeFailure(
             f"round {round_}: {len(messages)} clients finished, {job.plan.min_clients} are needed; round aborted"
         )
-    inbox = _inbox(messages, round_, sums_only=job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION)
+    sums_only = job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    inbox = _inbox(messages, round_, sums_only, job.plan.summed)
     method = plugins.load("methods", job.plan.method)
     after = method.server(job.plan, state, inbox)
     _require_finite(after, round_)
@@ -51,7 +52,8 @@ def _require_finite(state: State, round_: int) -> None:
             raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
 
 
-def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool) -> Inbox:
+def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool, summed: Sequence[tuple[str, int]] = ()) -> Inbox:
+    """summed: parts of which the method receives the sum alone, and how many clients must be in it."""
     names = sorted({name for m in messages for name in m.released})
     for m in messages:
         if sums_only and sorted(m.released) != names:  # its share of the noise would be missing from the sum
@@ -64,6 +66,9 @@ def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool) -> I
             for value in values[1:]:
                 total += value
             sums[name] = total
-        elif sums_only:
+        elif sums_only or name in dict(summed):
             raise RuntimeFailure(f"secure aggregation adds arrays of one shape; {name!r} differs between clients")
+    for name, least in summed:
+        if name in each and len(each.pop(name)) < least:
+            raise RuntimeFailure(f"round {round_}: the sum of {name!r} needs {least} clients, fewer finished; round aborted")
     return Inbox(round_, sums, {} if sums_only else each, len(messages))

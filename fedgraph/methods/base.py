@@ -12,6 +12,7 @@ A method module defines
     predict(plan, state, graph) → scores [n, c] inference (node-level methods)
     evidence(plan, state, graph, units) → [m]   optional, for attacks: a log-likelihood ratio, or like one, of version 1 of
                                                 each unit in the known ``graph`` (``attacks.canaries``), or None
+    says(plan, state) → sentences               optional: what the training found, for the report
     reads_rounds(plan) → bool                   optional, for attacks: keep (model, inbox) of every round in ``memory["seen"]``
 
 and nothing else is registered anywhere. A central method is the same file with one client that holds
@@ -113,7 +114,9 @@ class Plan:
     no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline. per_end: events
     price one end of an edge, and an edge costs two of them (``composition.ends``).
     min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds
-    do not depend on the budget, so cells of one ``shared_key`` may share them. notes: sentences for the report.
+    are the same for all cells of one ``shared_key``, which may share them. summed: parts of a message that reach the server as
+    a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a part is named
+    as its path. notes: sentences for the report.
     """
 
     method: str
@@ -129,6 +132,7 @@ class Plan:
     min_clients: int = 1
     shared_rounds: int = 0
     shared_key: str = ""
+    summed: tuple[tuple[str, int], ...] = ()
     made: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -155,6 +159,7 @@ class Plan:
             sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
         )
         others = self.facts.num_clients - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
+        others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others
         if mechanism.std * math.sqrt(others) < event.noise_multiplier * least * (1 - 1e-9):
             raise PrivacyError(
                 f"release {release.path!r} is priced at noise multiplier {event.noise_multiplier:.6g} for sensitivity at least "

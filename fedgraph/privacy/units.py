@@ -100,6 +100,8 @@ class Assumption(str, Enum):
     EDGES_PUBLIC = "edges-public"
     PUBLIC_NODES = "public-nodes"
     ANSWERS_PRIVATE = "answers-private"
+    UPDATES_SUMMED = "updates-summed"
+    PUBLIC_LABELS = "public-labels"
 
     @property
     def words(self) -> str:
@@ -136,6 +138,9 @@ _ASSUMPTION_WORDS = {
     "no guarantee",
     Assumption.ANSWERS_PRIVATE: "a node that asks uses its own row and its own edges, which it knows, and its answer is shown "
     "to it alone; an answer that others see may tell them of its edges",
+    Assumption.UPDATES_SUMMED: "a client's update reaches the server only inside a sum over clients (ideal secure aggregation, "
+    "simulated in floating point; at most one participant adds its own noise share to it); what is compared is seen one by one",
+    Assumption.PUBLIC_LABELS: "the labels of the public nodes are public, too",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
 }
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
-import jinja2
-
-from fedgraph import plugins
-from fedgraph.report import references, results, statement
-from fedgraph.report.sections.base import Records, Section
+from fedgraph.report import answer, everything, front, page, results
+from fedgraph.report.sections.base import Records
+from fedgraph.store import portable, write_atomically
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -61,9 +57,10 @@ def write(
     screen: Screen,
     failed: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """Write every output into ``out`` and print the summary. failed: identity of each cell that failed, and ``why``."""
+    """Write every output into ``out`` and print the answer and the tables. failed: each failed cell, and ``why``."""
     notice = notice_of(graphs)
-    source = {name: g.provenance.source for name, g in zip([d.label or d.name for d in scenario.datasets], graphs, strict=True)}
+    names = [d.label or d.name for d in scenario.datasets]
+    source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
     rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
     rows += results.failures(scenario.name, source, failed)
     opening = {"notice": notice} if notice else {}
@@ -73,16 +70,15 @@ def write(
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)
 
-    from fedgraph.store import write_atomically
-
-    parts = []
-    for r in records:
-        section = plugins.load("report.sections", r.kind).build(r, notice)
-        for figure in section.figures:
-            write_atomically(out / f"{figure.name}.png", figure.png)
-        parts.append(_part(r, section))
-    _page(out / "report.html", scenario, resolved, parts, records, graphs, environment, notice)
-    _summary(out, parts, notice, screen)
+    content = _content(out, scenario, resolved, records, dict(zip(names, graphs, strict=True)), environment, notice)
+    if failed:
+        said = f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
+        content = dataclasses.replace(content, lead=content.lead + said)
+    for figure in content.figures:
+        write_atomically(out / f"{figure.name}.png", figure.png)
+        _text(out / f"{figure.name}.svg", figure.svg)
+    _text(out / "report.html", page.render(content))
+    _summary(out, content, screen)
 
 
 def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
@@ -91,65 +87,85 @@ def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
     _text(path, "".join(line + "\n" for line in lines))
 
 
-def _part(record: Records, section: Section) -> dict[str, Any]:
-    figures = [{**dataclasses.asdict(f), "base64": base64.b64encode(f.png).decode()} for f in section.figures]
-    return {
-        "label": record.label,
-        "dataset": record.dataset,
-        "section": {"sentences": section.sentences, "tables": section.tables, "figures": figures},
-        "statements": [statement.of(row) for row in results.grouped(record.entries) if row["protection"] is not None],
-    }
-
-
-def _page(
-    path: Path,
+def _content(
+    out: Path,
     scenario: Any,
     resolved: str,
-    parts: list[dict[str, Any]],
     records: Sequence[Records],
-    graphs: Sequence[Graph | GraphCollection],
+    graphs: dict[str, Graph | GraphCollection],
     environment: dict[str, Any],
     notice: str | None,
-) -> None:
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        resources.files("fedgraph.report").joinpath("page.html").read_text(encoding="utf-8")
-    )
-    methods = list(dict.fromkeys(e["method"] for r in records for e in r.entries))
+) -> page.Content:
+    rows = [row for r in records for row in results.grouped(r.entries)]
+    answered = answer.of(rows)
+    chapters = page.chapters(records, notice)
+    described = {name: describe(g) for name, g in graphs.items()}
+    methods, datasets, papers = page.library(rows, described, [r.kind for r in records])
     cells = sum(len(r.entries) for r in records)
-    text = template.render(
-        title=scenario.title or scenario.name,
-        lead=f"Scenario “{scenario.name}”: {cells} cells ({', '.join(r.label for r in records)}), root seed {scenario.seed}. "
-        "For each: what accuracy, at which ε as published, at which ε that can be proven, and what an attacker could measure.",
-        data=[describe(g) for g in graphs],
-        parts=parts,
-        scenario=resolved,
-        environment=json.dumps(environment, indent=2),
-        references=references.of(methods, geometry=any(r.kind.startswith("graph") for r in records)),
-        caveats=statement.CAVEATS,
-        notice=notice,
+    lead = (
+        f"{'; '.join(described.values()) or 'No data set is read'}. Scenario “{scenario.name}”: {cells} cells "
+        f"({', '.join(dict.fromkeys(r.label for r in records))}), root seed {scenario.seed}."
     )
-    _text(path, text)
+    return page.Content(
+        title=scenario.title or scenario.name,
+        lead=lead,
+        notice=notice,
+        answered=answered,
+        opening=page.opening(answered, chapters),
+        front=front.figures(answered, notice),
+        prices=tuple(front.prices(answered)),
+        chapters=chapters,
+        said=page.statements(records),
+        methods=methods,
+        datasets=tuple(e for e in datasets if e.name in graphs),
+        references=papers,
+        made=_made(out, resolved, records, environment),
+        columns=everything.columns(answered.scores),
+        lines=everything.lines(answered.scores),
+    )
 
 
-def _summary(out: Path, parts: list[dict[str, Any]], notice: str | None, screen: Screen) -> None:
-    if notice:
-        screen.print(notice)
-    for part in parts:
-        for table in part["section"]["tables"]:
-            screen.table(f"{part['label']} — {part['dataset']}: {table.title}", table.header, table.rows)
-            if table.note:
-                screen.print(table.note)
+def _made(out: Path, resolved: str, records: Sequence[Records], environment: dict[str, Any]) -> page.Made:
+    """Time, version, command, duration, disk: what is known of how the run was made."""
+    made = environment.get("made", {})
+    seconds = sum(float(e["seconds"]) for r in records for e in r.entries)
+    size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
+    known = {
+        "Finished": made.get("finished"),
+        "fedgraph": " ".join(str(made[k]) for k in ("version", "commit") if made.get(k)) or None,
+        "Command": made.get("command"),
+        "Duration": None if "seconds" not in made else f"{_span(float(made['seconds']))} for this command",
+        "Computing": f"{_span(seconds)} in cells, over all workers",
+        "Disk": f"{size / 1e6:.1f} MB in the run's folder",
+        "Seed": str(environment.get("seed")),
+        "Machine": f"{environment.get('platform')}, {', '.join(environment.get('devices', []))}",
+    }
+    facts = tuple((name, str(value)) for name, value in known.items() if value)
+    return page.Made(facts, resolved, json.dumps(environment, indent=2))
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
+
+
+def _summary(out: Path, content: page.Content, screen: Screen) -> None:
+    if content.notice:
+        screen.print(content.notice)
+    for chapter in content.chapters:
+        for part in chapter.parts:
+            for table in part.section.tables:
+                screen.table(f"{part.label} — {part.dataset}: {table.title}", table.header, table.rows)
+                if table.note:
+                    screen.print(table.note)
+    for sentence in content.opening:
+        screen.print(sentence)
     screen.print(f"report: {out / 'report.html'}")
 
 
 def _json(path: Path, value: Any) -> None:
-    from fedgraph.store import portable
-
     _text(path, json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n")
 
 
 def _text(path: Path, text: str) -> None:
     """The whole file or the one that was there: a full disk leaves nothing half-written."""
-    from fedgraph.store import write_atomically
-
     write_atomically(path, text.encode())

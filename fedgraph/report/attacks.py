@@ -4,11 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 
 from fedgraph.audit import one_run
 from fedgraph.report.results import Row, bound, number
 
 CONFIDENCE = f"{1 - one_run.ALPHA:.0%}"
+ABOUT_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
+
+
+class Verdict(Enum):
+    """What an attack says of a row's provable ε. BROKEN: more was measured than was proven. CHANCE: so it seems, but with
+    the error divided among all rows that were attacked it is not sure."""
+
+    UNTRIED = "not attacked"
+    SOUND = "not contradicted"
+    CHANCE = "above, explained by chance"
+    BROKEN = "contradicted"
+
+
+def verdicts(rows: Sequence[Row]) -> list[Verdict]:
+    """One per row. Each bound is wrong with probability ``one_run.ALPHA``; BROKEN holds for all attacked rows together."""
+    attacked = sum(r.measured is not None for r in rows)
+    return [_verdict(r, one_run.ALPHA / attacked) if attacked else Verdict.UNTRIED for r in rows]
+
+
+def _verdict(row: Row, alpha: float) -> Verdict:
+    if row.measured is None:
+        return Verdict.UNTRIED
+    if row.measured <= row.guaranteed:
+        return Verdict.SOUND
+    sure = one_run.largest(row.attacked, float(row["delta"]), alpha)
+    return Verdict.BROKEN if sure > row.guaranteed else Verdict.CHANCE
 
 
 def measured(row: Row, digits: int = 2) -> str:
@@ -56,10 +83,16 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
     truth: what is called a contradiction holds when that probability is divided among all rows that were attacked.
     """
     attacked = [r for r in rows if r.measured is not None]
-    sure = {id(r): one_run.largest(r.attacked, float(r["delta"]), one_run.ALPHA / len(attacked)) for r in attacked}
-    broken = [r for r in attacked if sure[id(r)] > r.guaranteed]
-    by_chance = [r for r in attacked if r.measured > r.guaranteed and r not in broken]
-    refuted = [r for r in attacked if r not in broken and r.published is not None and sure[id(r)] > r.published]
+    judged = list(zip(attacked, verdicts(attacked), strict=True))
+    broken = [r for r, verdict in judged if verdict is Verdict.BROKEN]
+    by_chance = [r for r, verdict in judged if verdict is Verdict.CHANCE]
+    refuted = [
+        r
+        for r in attacked
+        if r not in broken
+        and r.published is not None
+        and one_run.largest(r.attacked, float(r["delta"]), one_run.ALPHA / len(attacked)) > r.published
+    ]
     found = []
     if broken:
         found.append(
@@ -75,7 +108,7 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
         )
     if refuted:
         which = "; ".join(f"{_name(r)}: measured ε ≥ {measured(r, 3)}, published ε = {number(r.published)}" for r in refuted)
-        found.append(f"More than the published formula allows was measured: {which}.")
+        found.append(f"{ABOUT_PUBLISHED} allows was measured: {which}.")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 
@@ -14,27 +15,25 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#4c566a", "#17a2a2", "#a0522d")
+matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: smaller, and it can be searched
+matplotlib.rcParams["svg.hashsalt"] = "fedgraph"  # the same figure is the same file
+
+COLOURS = ("#1b6ca8", "#c2410c", "#2e7d32", "#7b4fa3", "#a16207", "#0e7490", "#be185d", "#4b5563", "#92400e", "#4d7c0f")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """name: file name without ending. png: the picture. caption: one sentence."""
+    """name: file name without ending. png, svg: the picture. caption: one sentence.
+
+    spec: what the page's library needs to draw it again (``charts``); None where it stays a picture.
+    """
 
     name: str
     png: bytes
+    svg: str
     caption: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line with error bars. x may hold ∞, drawn at the right edge."""
-
-    label: str
-    x: Sequence[float]
-    y: Sequence[float]
-    error: Sequence[float]
+    spec: dict[str, Any] | None = None
 
 
 PER_ROW = 4  # panels side by side; more would be too small to read
@@ -54,26 +53,12 @@ def draw(
         paint(list(axes.flat[:panels]))
         if notice:
             figure.suptitle(notice, fontsize=8, color="#b00020")
-        buffer = io.BytesIO()
+        buffer, text = io.BytesIO(), io.StringIO()
         figure.savefig(buffer, dpi=130, format="png")
+        figure.savefig(text, format="svg", metadata={"Date": None})
     finally:
         plt.close(figure)
-    return Figure(name, buffer.getvalue(), caption)
-
-
-def against_epsilon(axes: Axes, title: str, lines: Sequence[Line], levels: Sequence[tuple[str, float]], ylabel: str) -> None:
-    """Values against ε on evenly spaced ticks (∞ included); ``levels`` are dashed horizontals."""
-    ticks = sorted({x for line in lines for x in line.x})
-    place = {x: i for i, x in enumerate(ticks)}
-    for index, line in enumerate(lines):
-        style = {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
-        axes.errorbar([place[x] for x in line.x], line.y, yerr=line.error, label=line.label, capsize=3, lw=1.6, ms=5, **style)
-    for index, (label, value) in enumerate(levels):
-        axes.axhline(value, ls=("--", ":", "-.")[index % 3], color="#4c566a", lw=1.2, label=label)
-    axes.set_xticks(range(len(ticks)), ["∞" if np.isinf(t) else f"{t:g}" for t in ticks])
-    axes.set(xlabel="privacy budget ε", ylabel=ylabel, title=title)
-    axes.grid(alpha=0.25)
-    axes.legend(fontsize=8, frameon=False)
+    return Figure(name, buffer.getvalue(), text.getvalue(), caption)
 
 
 def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int]) -> None:

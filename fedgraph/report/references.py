@@ -1,41 +1,149 @@
-"""The bibliography of a run, read from the bibtex of the pieces it used."""
+"""The bibliography of a run: methods, data sets and papers that link to each other.
+
+A method's papers are read from the bibtex in its file. Where that names no DOI, ``DOIS`` may know it by the bibtex key.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 
+DOIS = {
+    "sajadmanesh2023gap": "10.48550/arXiv.2203.00949",
+    "sajadmanesh2021locally": "10.1145/3460120.3484565",
+    "abadi2016deep": "10.1145/2976749.2978318",
+    "mcmahan2017communication": "10.48550/arXiv.1602.05629",
+    "kipf2017semi": "10.48550/arXiv.1609.02907",
+    "wei2024gcon": "10.48550/arXiv.2407.05034",
+    "daigavane2021node": "10.48550/arXiv.2111.15521",
+    "wu2022linkteller": "10.1109/SP46214.2022.9833806",
+    "jin2022gromov": "10.48550/arXiv.2202.00808",
+    "fountoulakis2019variational": "10.1007/s10107-017-1214-8",
+}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One paper. key: its name in a page. doi: without ``https://doi.org/``; None where it has none."""
+
+    key: str
+    text: str
+    doi: str | None = None
+
+
+@dataclass
+class Entry:
+    """A method or a data set. idea: one sentence. references: keys of papers. rows: (anchor, name) of rows that use it."""
+
+    name: str
+    idea: str
+    references: tuple[str, ...]
+    rows: list[tuple[str, str]] = field(default_factory=list)
+    facts: tuple[str, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+
+
 GEOMETRY = (
-    "Peyré, Cuturi & Solomon. Gromov-Wasserstein Averaging of Kernel and Distance Matrices. ICML, 2016.",
-    "Flamary et al. POT: Python Optimal Transport. Journal of Machine Learning Research, 2021.",
+    Reference(
+        "peyre2016gromov", "Peyré, Cuturi & Solomon. Gromov-Wasserstein Averaging of Kernel and Distance Matrices. ICML, 2016."
+    ),
+    Reference("flamary2021pot", "Flamary et al. POT: Python Optimal Transport. Journal of Machine Learning Research, 2021."),
 )
-ACCOUNTING = ("Dong, Roth & Su. Gaussian Differential Privacy. Journal of the Royal Statistical Society B, 2022.",)
+ACCOUNTING = (
+    Reference(
+        "dong2022gaussian",
+        "Dong, Roth & Su. Gaussian Differential Privacy. Journal of the Royal Statistical Society B, 2022.",
+        "10.1111/rssb.12454",
+    ),
+    Reference(
+        "near2025guidelines",
+        "Near, Darais, Lefkovitz & Howarth. Guidelines for Evaluating Differential Privacy Guarantees. NIST SP 800-226, 2025.",
+        "10.6028/NIST.SP.800-226",
+    ),
+)
+DATA = {  # family of data sets → paper
+    "planetoid": Reference(
+        "yang2016revisiting",
+        "Yang, Cohen & Salakhutdinov. Revisiting Semi-Supervised Learning with Graph Embeddings. ICML, 2016.",
+        "10.48550/arXiv.1603.08861",
+    ),
+    "citation_full": Reference(
+        "bojchevski2018deep",
+        "Bojchevski & Günnemann. Deep Gaussian Embedding of Graphs: Unsupervised Inductive Learning via Ranking. ICLR, 2018.",
+        "10.48550/arXiv.1707.03815",
+    ),
+    "coauthor": Reference(
+        "shchur2018pitfalls",
+        "Shchur, Mumme, Bojchevski & Günnemann. Pitfalls of Graph Neural Network Evaluation. arXiv, 2018.",
+        "10.48550/arXiv.1811.05868",
+    ),
+    "geom_gcn": Reference(
+        "pei2020geom",
+        "Pei, Wei, Chang, Lei & Yang. Geom-GCN: Geometric Graph Convolutional Networks. ICLR, 2020.",
+        "10.48550/arXiv.2002.05287",
+    ),
+    "tu": Reference(
+        "morris2020tudataset",
+        "Morris et al. TUDataset: A Collection of Benchmark Datasets for Learning with Graphs. arXiv, 2020.",
+        "10.48550/arXiv.2007.08663",
+    ),
+}
+DATA["amazon"] = DATA["coauthor"]
 
 
-def of(methods: Iterable[str], geometry: bool) -> list[str]:
-    """One line per paper, methods first."""
-    lines: list[str] = []
-    for name in methods:
-        try:
-            lines += _lines(plugins.load("methods", name).REFERENCE)
-        except ScenarioError:  # a baseline row such as "graph size" is no method
-            continue
+def of_method(name: str) -> tuple[Reference, ...]:
+    """The papers that a method's file names; none for a row that is no method, such as ``graph size``."""
+    try:
+        return tuple(_parsed(plugins.load("methods", name).REFERENCE))
+    except ScenarioError:
+        return ()
+
+
+def of_data(name: str) -> tuple[Reference, ...]:
+    """The paper that published a data set, by its family; none for generated and own graphs."""
+    family = name.split("/", 1)[0]
+    return (DATA[family],) if family in DATA else ()
+
+
+def idea_of(method: str) -> str:
+    """The first sentence of the method's file."""
+    try:
+        words = (plugins.load("methods", method).__doc__ or "").strip().split("\n\n")[0]
+    except ScenarioError:
+        return "A row to compare with, not a method."
+    return " ".join(words.split())
+
+
+def of(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
+    """Every paper once: methods first, then data, then what counts and compares."""
+    found = [r for name in methods for r in of_method(name)]
+    found += [r for name in datasets for r in of_data(name)]
     if geometry:
-        lines += [*_lines(plugins.load("methods", "local_dp").REFERENCE)[:1], *GEOMETRY]
-    return list(dict.fromkeys([*lines, *ACCOUNTING]))
+        found += [*of_method("local_dp")[:1], *GEOMETRY]
+    return list({r.key: r for r in [*found, *ACCOUNTING]}.values())
 
 
-def _lines(bibtex: str) -> list[str]:
+def keys(references: Sequence[Reference]) -> tuple[str, ...]:
+    return tuple(r.key for r in references)
+
+
+def _parsed(bibtex: str) -> list[Reference]:
     found = []
     for entry in re.split(r"(?m)^(?=@)", bibtex):
+        head = re.match(r"@\w+\{([^,\s]+)", entry)
         fields = dict(re.findall(r"(\w+)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}", entry))
-        if fields:
-            authors = [a.split(",")[0] for a in fields.get("author", "").split(" and ")]
+        if head and fields:
+            authors = [a.split(",")[0].strip() for a in fields.get("author", "").split(" and ")]
             where = fields.get("booktitle") or fields.get("journal") or ""
             names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
             text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
-            found.append(re.sub(r"[{}]|\\\"", "", text))
+            doi = fields.get("doi") or DOIS.get(head[1])
+            found.append(Reference(head[1], re.sub(r"[{}]|\\[\"']", "", text), doi))
     return found

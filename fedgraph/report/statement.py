@@ -21,11 +21,12 @@ CAVEATS = (
 
 @dataclass(frozen=True)
 class Statement:
-    """title: which row. sentences: the statement. conditions: what it assumes, one sentence each."""
+    """title: which row. sentences: the statement. conditions: what it assumes, one sentence each. notes: what its plan adds."""
 
     title: str
     sentences: tuple[str, ...]
     conditions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def of(row: Row) -> Statement:
@@ -33,7 +34,9 @@ def of(row: Row) -> Statement:
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
     title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}"
-    return Statement(title, tuple(_sentences(row, protection)), tuple(protection.sentence(a) for a in protection.assumptions))
+    notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
+    conditions = tuple(protection.sentence(a) for a in protection.assumptions)
+    return Statement(title, tuple(_sentences(row, protection)), conditions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -71,6 +74,13 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {number(row.published, 4)}"
     found.append(f"The published formula {published}; {attacks.words(row)}.")
+    if row.measured is not None:
+        found.append(f"The attacker read: {row['facts']['attack']['what']}.")
+    if len(row.entries) > 1:
+        found.append(
+            f"This is the guarantee of one run. The numbers are means over {len(row.entries)} runs on the same people, which "
+            "together would cost that many times as much."
+        )
     return found
 
 

@@ -11,6 +11,9 @@
 * ``asking``: clients hold the whole graph, and all of it is private: features, edges and labels, of the test nodes too,
   whose labels nobody holds. Each test node asks with its own row and its own edges, and is shown its own answer only.
 
+Splits with validation nodes (``public``, ``per-class``) hide their labels from training; they choose and stop what a method
+chooses and stops without privacy (``Graph.validation``). Whatever is not tested is held, labelled or not.
+
 What is public beside that is ``public`` (``_public``): the test graph, another set of nodes, or nothing.
 """
 
@@ -28,10 +31,10 @@ from fedgraph.errors import DataError
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Assumption
 from fedgraph.tasks import _public
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Masks
 
 Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
-Split = Literal["random", "parts"]
+Split = Literal["random", "parts", "public", "per-class"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,40 +59,87 @@ class Setting:
         return self.public_graph is not None and self.public_graph is self.asked
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """train_per_class, validation_per_class: of ``per-class``. number: which of the published splits ``public`` takes (modulo
+    how many there are).
+    """
+
+    train_per_class: int = 20
+    validation_per_class: int = 30
+    number: int = 0
+
+
+PITFALLS = Sizes()
+
+
 def make(
     graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
-    public: _public.Public = "test-graph",
+    public: _public.Public = "test-graph", sizes: Sizes = PITFALLS,
 ) -> Setting:  # fmt: skip
     """The setting of ``protocol``; the same stream gives all protocols the same training nodes.
 
-    by: how an inductive split is made; ``parts`` has its own sizes and ignores ``train_fraction``. public: read for
-    ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means nothing there).
+    by: ``random`` (``train_fraction`` of the nodes train); ``parts``, which has its own sizes; ``public``, a split that came
+    with the data; ``per-class``, so many training and validation nodes of each class (Shchur et al. 2018), all others tested.
+    public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means nothing
+    there). ``DataError`` where it cannot be.
     """
+    graph, train, test = _divided(graph, train_fraction, rng, by, sizes)
     if protocol in ("inductive", "asking") and not (protocol == "inductive" and public == "test-graph"):
-        return _with_private_test_nodes(graph, protocol, train_fraction, rng, by, public)
+        return _with_private_test_nodes(graph, protocol, (train, test), rng, public)
     if protocol != "transductive":
-        in_parts = by == "parts"
-        split = splits.part_split(graph, rng) if in_parts else splits.inductive_split(graph, train_fraction, rng)
-        attributes = without_edges(split.train) if protocol == "inductive-edges" else None
-        known = "test-graph" if attributes is None else "attributes and test-graph"
-        return Setting(split.train, split.test, split.test.labels, split.train.num_nodes, split.test, attributes, known)
-    train, test = splits.random_split(graph.num_nodes, train_fraction, rng)
+        held, asked = graph.induced(train), graph.induced(test)
+        attributes = without_edges(held) if protocol == "inductive-edges" else None
+        return Setting(held, asked, asked.labels, train.size, asked, attributes)
     masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
     masked[test] = -1
     truth[test] = graph.labels[test]
     held = replace(graph, labels=masked)
-    return Setting(held, held, truth, train.size, None, without_edges(held), "attributes")
+    counted = train.size if by in ("random", "parts") else int((masked >= 0).sum())
+    return Setting(held, held, truth, counted, None, without_edges(held), "attributes")
+
+
+def _divided(
+    graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
+) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
+    if by == "random":
+        return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
+    if by == "parts":
+        split = splits.part_split(graph, rng)
+        return graph, split.train_nodes, split.test_nodes
+    if by == "public":
+        if not graph.masks:
+            raise DataError(f"{graph.name} came without a split; allowed for it: split: random, parts or per-class")
+        masks = graph.masks[sizes.number % len(graph.masks)]
+    else:
+        masks = splits.per_class_split(graph, sizes.train_per_class, sizes.validation_per_class, rng)
+    labels, validation = np.full_like(graph.labels, -1), np.full_like(graph.labels, -1)
+    named = np.concatenate([masks.train, masks.test])
+    labels[named], validation[masks.validation] = graph.labels[named], graph.labels[masks.validation]
+    known = replace(graph, labels=labels, validation=validation if masks.validation.size else None, masks=())
+    return known, np.setdiff1d(np.arange(graph.num_nodes), masks.test), masks.test
+
+
+def largest_component(graph: Graph) -> Graph:
+    """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
+    _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
+    nodes = np.flatnonzero(component == np.bincount(component).argmax())
+    place = np.full(graph.num_nodes, -1)
+    place[nodes] = np.arange(nodes.size)
+
+    def kept(ids: np.ndarray) -> np.ndarray:
+        return place[ids][place[ids] >= 0]
+
+    masks = tuple(Masks(kept(m.train), kept(m.validation), kept(m.test)) for m in graph.masks)
+    return replace(graph.induced(nodes), masks=masks)
 
 
 def _with_private_test_nodes(
-    graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split, public: _public.Public
+    graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator, public: _public.Public
 ) -> Setting:
     """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
-    if by == "parts":
-        split = splits.part_split(graph, rng)
-        train, test = split.train_nodes, split.test_nodes
-    else:
-        train, test = splits.random_split(graph.num_nodes, train_fraction, rng)
+    train, test = sides
     known = None
     if isinstance(public, _public.PublicSet):
         apart = _public.ids(public, graph.num_nodes, train, rng)

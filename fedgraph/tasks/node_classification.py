@@ -55,8 +55,12 @@ class Params(Settings):
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
     split: _protocols.Split = Field(
         "random",
-        description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests",
+        description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
+        "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
     )
+    train_per_class: int = Field(20, ge=1, description="training nodes of each class (split: per-class)")
+    validation_per_class: int = Field(30, ge=0, description="validation nodes of each class (split: per-class)")
+    component: Literal["all", "largest"] = Field("all", description="the whole graph, or its largest connected component")
     protocol: _protocols.Protocol = Field("inductive", description="what clients hold and what is public")
     public: _public.Public = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
@@ -206,8 +210,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         paths={p: _of_path(made, ledger, cell.key, p) if broken is None else np.inf for p in made.paths},
         notes=(
             *_scores.too_few(setting.truth),
-            *(() if broken is None else (f"The promise is broken: {broken}",)),
+            *((f"The promise is broken: {broken}",) if broken else ()),
             *made.notes,
+            *_said(method, made, trained.state),
         ),
         artefacts=artefacts,
     )
@@ -215,6 +220,11 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 
 def _of_path(made: Plan, ledger: Ledger, key: str, path: str) -> float:
     return made.total(made.amplified(ledger.spent(key, path)))[0].epsilon
+
+
+def _said(method: Any, made: Plan, state: Any) -> tuple[str, ...]:
+    """What the method tells of its training, where it does."""
+    return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 
 
 def _method(params: Params, cell: Cell) -> tuple[Any, Any]:
@@ -240,20 +250,27 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
     def make() -> _protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        setting = _protocols.make(graph, params.protocol, params.train_fraction, rng, params.split, params.public)
+        whole = _protocols.largest_component(graph) if params.component == "largest" else graph
+        sizes = _protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
+        setting = _protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
         return setting
 
-    key = ("setting", context.dataset, params.protocol, params.train_fraction, params.split, str(params.public), seed)
+    key = ("setting", context.dataset, _split_key(params), seed)
     return context.cached(key, make)  # type: ignore[no-any-return]
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
     shared = ":cut" if _shares_cut_edges(params, cell) else ""
-    known = _public.called(params.public)
-    return f"{cell.dataset}:{params.protocol}:{known}:{params.train_fraction}:{params.split}:{kind}:{cell.seed}{shared}"
+    return f"{cell.dataset}:{_split_key(params)}:{kind}:{cell.seed}{shared}"
+
+
+def _split_key(params: Params) -> str:
+    """Two tasks with the same key hold, ask and test the same nodes."""
+    sizes = f"{params.train_per_class}+{params.validation_per_class}" if params.split == "per-class" else params.train_fraction
+    return f"{params.protocol}:{params.public}:{sizes}:{params.split}:{params.component}"
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:

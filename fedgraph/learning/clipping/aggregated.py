@@ -11,7 +11,8 @@ of feature products, which never change and are made once. Scaling δ by min(1, 
 the clipped sum; features stay sparse, and a node that several rows of a batch name is passed once.
 
 **Formal guarantee.** The sum changes by at most C in L2 norm when one row is removed and at most 2C when
-it is replaced, for every input: a row without a label, or whose norm is not finite, counts as zero.
+it is replaced, for every input, rounding included (``rounding``: its products, κ = 64): a row without a label, or whose
+norm is not finite, counts as zero. Rows are those of distinct nodes: at most as many as Π has columns.
 
 | row gradient norm | its share of the sum |
 |---|---|
@@ -31,6 +32,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 from fedgraph.learning.clipping import aggregated_kernels as kernels
+from fedgraph.learning.clipping.rounding import room
 from fedgraph.learning.layers.models import Layout
 
 
@@ -52,7 +54,7 @@ class Csr(NamedTuple):
 class AggregatedRows:
     """R rows of Π over n nodes with d features, ready for the learner.
 
-    features: n × d. rows: R × n, Π. labels: int64 [R], −1 where a row is masked. gram: float32 [Σ_i K_i²],
+    features: n × d. rows: R × n, Π. labels: int64 [R], −1 where a row is masked. gram: float64 [Σ_i K_i²],
     row i's ⟨x_k, x_l⟩ + 1 from ``gram_start[i]`` on; None where gradients are never clipped.
     """
 
@@ -79,7 +81,7 @@ def aggregated_rows(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarr
     start = np.concatenate([[0], np.cumsum(np.square(np.diff(pi.start)))]).astype(np.int64)
     gram = None
     if clipped:
-        gram = np.zeros(start[-1], np.float32)
+        gram = np.zeros(start[-1])
         kernels.gram_matrices(*x, pi.start, pi.column, start, gram)
     return AggregatedRows(x, features.shape[1], pi, labels.astype(np.int64), start, gram)
 
@@ -87,7 +89,7 @@ def aggregated_rows(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarr
 def clipped_gradient_sum(
     layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch: np.ndarray, clip: float | None
 ) -> np.ndarray:
-    """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C), flat float32 [num_parameters].
+    """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C), flat [num_parameters], float32 or float64 (``rounding``).
 
     layout: two weight layers. vector: float32 parameters. batch: int [b], row numbers. clip None: no clipping
     (not private).
@@ -97,13 +99,14 @@ def clipped_gradient_sum(
     if clip is not None and rows.gram is None:
         raise DataError("these rows were prepared with clipped=False, so their gradients cannot be clipped")
     _, hidden, classes = layout.widths
-    gram = np.zeros(0, np.float32) if rows.gram is None else rows.gram
-    out = np.zeros(layout.num_parameters, np.float32)
-    limit = np.inf if clip is None else float(clip)
+    gram = np.zeros(0) if rows.gram is None else rows.gram
+    out = np.zeros(layout.num_parameters)
+    dtype, share = room(max(rows.num_rows, rows.features.start.size - 1), kernels.SPREAD)
+    limit = np.inf if clip is None else float(clip) * share
     kernels.gradient_sum(
         *rows.features,
         *rows.rows,
         *(rows.labels, rows.gram_start, gram, np.ascontiguousarray(batch, np.int64)),
         *(np.ascontiguousarray(vector, np.float32), hidden, classes, limit, out),
     )
-    return out
+    return out.astype(np.float32 if clip is None else dtype, copy=False)

@@ -10,13 +10,15 @@ import numpy as np
 from numba import types as nt
 
 from fedgraph.compiled import compiled, constant
+from fedgraph.learning.clipping.rounding import NORM, SPREAD
 
 _INTS, _SINGLES = constant(nt.int64), constant(nt.float32)
+_DOUBLES, _DOUBLE = constant(nt.float64), nt.Array(nt.float64, 1, "C")
 _VECTOR, _MATRIX, _SLOTS = nt.Array(nt.float32, 1, "C"), nt.Array(nt.float32, 2, "C"), nt.Array(nt.int64, 1, "C")
 _FEATURES, _PI = (_INTS, _INTS, _SINGLES), (_INTS, _INTS, _SINGLES)
 
 
-@compiled(nt.void(*_FEATURES, _INTS, _INTS, _INTS, _VECTOR))
+@compiled(nt.void(*_FEATURES, _INTS, _INTS, _INTS, _DOUBLE))
 def gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  # type: ignore[no-untyped-def]
     """gram[gram_start[i] + k·K + l] = ⟨x_k, x_l⟩ + 1 for the K nodes of each row i, by merging sorted columns."""
     for row in range(start.size - 1):
@@ -25,10 +27,10 @@ def gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  #
             for other in range(k, count):
                 a, b = x_start[node[first + k]], x_start[node[first + other]]
                 a_end, b_end = x_start[node[first + k] + 1], x_start[node[first + other] + 1]
-                total = np.float32(1.0)
+                total = 1.0
                 while a < a_end and b < b_end:
                     if x_column[a] == x_column[b]:
-                        total += x_value[a] * x_value[b]
+                        total += np.float64(x_value[a]) * x_value[b]
                         a += 1
                         b += 1
                     elif x_column[a] < x_column[b]:
@@ -101,30 +103,32 @@ def _row_errors(start, node, weight, row, label, slot, pre, vector, w2, mean, de
     return mass
 
 
-@compiled(nt.float64(*_PI, nt.int64, _SLOTS, _MATRIX, _INTS, _SINGLES, nt.float32, _VECTOR, _VECTOR, _VECTOR))
+@compiled(nt.float64(*_PI, nt.int64, _SLOTS, _MATRIX, _INTS, _DOUBLES, nt.float32, _VECTOR, _VECTOR, _VECTOR))
 def _row_norm(start, node, weight, row, slot, pre, gram_start, gram, mass, mean, delta, back):  # type: ignore[no-untyped-def]
-    """The L2 norm of one row's gradient, from its Gram matrix."""
-    outer = mass * mass
+    """An upper bound on the L2 norm of one row's gradient, from its Gram matrix: ``rounding`` says why it is one."""
+    outer = np.float64(mass) * mass
     for h in range(mean.size):
-        outer += mean[h] * mean[h]
-    squared = np.float32(0.0)
+        outer += np.float64(mean[h]) * mean[h]
+    squared = 0.0
     for c in range(delta.size):
-        squared += delta[c] * delta[c]
-    total = np.float64(outer) * np.float64(squared)
+        squared += np.float64(delta[c]) * delta[c]
+    total = outer * squared
+    length = np.sqrt(total)
     first, count = start[row], start[row + 1] - start[row]
     for k in range(count):
         one = pre[slot[node[first + k]]]
         for other in range(k, count):
             two = pre[slot[node[first + other]]]
-            inner = np.float32(0.0)
+            inner = 0.0
             for h in range(back.size):
-                inner += back[h] * back[h] if one[h] > 0 and two[h] > 0 else np.float32(0.0)
-            share = np.float64(weight[first + k] * weight[first + other]) * inner * gram[gram_start[row] + k * count + other]
+                inner += np.float64(back[h]) * back[h] if one[h] > 0 and two[h] > 0 else 0.0
+            share = np.float64(weight[first + k]) * weight[first + other] * inner * gram[gram_start[row] + k * count + other]
             total += share if k == other else 2 * share
-    return np.sqrt(max(total, 0.0)) if total == total else np.inf
+            length += np.sqrt(share) if k == other else 0.0
+    return max(np.sqrt(max(total, 0.0) + NORM * length * length), length / SPREAD) if total == total else np.inf
 
 
-@compiled(nt.void(*_FEATURES, *_PI, _INTS, _INTS, _SINGLES, _INTS, _SINGLES, nt.int64, nt.int64, nt.float64, _VECTOR))
+@compiled(nt.void(*_FEATURES, *_PI, _INTS, _INTS, _DOUBLES, _INTS, _SINGLES, nt.int64, nt.int64, nt.float64, _DOUBLE))
 def gradient_sum(  # type: ignore[no-untyped-def]
     x_start, x_column, x_value, start, node, weight, labels, gram_start, gram, batch, vector, hidden, classes, clip, out
 ):
@@ -133,28 +137,28 @@ def gradient_sum(  # type: ignore[no-untyped-def]
     w2, b2 = b1 + hidden, b1 + hidden + hidden * classes
     slot, named = _named(x_start.size - 1, start, node, batch)
     pre = _first_layer(x_start, x_column, x_value, named, vector, b1, hidden)
-    error = np.zeros_like(pre)
+    error = np.zeros((named.size, hidden))
     mean, delta, back = np.empty(hidden, np.float32), np.empty(classes, np.float32), np.empty(hidden, np.float32)
     for row in batch:
         if labels[row] < 0 or start[row] == start[row + 1]:
             continue
+        scale = 1.0
         mass = _row_errors(start, node, weight, row, labels[row], slot, pre, vector, w2, mean, delta, back)
         if clip < np.inf:
             norm = _row_norm(start, node, weight, row, slot, pre, gram_start, gram, mass, mean, delta, back)
             if not norm < np.inf:
                 continue
-            scale = np.float32(min(1.0, clip / max(norm, 1e-30)))
-            delta *= scale
-            back *= scale
+            scale = min(1.0, clip / max(norm, 1e-30))
         for c in range(classes):
-            out[b2 + c] += mass * delta[c]
+            out[b2 + c] += scale * mass * delta[c]
         for h in range(hidden):
             for c in range(classes):
-                out[w2 + h * classes + c] += mean[h] * delta[c]
+                out[w2 + h * classes + c] += scale * mean[h] * delta[c]
         for at in range(start[row], start[row + 1]):
             u = slot[node[at]]
+            share = scale * weight[at]
             for h in range(hidden):
-                error[u, h] += weight[at] * back[h] if pre[u, h] > 0 else np.float32(0.0)
+                error[u, h] += share * back[h] if pre[u, h] > 0 else 0.0
     for u in range(named.size):
         line = error[u]
         for h in range(hidden):

@@ -8,8 +8,9 @@ The gradient of v's loss for W is Σ_u a_uᵀ δ_{u|v}, so its squared norm is �
 (D+1) × (D+1) Gram matrix of inputs, made once, against one of errors. Scaling v's errors by min(1, C/norm) and
 summing them per node first gives the clipped sum with one product: no per-root gradient is ever made.
 
-**Formal guarantee.** The sum changes by at most C when one root is removed and 2C when it is replaced, for every input;
-a root whose norm is not finite counts as zero. How many roots a node touches is the sampler's business.
+**Formal guarantee.** The sum changes by at most C when one root is removed and 2C when it is replaced, for every input,
+rounding included (``rounding``: its products, κ = 64); a root whose norm is not finite counts as zero. How many roots a node
+touches is the sampler's business.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from fedgraph.learning.clipping.rounding import NORM, SPREAD, room
 from fedgraph.learning.layers.graphsage import Mean, Widths
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
@@ -82,7 +84,9 @@ def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
 
 
 def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch.Tensor, clip: float) -> np.ndarray:
-    """Σ_roots clip(∇ cross-entropy of the root, C), flat float32; a root labelled −1 contributes nothing."""
+    """Σ_roots clip(∇ cross-entropy of the root, C), flat, float32 up to 4,096 roots and float64 beyond; a root labelled −1
+    contributes nothing."""
+    dtype, share = room(len(labels), SPREAD)
     u0, v0, b0, u1, v1, b1 = widths.views(on_device(vector))
     before = inputs.x @ torch.cat([u0, v0]) + b0
     hidden, active = torch.relu(before), (before > 0).float()
@@ -93,23 +97,28 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
 
     own = (error @ u1.T) * active
     sent = (error @ v1.T) / inputs.degrees.clamp(min=1)[:, None]
-    squared = (hidden.square().sum(1) + around.square().sum(1) + 1) * error.square().sum(1)
-    squared = squared + _first_layer(inputs, own, sent, active)
-    norms = torch.sqrt(squared)
-    scale = torch.clamp(clip / norms.clamp(min=1e-30), max=1.0)
-    scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale)).float()[:, None]
+    hidden, around, error, own, sent = (t.double() for t in (hidden, around, error, own, sent))
+    outer = (hidden.square().sum(1) + around.square().sum(1) + 1) * error.square().sum(1)
+    squared, length = _first_layer(inputs, own, sent, active)
+    length = torch.sqrt(outer) + length
+    norms = torch.maximum(torch.sqrt(outer + squared + NORM * length.square()), length / SPREAD)
+    scale = torch.clamp(clip * share / norms.clamp(min=1e-30), max=1.0)
+    scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))[:, None]
     error, own, sent = (torch.nan_to_num(t * scale, nan=0.0, posinf=0.0, neginf=0.0) for t in (error, own, sent))
     hidden, around = (torch.where(scale > 0, t, torch.zeros_like(t)) for t in (hidden, around))  # 0 · ∞ must be 0
 
     first = own + inputs.mean.sums(sent) * active
     weight = inputs.x.gradient(first)
     parts = (weight, first.sum(0), hidden.T @ error, around.T @ error, error.sum(0))
-    return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy()
+    return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy().astype(dtype, copy=False)
 
 
-def _first_layer(inputs: Roots, own: torch.Tensor, sent: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
-    """Σ_{u,u'} (a_u·a_u' + 1)(δ_{u|v}·δ_{u'|v}) for every root v, [n]."""
-    padded = torch.cat([active, torch.zeros_like(active[:1])])
-    errors = (padded[inputs.members] * sent[:, None, :]).double()
+def _first_layer(
+    inputs: Roots, own: torch.Tensor, sent: torch.Tensor, active: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(Σ_{u,u'} (a_u·a_u' + 1)(δ_{u|v}·δ_{u'|v}), Σ_u √(a_u·a_u + 1)·‖δ_{u|v}‖) for every root v, float64 [n] each."""
+    padded = torch.cat([active, torch.zeros_like(active[:1])]).double()
+    errors = padded[inputs.members] * sent[:, None, :]
     errors[:, 0] = own
-    return ((errors @ errors.transpose(1, 2)) * inputs.gram).sum(dim=(1, 2)).clamp(min=0)
+    lengths = torch.sqrt(inputs.gram.diagonal(dim1=1, dim2=2)) * errors.square().sum(dim=2).sqrt()
+    return ((errors @ errors.transpose(1, 2)) * inputs.gram).sum(dim=(1, 2)).clamp(min=0), lengths.sum(dim=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 
@@ -9,14 +11,18 @@ from fedgraph.learning.layers.sparse import device
 
 
 class DenseMatrix:
-    """float32 [n, d]: ``x @ weight``, ``x.gradient(error)`` = xᵀ error, and squared row norms."""
+    """float32 [n, d]: ``x @ weight``, ``x.gradient(error)`` = xᵀ error, and squared row norms (float64)."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = torch.tensor(np.asarray(rows, dtype=np.float32), device=device())
-        self.squared_norms = self.rows.square().sum(dim=1)
+        self.squared_norms = self.rows.double().square().sum(dim=1)
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         return self.rows @ weight
 
     def gradient(self, error: torch.Tensor) -> torch.Tensor:
-        return self.rows.T @ error
+        return (self._in_double if error.dtype == torch.float64 else self.rows).T @ error
+
+    @cached_property
+    def _in_double(self) -> torch.Tensor:
+        return self.rows.double()

@@ -66,8 +66,9 @@ class Mean:
         return self.sums(self.scale * errors)
 
     def sums(self, rows: torch.Tensor) -> torch.Tensor:
-        """A rows."""
-        return torch.tensor(neighbour_sums(self.adjacency, rows.cpu().numpy()), device=device())
+        """A rows, in the precision of ``rows`` (float32 or float64), added up in double precision."""
+        kind = np.float64 if rows.dtype == torch.float64 else np.float32
+        return torch.tensor(neighbour_sums(self.adjacency, rows.cpu().numpy(), kind), device=device())
 
 
 def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -> torch.Tensor:

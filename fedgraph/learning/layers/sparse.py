@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,20 +33,26 @@ class FeatureMatrix:
     """A sparse matrix [n, d] with both products a linear layer needs, and its squared row norms.
 
     ``x @ weight`` ([d, h] → [n, h]) and ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error) cost one pass
-    over the non-zeros; the transpose is stored once.
+    over the non-zeros; the transpose is stored once, and once more in double precision where an ``error`` is float64.
+    squared_norms: float64 [n].
     """
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.forward = to_torch(matrix)
         self.transposed = to_torch(sp.csr_array(matrix.T.tocsr()))
-        squares = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-        self.squared_norms = torch.tensor(squares.astype(np.float32), device=device())
+        exact = sp.csr_array(matrix, dtype=np.float32).astype(np.float64)
+        squares = np.asarray(exact.multiply(exact).sum(axis=1)).ravel()
+        self.squared_norms = torch.tensor(squares, device=device())
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         return self.forward @ weight
 
     def gradient(self, error: torch.Tensor) -> torch.Tensor:
-        return self.transposed @ error
+        return (self._in_double if error.dtype == torch.float64 else self.transposed) @ error
+
+    @cached_property
+    def _in_double(self) -> torch.Tensor:
+        return self.transposed.to(torch.float64)
 
 
 def unit_rows(matrix: sp.csr_array) -> sp.csr_array:

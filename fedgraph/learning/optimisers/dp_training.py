@@ -28,7 +28,7 @@ class Descent:
 
     def step(self, memory: dict[str, Any], mean_gradient: np.ndarray, number: int) -> dict[str, Any]:
         """The memory after step ``number`` (0, 1, …)."""
-        velocity = self.momentum * memory["velocity"] + mean_gradient
+        velocity = self.momentum * memory["velocity"] + mean_gradient.astype(np.float32, copy=False)
         parameters = memory["parameters"] - np.float32(self.rate) * velocity
         first = self.steps - max(1, round(self.averaged * self.steps))
         average = memory["average"]

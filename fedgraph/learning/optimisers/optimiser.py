@@ -37,7 +37,8 @@ class Optimiser:
         self.second = np.zeros_like(self.vector) if empty else np.array(self.second, np.float32)
 
     def step(self, gradient: np.ndarray, scale: float) -> None:
-        """Follow ``scale``·gradient (float32 [p], only read)."""
+        """Follow ``scale``·gradient ([p], only read, as float32)."""
+        gradient = gradient.astype(np.float32, copy=False)
         self.steps += 1
         if self.rule == "sgd":
             self.vector -= np.float32(self.rate * scale) * gradient

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from fedgraph import seeds
+from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits, on_device
@@ -82,7 +83,8 @@ class Encoder:
     """How public features become the rows that are aggregated; no edge is read.
 
     output: ``classes`` (centred class probabilities; a labelled node's own row is out of fold), ``hidden`` (hidden
-    units, as GAP is published) or ``none`` (the features themselves). hidden: units. folds: for ``classes``.
+    units after ReLU), ``published`` (signed unit rows of the network that GAP's released code trains) or ``none`` (the
+    features themselves). hidden: units. folds: for ``classes``.
     """
 
     output: str
@@ -125,6 +127,10 @@ def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encode
     if encoder.output == "none":
         dense = rows.toarray()
         return Encoded(dense, dense, np.zeros(0, dtype=np.float32))
+    if encoder.output == "published":
+        parameters = gap_networks.encoder(public, encoder.hidden, encoder.how.epochs, rng)
+        own = unit_length(gap_networks.encoded(parameters, public, encoder.hidden))
+        return Encoded(own, own, parameters)
     x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
     vector = fit(layout, x, public.labels, encoder.how, rng)
     if encoder.output == "hidden":
@@ -140,6 +146,8 @@ def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarra
     rows = unit_rows(graph.features)
     if encoder.output == "none":
         return rows.toarray()
+    if encoder.output == "published":
+        return unit_length(gap_networks.encoded(parameters, graph, encoder.hidden))
     x, layout = FeatureMatrix(rows), Layout((graph.num_features, encoder.hidden, graph.num_classes))
     if encoder.output == "hidden":
         return unit_length(hidden_units(layout, parameters, x))

@@ -39,8 +39,9 @@ def _add_rows(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, out: np
 
 
 def neighbour_sums(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.float32) -> np.ndarray:
-    """A·rows for a 0/1 matrix A (CSR [n, m], data ignored), summed in float64; rows float32 [m, h] → ``dtype`` [n, h]."""
-    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    """A·rows for a 0/1 matrix A (CSR [n, m], data ignored), summed in float64; rows [m, h] → ``dtype`` [n, h]. Rows are
+    read as float32, or as float64 where ``dtype`` is."""
+    rows = np.ascontiguousarray(rows, dtype=np.float64 if dtype is np.float64 and rows.dtype == np.float64 else np.float32)
     if device().type == "cuda":
         ones = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
         return (to_torch(ones) @ torch.tensor(rows, dtype=torch.float64, device=device())).cpu().numpy().astype(dtype)

@@ -28,7 +28,7 @@ class ProjectedRows(FeatureMatrix):
     def __init__(self, rows: np.ndarray) -> None:
         self.forward = torch.tensor(rows, dtype=torch.float32, device=device())
         self.transposed = self.forward.T
-        self.squared_norms = self.forward.square().sum(dim=1)
+        self.squared_norms = self.forward.double().square().sum(dim=1)
 
 
 def counts_words(public: Graph) -> bool:

@@ -159,7 +159,7 @@ def client(
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
-    gradient = inbox.sums["gradient"] / np.float32(plan.facts.num_nodes)
+    gradient = (inbox.sums["gradient"] / plan.facts.num_nodes).astype(np.float32)
     before, made = state.model["parameters"], plan.made
     if made["curvature"] is not None:
         step = (made["curvature"] @ gradient.reshape(made["curvature"].shape[0], -1)).reshape(-1)

@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import ScenarioError
+from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
@@ -165,7 +166,11 @@ def _after_hop(plan: Plan, memory: dict[str, Any], rows: np.ndarray) -> State:
     p, inputs = plan.params, memory["inputs"]
     if len(inputs) <= p.hops:
         return State({"rows": rows}, memory)
-    widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
-    labels, how = plan.made["attributes"].labels, public.Fitting(2 * p.epochs, 0.02, 1e-3)
-    chosen = public.classifier(inputs, labels, widths, how, p.depth == "chosen", np.random.default_rng(memory["seed"]))
+    labels, rng = plan.made["attributes"].labels, np.random.default_rng(memory["seed"])
+    chosen: gap_networks.Classifier | public.Chosen
+    if p.encoder == "published":
+        chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.num_classes, p.epochs, rng)
+    else:
+        widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
+        chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.depth == "chosen", rng)
     return State({}, {**memory, "classifier": chosen, "scores": chosen.scores(inputs), "depth": chosen.depth})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedgraph.privacy.units import Relation
 from fedgraph.settings import Settings
@@ -16,12 +16,21 @@ class Params(Settings):
     relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
     hops: int = Field(2, ge=0, description="aggregations K")
     formula: Literal["slides", "code"] = Field("code", description="published reading: closed form, or exact")
-    encoder: Literal["classes", "hidden", "none"] = Field("classes", description="what is aggregated")
-    hidden: int = Field(64, ge=1, description="hidden units of the encoder")
+    encoder: Literal["classes", "published", "hidden", "none"] = Field(
+        "classes",
+        description="what is aggregated; published: networks and training of GAP's released code (16 units, depth: all)",
+    )
+    hidden: int = Field(64, ge=1, description="hidden units of the encoder (published: of the classifier too)")
     classifier: int = Field(32, ge=0, description="hidden units of the classifier; 0: logistic regression")
     epochs: int = Field(100, ge=1, description="Adam steps of the encoder, half of the classifier's")
     depth: Literal["chosen", "all"] = Field("chosen", description="hops read: chosen on public labels, or all")
     folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, as published")
+
+    @model_validator(mode="after")
+    def _published_reads_all(self) -> Params:
+        if self.encoder == "published" and self.depth != "all":
+            raise ValueError("encoder: published trains on every hop, as the released code does; write depth: all with it")
+        return self
 
     @property
     def protects(self) -> Relation:

@@ -6,30 +6,40 @@ Every s rounds, or once at the end, each client sends its embedding in [0, 1]^(n
 once more first; then every row depends on all that the client holds, so that is done only where all of it is priced as one
 (``client``).
 
-Two paths, priced apart. **model**: the updates, unprotected in the paper, ε = ∞. **embedding**: given the model, what
-``_local_dp_encoders`` states; retrievals add up. The unit is the graph where clients hold whole graphs (graph-replace of known
-size; graphs of one client are apart, the worst counts). Otherwise it is the node: a node may be in several ego-networks,
-and its loss adds up over all of them. What text, proof and released code disagree on is in ``privacy.claims``.
+Two paths, priced apart and together. **model**: the updates, ε = ∞ in the paper (``training: fedavg``); protected, or not sent
+at all, under the other values of ``training`` (``protected``). **embedding**: what ``encoders`` states for rows, ``pooled`` for
+one vector per graph; retrievals add up.
+
+The unit is the graph where clients hold whole graphs (graph-replace of known size; graphs of one client are apart, the worst
+counts), or where ``unit: graph`` says so: then all that a client holds is one unit. Otherwise it is the node: a node may be in
+several ego-networks, and its loss adds up over all of them. Under ``fedavg`` the budget is each graph's, as the paper has it,
+so a node may pay more; under every other training the budget is the unit's, for all that is released. What text, proof and
+released code disagree on is in ``privacy.claims``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+import torch
 
+from fedgraph import seeds
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.learning.views.projection import public_basis
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
 from fedgraph.methods.local_dp import attendance as attendance
-from fedgraph.methods.local_dp.encoders import Encoding, part_of
+from fedgraph.methods.local_dp import merging, protected, statement
+from fedgraph.methods.local_dp.encoders import Encoding
 from fedgraph.methods.local_dp.params import ENCODING, Params
-from fedgraph.methods.local_dp.training import Work, trained
+from fedgraph.methods.local_dp.pooled import Pooled, histogram
+from fedgraph.methods.local_dp.training import Work, clipped_gradients, on_public, trained, whole_update
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.mechanisms import blocks
-from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
-from fedgraph.privacy.units import Assumption, Protection, Relation
 
 REFERENCE = """@article{jin2022gromov,
   title = {Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed Structural Graphs},
@@ -41,98 +51,165 @@ REFERENCE = """@article{jin2022gromov,
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
-    """Unprotected updates, and per client an encoded embedding in each of its retrieval rounds."""
-    last = params.rounds
-    net = small_graphs.network(
-        params.model, facts.num_features, params.hidden, params.layers, facts.num_classes, params.pooling, params.normalise
-    )
-    table = attendance.draw(
-        facts.num_clients, last, params.retrieval_period, params.client_fraction, params.dropout, params.attendance_seed
-    )
-    width = small_graphs.embedding_width(net, params.embedding)
-    bits = None if params.bits_per_row == "auto" else params.bits_per_row
+    """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
+    table = _attendance(params, facts)
+    net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
-    softmax = params.embedding == "softmax"
-    encoding = Encoding(params.encoder, budget.epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
+    whole = promised is None and (bool(facts.graph_sizes) or params.unit == "graph")
+    unit: protected.Unit = "graph" if whole else "node"
+    given = protected.shares(
+        params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
+    )
     sizes = facts.graph_sizes or tuple((n,) for n in facts.client_sizes)
+    encoding, pooled = _releases(params, facts, budget, (net, promised, table, unit, given))
     sent = []
     for client, own in enumerate(sizes):
-        bound, mechanism, event = encoding.of_client(own)
+        bound, mechanism, event = encoding.of_client(own) if pooled is None else pooled.of_client()
         sent.append(PlannedRelease("embedding", bound, mechanism, event, table.sends[client], client=client))
-    encodes = budget.private and params.encoder != "none"
-    smallest = min(min(own) for own in sizes)
+    updates, least = attendance.updates(table) if params.training == "fedavg" else [], 0
+    if params.protects:
+        how = (params.training, params.clip, params.updates, unit, facts, table, given, budget.delta)
+        updates, least = protected.updates(*how)
+    as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
+    key = params.model_dump_json(exclude=set(ENCODING))
     return Plan(
         method="local_dp",
         params=params,
-        rounds=last + 1,
-        releases=(*attendance.updates(table), *(r for r in sent if r.count)),
-        protection=_protection(facts, promised),
+        rounds=len(table.training) + 1,
+        releases=(*updates, *(r for r in sent if r.count)),
+        protection=statement.protection(params, facts, promised, whole),
         delta=budget.delta,
-        facts=facts,
-        epsilon_published=encoding.epsilon_of(smallest) if encodes else None,
+        facts=replace(facts, holdings=None) if whole else facts,
+        epsilon_published=encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None,
         shared_rounds=table.retrievals[0],
-        shared_key=params.model_dump_json(exclude=set(ENCODING)),
+        shared_key=f"{key}/{updates[0].mechanism}/{updates[0].event}" if params.protects and updates else key,
+        summed=(("model", least),) if least else (),
         made={
             "network": net,
+            "projection": projection,
+            "public": facts.public_graph if params.training == "public" else None,
             "attendance": table,
             "embedding": tuple(sent),
             "sizes": sizes,
             "encoding": encoding,
-            "personal": params.personal and not facts.graph_sizes and promised is None,
+            "pooled": pooled,
+            "personal": params.personal and not facts.graph_sizes and promised is None and params.training != "none",
             "graph_epsilons": encoding.pure_losses(sizes, [r.count for r in sent]),
         },
+        notes=statement.notes(params, facts, whole),
     )
 
 
-def _protection(facts: PublicFacts, promised_degree: int | None) -> Protection:
-    assumed = [Assumption.MODEL_GIVEN, Assumption.HYPERPARAMETERS_PUBLIC, *setting_assumptions(facts)]
-    if facts.graph_sizes:
-        assumed.append(Assumption.SIZES_PUBLIC)
-    if promised_degree is not None:
-        assumed.append(Assumption.PROMISED_DEGREE)
-    whole = bool(facts.graph_sizes) and promised_degree is None
-    relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
-    return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
+def _attendance(params: Params, facts: PublicFacts) -> attendance.Attendance:
+    if params.training in ("public", "none"):
+        return attendance.untrained(facts.num_clients, params.dropout, params.attendance_seed)
+    return attendance.draw(
+        facts.num_clients,
+        params.rounds,
+        params.retrieval_period,
+        params.client_fraction,
+        params.dropout,
+        params.attendance_seed,
+    )
+
+
+def _network(params: Params, facts: PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
+    """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
+    if params.training == "public" and facts.public_graph is None:
+        raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
+    if facts.graph_sizes and params.release != "rows":
+        raise ScenarioError(f"release: {params.release} is for clients of one graph each; where they hold several: rows")
+    d, k = facts.num_features, params.projection
+    projection = None
+    if k is not None and k < d and facts.public_graph is not None:
+        projection = public_basis(facts.public_graph, k)
+    elif k is not None and k < d:
+        projection = (seeds.generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
+    inputs = d if projection is None else projection.shape[1]
+    how = (params.hidden, params.layers, facts.num_classes, params.pooling, params.normalise)
+    return small_graphs.network(params.model, inputs, *how), projection
+
+
+def _releases(
+    params: Params,
+    facts: PublicFacts,
+    budget: Budget,
+    made: tuple[small_graphs.Network, int | None, attendance.Attendance, protected.Unit, protected.Shares],
+) -> tuple[Encoding, Pooled | None]:
+    """What the embedding path sends. A unit's budget is divided among all the embeddings that it enters; under ``fedavg`` each
+    graph's own release has the whole of it, as in the paper.
+    """
+    net, promised, table, unit, given = made
+    width = small_graphs.embedding_width(net, params.embedding)
+    bits = None if params.bits_per_row == "auto" else params.bits_per_row
+    entered = protected.most_entered(np.array([len(own) for own in table.sends]), facts, unit)
+    times = 1 if params.training == "fedavg" else max(1, entered)
+    epsilon = given.embedding / times if params.encoder != "gaussian-as-coded" else budget.epsilon
+    softmax = params.embedding == "softmax"
+    encoding = Encoding(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
+    if params.release == "rows":
+        return encoding, None
+    classes = facts.num_classes
+    return encoding, Pooled(params.pooled_by, given.embedding / times, given.embedding_mu / math.sqrt(times), classes, bits)
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State:
-    return State({"parameters": plan.made["network"].layout.start(rng)})
+    """Random parameters, or those of public training."""
+    parameters = plan.made["network"].layout.start(rng)
+    if plan.made["public"] is not None:
+        parameters = on_public(plan, parameters)
+    return State({"parameters": parameters}, {"velocity": np.zeros_like(parameters)} if plan.params.protects else {})
 
 
 def client(
     plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
-    """The change of the parameters this client touches, and in retrieval rounds its encoded embedding.
+    """The change of the parameters, and in retrieval rounds its encoded embedding.
 
     Algorithm 3 embeds with the locally trained parameters, which depend on every node the client holds. Where the price
     is that of one graph among several, or of one node, the broadcast model embeds: a row then depends on its own
-    neighbourhood only.
+    neighbourhood only. In clear, only the parameters that a client touches are sent; protected, all of them.
     """
     table: attendance.Attendance = plan.made["attendance"]
+    params: Params = plan.params
     trains, sends = table.trains[desk.client], table.sends[desk.client]
     if round_ not in trains and round_ not in sends:
         return {}
     before = on_device(model["parameters"][work.where])
-    after = trained(plan.params, work, before) if round_ in trains or plan.made["personal"] else before
     sent = {}
-    if round_ in trains:
-        change = (after - before).cpu().numpy() * np.float32(work.weight)
+    if round_ in trains and params.protects:
+        made = clipped_gradients if params.training == "dp_sgd" else whole_update
+        sent["model"] = desk.release("model", made(params, work, model["parameters"]))
+    elif round_ in trains:
+        change = (trained(params, work, before) - before).cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
-        rows = small_graphs.embedding(
-            work.network, after if plan.made["personal"] else before, work.inputs, plan.params.embedding
-        )
-        sent["embedding"] = desk.release("embedding", rows)
+        now = trained(params, work, before) if plan.made["personal"] and params.release != "labels" else before
+        sent["embedding"] = desk.release("embedding", _embedded(plan, work, now))
     return sent
 
 
+def _planned(plan: Plan, client: int) -> PlannedRelease:
+    return next(r for r in plan.releases if r.path == "model" and r.client == client)
+
+
+def _embedded(plan: Plan, work: Work, parameters: torch.Tensor) -> np.ndarray:
+    """What is handed to the desk in a retrieval round: rows, or one vector of the graph."""
+    pooled: Pooled | None = plan.made["pooled"]
+    if pooled is not None and plan.params.release == "labels":
+        return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
+    rows = small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)
+    return rows if pooled is None else pooled.value(rows.mean(axis=0))
+
+
 def server(plan: Plan, state: State, inbox: Inbox) -> State:
-    """FedAvg on the touched parameters; the latest embedding of every client is kept as received (or rectified)."""
+    """The next model, and the latest embedding of every client as received (or made unbiased)."""
     table: attendance.Attendance = plan.made["attendance"]
     nothing = [None] * plan.facts.num_clients
     memory = {"where": dict(state.memory.get("where", {})), "embeddings": list(state.memory.get("embeddings", nothing))}
+    memory |= {"velocity": state.memory["velocity"]} if "velocity" in state.memory else {}
     before = state.model["parameters"]
     memory["kept"] = state.memory.get("kept", before[:0].reshape(0, before.size))  # by keep_every; all clients were sent them
     model = state.model
@@ -140,30 +217,13 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
         training = table.training[inbox.round]
         new = [c for c in training if c not in memory["where"]]
         memory["where"].update(zip(new, inbox.each.get("where", []), strict=True))
-        model = {"parameters": _merged(plan, before, training, inbox.each["change"], memory["where"])}
+        model = {"parameters": merging.merged(plan, before, training, inbox.each["change"], memory["where"])}
+    if "model" in inbox.sums:
+        memory["velocity"] = merging.step(plan, state.memory["velocity"], inbox)
+        model = {"parameters": before + memory["velocity"]}
     if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
         memory["kept"] = np.concatenate([memory["kept"], model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            memory["embeddings"][client] = _rectified(plan, client, rows) if plan.params.rectify else rows
+            memory["embeddings"][client] = merging.read(plan, client, rows)
     return State(model, memory)
-
-
-def _merged(
-    plan: Plan, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
-) -> np.ndarray:
-    """The weighted average over those who trained: changes arrive weighted by shares of all clients."""
-    counts = np.array([len(s) if plan.facts.graph_sizes else sum(s) for s in plan.made["sizes"]], dtype=np.float64)
-    missing = len(training) < plan.facts.num_clients
-    scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
-    parameters = before.copy()
-    for client, change in zip(training, changes, strict=True):
-        parameters[where[client]] += change if scale is None else change * scale
-    return parameters
-
-
-def _rectified(plan: Plan, client: int, rows: np.ndarray) -> np.ndarray:
-    mechanism = plan.made["embedding"][client].mechanism
-    parts = blocks.split(rows, plan.made["sizes"][client])
-    made = [part_of(mechanism, i) for i in range(len(parts))]
-    return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])

@@ -6,7 +6,7 @@ trains; all of them are asked for embeddings in retrieval rounds. Who has left k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,12 @@ def draw(num_clients: int, rounds: int, period: int | None, fraction: float, dro
     trains = tuple(tuple(r for r, who in enumerate(training) if c in who) for c in range(num_clients))
     sends = tuple(tuple(r for r in retrievals if c in present[r]) for c in range(num_clients))
     return Attendance(tuple(training), tuple(present), retrievals, trains, sends, False)
+
+
+def untrained(num_clients: int, dropout: float, seed: int) -> Attendance:
+    """Nobody trains: an idle round, in which the encoder becomes known to all, and one retrieval."""
+    table = draw(num_clients, 1, None, 1.0, dropout, seed)
+    return replace(table, training=((),), trains=((),) * num_clients)
 
 
 def updates(table: Attendance) -> list[PlannedRelease]:

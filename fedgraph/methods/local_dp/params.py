@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedgraph.learning.layers import small_graphs
 from fedgraph.methods.local_dp.encoders import Encoder, Rule
+from fedgraph.methods.local_dp.pooled import PooledBy, ReleaseKind
+from fedgraph.methods.local_dp.protected import Seen, Training, Unit
 from fedgraph.settings import Settings
 
-ENCODING = ("bits_per_row", "encoder", "epsilon_rule", "rectify", "embedding", "promised_degree")  # no update needs these
+ENCODING = (  # no update needs these
+    "bits_per_row",
+    "encoder",
+    "epsilon_rule",
+    "rectify",
+    "embedding",
+    "promised_degree",
+    "release",
+    "pooled_by",
+    "personal",
+)
 
 
 class Params(Settings):
     """Settings of the shared model, of who takes part, and of the encoder."""
 
+    training: Training = Field(
+        "fedavg",
+        description="fedavg: updates in clear (the paper); dp_fedavg: clipped, noisy updates; dp_sgd: clipped, noisy "
+        "gradients; public: trained on public labelled nodes; none: a random encoder",
+    )
+    unit: Unit = Field("node", description="one graph per client: protect a node at all its clients, or a client's whole graph")
+    training_share: float = Field(0.5, gt=0, lt=1, description="share of the budget for the updates (dp_fedavg, dp_sgd)")
+    clip: float = Field(1.0, gt=0, allow_inf_nan=False, description="norm C of a client's update, or of a graph's gradient")
+    updates: Seen = Field("sum", description="what the server sees of protected updates: sum (secure aggregation) or each")
+    projection: int | None = Field(
+        None,
+        ge=1,
+        description="feature columns kept: directions of the public nodes, random ones where none are public (default: all)",
+    )
+    momentum: float = Field(0.0, ge=0, lt=1, description="heavy-ball momentum at the server (dp_fedavg, dp_sgd)")
+    server_rate: float = Field(1.0, gt=0, allow_inf_nan=False, description="server's step on the mean update (dp_fedavg)")
+    public_steps: int = Field(200, ge=1, description="Adam steps on the public nodes (public)")
+    public_rate: float = Field(0.01, gt=0, allow_inf_nan=False, description="their step size (public)")
     model: small_graphs.Model = Field("gcn", description="shared model: gcn (two layers) or gin")
     hidden: int = Field(16, ge=1, description="hidden units of the shared model")
     layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")
@@ -43,6 +73,10 @@ class Params(Settings):
         "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
     )
     personal: bool = Field(True, description="one graph per client: embed after one more local training (Algorithm 3)")
+    release: ReleaseKind = Field(
+        "rows", description="rows: every node's embedding; one graph per client: mean of them, or labels: shares of its classes"
+    )
+    pooled_by: PooledBy = Field("gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response")
     encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
     epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
     bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
@@ -50,3 +84,18 @@ class Params(Settings):
     )
     rectify: bool = Field(False, description="the server makes multi-bit embeddings unbiased before it compares them")
     promised_degree: int | None = Field(None, ge=1, description="promised maximum degree: multi-bit-node then protects a node")
+
+    @property
+    def protects(self) -> bool:
+        """Whether updates leave a client clipped and noisy."""
+        return self.training in ("dp_fedavg", "dp_sgd")
+
+    @model_validator(mode="after")
+    def _parts_that_go_together(self) -> Self:
+        if self.release == "mean" and self.embedding != "softmax":
+            raise ValueError("release: mean is a histogram of classes: it needs embedding: softmax")
+        if self.training == "none" and self.release == "mean":
+            raise ValueError("release: mean of a random encoder says nothing of classes: train it, or write release: labels")
+        if self.encoder == "gaussian-as-coded" and self.training in ("dp_fedavg", "dp_sgd"):
+            raise ValueError("encoder gaussian-as-coded reads ε as a standard deviation: no budget is left to train with")
+        return self

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import PrivacyError
 from fedgraph.learning.layers import small_graphs
+from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.training import adam, descent
 from fedgraph.methods.base import Plan
 from fedgraph.methods.local_dp.params import Params
-from fedgraph.types import Subgraph
+from fedgraph.privacy.sensitivity import L2Ball
+from fedgraph.types import Graph, Subgraph
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """A client's arrays, the network over the features in use, where its parameters are, and its weight in the average."""
+class Part:
+    """One graph: its arrays, the network over the features in use, and where its parameters are."""
 
     inputs: small_graphs.Inputs
     network: small_graphs.Network
     where: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Work(Part):
+    """All that a client holds as one graph, its weight in the average, and (``dp_sgd``) each of its graphs apart."""
+
     weight: float
+    graphs: tuple[Part, ...] = ()
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> Work:
@@ -34,14 +44,30 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
             f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
         )
     several = plan.facts.graph_sizes
-    inputs = small_graphs.inputs(plan.made["network"], subgraph.graph, several[subgraph.client] if several else None)
-    net, where = small_graphs.selected(plan.made["network"], inputs)
+    graph = _viewed(plan, subgraph.graph)
+    sizes = several[subgraph.client] if several else None
+    made = _part(plan, graph, sizes)
     weight = (
         len(several[subgraph.client]) / sum(map(len, several))
         if several
         else subgraph.graph.num_nodes / sum(plan.facts.client_sizes)
     )
-    return Work(inputs, net, where, weight)
+    apart: tuple[Part, ...] = ()
+    if plan.params.training == "dp_sgd":
+        rows = np.split(np.arange(graph.num_nodes), np.cumsum(sizes or (graph.num_nodes,))[:-1])
+        apart = tuple(_part(plan, graph.induced(own), (own.size,) if several else None) for own in rows)
+    return Work(made.inputs, made.network, made.where, weight, apart)
+
+
+def _part(plan: Plan, graph: Graph, sizes: tuple[int, ...] | None) -> Part:
+    inputs = small_graphs.inputs(plan.made["network"], graph, sizes)
+    return Part(inputs, *small_graphs.selected(plan.made["network"], inputs))
+
+
+def _viewed(plan: Plan, graph: Graph) -> Graph:
+    """The graph with its feature rows through the public projection, where there is one."""
+    matrix = plan.made["projection"]
+    return graph if matrix is None else replace(graph, features=sp.csr_array(graph.features @ matrix))
 
 
 def trained(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
@@ -53,3 +79,30 @@ def trained(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
 
     steps, rate = params.local_epochs, params.learning_rate
     return adam(before, gradient, steps, rate, 0.0) if params.optimiser == "adam" else descent(before, gradient, steps, rate)
+
+
+def whole_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """float32 [parameters]: how local training changes the model, zero where the client has nothing; not yet clipped."""
+    before = on_device(parameters[work.where])
+    update = np.zeros_like(parameters)
+    update[work.where] = (trained(params, work, before) - before).cpu().numpy()
+    return update
+
+
+def clipped_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
+    total = np.zeros_like(parameters)
+    for graph in work.graphs:
+        found = small_graphs.gradient(graph.network, on_device(parameters[graph.where]), graph.inputs).cpu().numpy()
+        total[graph.where] += L2Ball(params.clip).enforce(found)
+    return total
+
+
+def on_public(plan: Plan, parameters: np.ndarray) -> np.ndarray:
+    """The parameters after full-batch training on the public labelled nodes, which no client holds."""
+    part = _part(plan, _viewed(plan, plan.made["public"]), None)
+    start, how = on_device(parameters[part.where]), plan.params
+    found = adam(start, lambda v: small_graphs.gradient(part.network, v, part.inputs), how.public_steps, how.public_rate, 0.0)
+    after = parameters.copy()
+    after[part.where] = found.cpu().numpy()
+    return after

@@ -1,6 +1,7 @@
-"""What a task contributes to a report: sentences, tables, figures. One file per task kind, found by its name.
+"""What a task contributes to a report: sentences, tables, figures.
 
-A section module defines ``build(records, notice) -> Section``.
+A section module defines ``KINDS``, the kinds of task that it speaks of, and ``build(records, notice) -> Section``. A task may
+have several sections, and a section several tasks; a task without any keeps its rows in the one table.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedgraph import plugins
 from fedgraph.report.plots import Figure
 from fedgraph.report.results import Row
 
@@ -51,6 +53,17 @@ class Records:
     params: Any
     entries: tuple[dict[str, Any], ...]
     artefacts: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+
+
+def of(records: Records, notice: str | None) -> Section:
+    """Everything that the sections of this kind of task say, one after another."""
+    modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
+    built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
+    return Section(
+        tuple(s for section in built for s in section.sentences),
+        tuple(t for section in built for t in section.tables),
+        tuple(f for section in built for f in section.figures),
+    )
 
 
 def solved(rows: Sequence[Row]) -> list[str]:

@@ -11,6 +11,8 @@ from fedgraph.report import plots
 from fedgraph.report.results import bound, number
 from fedgraph.report.sections.base import Records, Section, Table
 
+KINDS = ("claims",)  # the tasks that this section speaks of
+
 
 def build(records: Records, notice: str | None) -> Section:
     """One table per paper, and one picture: how far each claim is from its proof."""

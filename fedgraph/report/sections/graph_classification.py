@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-
 from fedgraph.privacy.accounting import bayes
-from fedgraph.report import attacks, plots, published
+from fedgraph.report import attacks, charts, plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
+
+KINDS = ("graph_classification",)  # the tasks that this section speaks of
 
 SIZE, SVM = "graph size", "SVM"
 LEAKS = (SIZE, "size and degrees", "constant embedding")
@@ -250,21 +250,18 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     if not models:
         return ()
 
-    def paint(axes: list[Axes]) -> None:
-        for ax, model in zip(axes, models, strict=True):
-            lines = []
-            for encoder in dict.fromkeys(r["facts"]["encoder"] for r in encoded[model]):
-                own = sorted((r for r in encoded[model] if r["facts"]["encoder"] == encoder), key=lambda r: r["epsilon"])
-                x = [r["epsilon"] for r in own]
-                lines.append(
-                    plots.Line(ENCODERS[encoder], x, [r.mean("accuracy") for r in own], [r.deviation("accuracy") for r in own])
-                )
-            clear = [r for r in rows if r["facts"].get("label") == model and math.isinf(r["epsilon"])]
-            levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
-            plots.against_epsilon(ax, f"GW of {model} embedding", lines, levels, f"{_judge(rows)} test accuracy")
-
+    panels = []
+    for model in models:
+        lines = []
+        for encoder in dict.fromkeys(r["facts"]["encoder"] for r in encoded[model]):
+            own = sorted((r for r in encoded[model] if r["facts"]["encoder"] == encoder), key=lambda r: r["epsilon"])
+            means, deviations = [r.mean("accuracy") for r in own], [r.deviation("accuracy") for r in own]
+            lines.append(charts.Line(ENCODERS[encoder], [r["epsilon"] for r in own], means, deviations))
+        clear = [r for r in rows if r["facts"].get("label") == model and math.isinf(r["epsilon"])]
+        levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
+        panels.append(charts.Panel(f"GW of {model} embedding", f"{_judge(rows)} test accuracy", tuple(lines), tuple(levels)))
     caption = (
         "Accuracy against ε under both readings: as a budget (multi-bit) and as a standard deviation (as coded). The leftmost "
         "ε is the largest 1/|V|. Dashed: rows that see no embedding, and the embedding in clear."
     )
-    return (plots.draw(f"{records.name}-accuracy", caption, len(models), paint, notice, height=4.2),)
+    return (charts.draw(f"{records.name}-accuracy", caption, panels, notice),)

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import plots
+from fedgraph.report import charts, plots
 from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
+
+KINDS = ("graph_clustering",)  # the tasks that this section speaks of
 
 METRICS = ("ari", "nmi", "purity", "silhouette")
 
@@ -64,25 +66,17 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     encoded = sorted((r for r in rows if r["paths"]), key=lambda r: r["epsilon"])
     size_only = next((r for r in rows if not r["paths"]), None)
 
-    def curves(axes: list[Axes]) -> None:
-        for ax, metric in zip(axes, ("ari", "nmi", "purity"), strict=True):
-            lines = []
-            for variant in dict.fromkeys(_encoder(r) for r in encoded):
-                own = [r for r in encoded if _encoder(r) == variant]
-                means, deviations = [r.mean(metric) for r in own], [r.deviation(metric) for r in own]
-                lines.append(plots.Line(f"{variant} + GW k-means", [r["epsilon"] for r in own], means, deviations))
-            levels = [("graph size only", size_only.mean(metric))] if size_only else []
-            plots.against_epsilon(ax, metric.upper() if metric != "purity" else metric, lines, levels, "score")
-
-    found = [
-        plots.draw(
-            f"{records.name}-scores",
-            "Clustering scores against the ε of each encoded graph (∞: no encoding). Dashed: graph size alone.",
-            3,
-            curves,
-            notice,
-        )
-    ]
+    panels = []
+    for metric in ("ari", "nmi", "purity"):
+        lines = []
+        for variant in dict.fromkeys(_encoder(r) for r in encoded):
+            own = [r for r in encoded if _encoder(r) == variant]
+            means, deviations = [r.mean(metric) for r in own], [r.deviation(metric) for r in own]
+            lines.append(charts.Line(f"{variant} + GW k-means", [r["epsilon"] for r in own], means, deviations))
+        levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
+        panels.append(charts.Panel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
+    caption = "Clustering scores against the ε of each encoded graph (∞: no encoding). Dashed: graph size alone."
+    found = [charts.draw(f"{records.name}-scores", caption, panels, notice, height=3.6)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "distances" in arrays and (math.isinf(entry["epsilon"]) or entry["epsilon"] == encoded[0]["epsilon"]):
             tag = "" if entry["variant"] == "encoded" else "-" + entry["variant"].replace("/", "-")

@@ -12,6 +12,8 @@ from fedgraph.report import plots
 from fedgraph.report.results import Row, grouped, number, spread
 from fedgraph.report.sections.base import Records, Section, Table
 
+KINDS = ("graph_metrics",)  # the tasks that this section speaks of
+
 GED, SIZE = "GED", "graph size"
 EDITS = ("edge_removed", "edge_added", "node_removed")
 

@@ -6,11 +6,11 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-
-from fedgraph.report import plots
+from fedgraph.report import charts, plots
 from fedgraph.report.results import Row, grouped, number
 from fedgraph.report.sections.base import Records, Section, Table
+
+KINDS = ("graph_starts",)  # the tasks that this section speaks of
 
 NOISE, WITH = "noise ", "product, noise "
 WORDS = {
@@ -126,27 +126,23 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     noisy = sorted((r for n, r in named.items() if n.startswith(NOISE)), key=lambda r: float(_level(r)))
     levels = [float(_level(r)) for r in noisy]
 
-    def line(label: str, metric: str, shown: Sequence[Row]) -> plots.Line:
-        return plots.Line(label, levels, [r.mean(metric) for r in shown], [standard_error(r.values(metric)) for r in shown])
+    def line(label: str, metric: str, shown: Sequence[Row]) -> charts.Line:
+        return charts.Line(label, levels, [r.mean(metric) for r in shown], [standard_error(r.values(metric)) for r in shown])
 
-    def paint(axes: list[Axes]) -> None:
-        clear = [("clear problem, from p qᵀ", named["product"].mean("objective"))]
-        both = [
-            line("noised problem (Figure 5)", "noised_objective", noisy),
-            line("clear problem, from there", "objective", noisy),
-        ]
-        plots.against_epsilon(axes[0], "mean GW", both, clear, "mean discrepancy")
-        joined = [named[f"{WITH}{_level(r)}"] for r in noisy]
-        gains = [line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined)]
-        rivals = [
-            (f"{n}, {named[n]['facts']['descents']}", named[n].mean("gain")) for n in WORDS if n not in ("product", "nudged")
-        ]
-        plots.against_epsilon(axes[1], "gain over p qᵀ, clear problem", gains, rivals, "gain")
-        for ax in axes:
-            ax.set_xlabel("standard deviation of the noise")
-
+    both = (line("noised problem (Figure 5)", "noised_objective", noisy), line("clear problem, from there", "objective", noisy))
+    joined = [named[f"{WITH}{_level(r)}"] for r in noisy]
+    gains = (line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined))
+    rivals = tuple(
+        (f"{n}, {named[n]['facts']['descents']}", named[n].mean("gain")) for n in WORDS if n not in ("product", "nudged")
+    )
+    clear = (("clear problem, from p qᵀ", named["product"].mean("objective")),)
+    across = "standard deviation of the noise"
+    panels = (
+        charts.Panel("mean GW", "mean discrepancy", both, clear, across),
+        charts.Panel("gain over p qᵀ, clear problem", "gain", gains, rivals, across),
+    )
     caption = (
         "Left: the noised problem's own optimal value, as the paper plots it, and what its coupling is worth in clear. "
         "Right: the gain over the published start, dashed: random vertices with as many descents. Bars: one standard error."
     )
-    return (plots.draw(f"{records.name}-starts", caption, 2, paint, notice, height=4.2),)
+    return (charts.draw(f"{records.name}-starts", caption, panels, notice),)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import attacks, plots, published
+from fedgraph.report import attacks, charts, plots, published
 from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
+
+KINDS = ("node_classification",)  # the tasks that this section speaks of
 
 SETTINGS = {
     "central": "central (trusted curator)",
@@ -156,19 +158,20 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         if r["setting"] == "central" and math.isinf(r["epsilon"]) and len(_budgets(rows, r)) == 1
     ]
 
-    def paint(axes: list[Axes]) -> None:
-        for ax, learner in zip(axes, learners, strict=True):
-            own = [r for r in rows if (r["method"], r["variant"]) == learner]
-            plots.against_epsilon(ax, f"{learner[0]} · {learner[1]}", _lines(own), levels, "test accuracy")
-        low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
-        for ax in axes:  # one scale, so that learners can be compared
-            ax.set_ylim(low, high)
-
+    panels = [
+        charts.Panel(
+            f"{method} · {variant}",
+            "test accuracy",
+            tuple(_lines([r for r in rows if (r["method"], r["variant"]) == (method, variant)])),
+            tuple(levels),
+        )
+        for method, variant in learners
+    ]
     caption = "Test accuracy against ε, one line per setting: the price of trust. Error bars: standard deviation over seeds."
-    return (plots.draw(f"{records.name}-accuracy", caption, len(learners), paint, notice, height=4.2),)
+    return (charts.draw(f"{records.name}-accuracy", caption, panels, notice, shared=True),)
 
 
-def _lines(own: Sequence[Row]) -> list[plots.Line]:
+def _lines(own: Sequence[Row]) -> list[charts.Line]:
     """One line for each setting and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
     readings = list(dict.fromkeys(r["calibrated_by"] for r in own if math.isfinite(r["epsilon"]))) or ["none"]
     lines = []
@@ -178,7 +181,7 @@ def _lines(own: Sequence[Row]) -> list[plots.Line]:
             line.sort(key=lambda r: r["epsilon"])
             label = SETTINGS[setting] + (f", noise as {reading}" if len(readings) > 1 else "")
             values = [r.mean("accuracy") for r in line]
-            lines.append(plots.Line(label, [r["epsilon"] for r in line], values, [r.deviation("accuracy") for r in line]))
+            lines.append(charts.Line(label, [r["epsilon"] for r in line], values, [r.deviation("accuracy") for r in line]))
     return lines
 
 

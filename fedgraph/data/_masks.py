@@ -1,0 +1,35 @@
+"""Splits in a file: ``train_mask``, ``val_mask`` and ``test_mask``, as geom-gcn publishes them and PyG keeps them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedgraph.data import _npz
+from fedgraph.errors import DataError
+from fedgraph.types import Masks
+
+NAMES = ("train_mask", "val_mask", "test_mask")
+
+
+def read(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
+    """The splits of the archive ``content``, called ``name`` in messages: 0/1, [n], or [n, k] for k splits.
+
+    No such member: none. Raises ``DataError`` for anything else.
+    """
+    members = _npz.members(content, name, NAMES)
+    if not members:
+        return ()
+    if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
+        raise DataError(f"{name}: holds {', '.join(members)} and no {lacking[0]}; a split needs train_mask and test_mask")
+    shape = members["train_mask"].shape
+    for key, mask in members.items():
+        fits = mask.shape == shape and mask.ndim in (1, 2) and mask.shape[0] == num_nodes
+        if not fits or not np.isin(mask, (0, 1)).all():
+            raise DataError(
+                f"{name}: {key} of shape {mask.shape}; allowed: 0 or 1 for each of {num_nodes} nodes, all masks alike"
+            )
+    columns = [members.get(key, np.zeros(shape)).astype(bool).reshape(num_nodes, -1) for key in NAMES]
+    found = tuple(Masks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
+    for split in found:
+        split.check(num_nodes, name)
+    return found

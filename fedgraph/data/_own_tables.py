@@ -1,0 +1,185 @@
+"""Tables of one's own federation beyond ``_tables``: features with names, Parquet files, and PyG objects without pickle."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data._files import RawFiles
+from fedgraph.errors import DataError
+
+Named = tuple[dict[str, int], np.ndarray, np.ndarray, tuple[str, ...], np.ndarray]
+LONG = ("id", "feature", "value")
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def named_features(content: bytes, name: str) -> Named:
+    """(node id → row, rows [k], columns [k], column names, float32 values [k]) of a CSV with a header.
+
+    Wide: ``id,<name>,…``, a line per node. Sparse: exactly ``id,feature,value``, a line per value; where feature and value are
+    empty, the line names a node without any feature. Raises ``DataError`` with file and line.
+    """
+    lines = _lines(content, name)
+    header = [cell.strip() for cell in lines[0]]
+    if len(header) < 2 or not all(header):
+        raise DataError(f"{name}:1: found {header}; the first line names the columns: id, then one name per feature")
+    if len(set(header)) != len(header):
+        twice = next(h for h in header if header.count(h) > 1)
+        raise DataError(f"{name}:1: column {twice!r} is named twice; allowed: each once")
+    if any(_number(h) is not None for h in header[1:]) and _number(header[0]) is not None:
+        raise DataError(f"{name}:1: found numbers only; a federation needs a header that names the columns")
+    sparse = tuple(h.casefold() for h in header) == LONG
+    return _long(lines, name) if sparse else _wide(lines, header, name)
+
+
+def _wide(lines: list[list[str]], header: list[str], name: str) -> Named:
+    rows: dict[str, int] = {}
+    where, columns, values = [], [], []
+    for number, cells in enumerate(lines[1:], start=2):
+        if not any(c.strip() for c in cells):
+            continue
+        if len(cells) != len(header):
+            raise DataError(f"{name}:{number}: {len(cells)} columns; allowed: {len(header)}, as the first line names")
+        node = cells[0].strip()
+        if not node or node in rows:
+            raise DataError(f"{name}:{number}: node {node!r} is {'empty' if not node else 'there twice'}; allowed: each once")
+        rows[node] = len(rows)
+        for column, cell in enumerate(cells[1:]):
+            value = _number(cell)
+            if value is None:
+                raise DataError(f"{name}:{number}: {header[column + 1]} is {cell.strip()!r}; allowed: a finite number")
+            if value:
+                where.append(rows[node])
+                columns.append(column)
+                values.append(value)
+    return _named(rows, where, columns, tuple(header[1:]), values, name)
+
+
+def _long(lines: list[list[str]], name: str) -> Named:
+    rows: dict[str, int] = {}
+    position: dict[str, int] = {}
+    where, columns, values = [], [], []
+    seen: set[tuple[int, int]] = set()
+    for number, cells in enumerate(lines[1:], start=2):
+        cells = [c.strip() for c in cells]
+        if not any(cells):
+            continue
+        if len(cells) != 3 or not cells[0]:
+            raise DataError(f"{name}:{number}: found {cells}; allowed: id, feature, value")
+        row = rows.setdefault(cells[0], len(rows))
+        if not cells[1] and not cells[2]:
+            continue
+        value = _number(cells[2])
+        if value is None or not cells[1]:
+            raise DataError(f"{name}:{number}: feature {cells[1]!r} is {cells[2]!r}; allowed: a name and a finite number")
+        column = position.setdefault(cells[1], len(position))
+        if (row, column) in seen:
+            raise DataError(f"{name}:{number}: node {cells[0]!r} has feature {cells[1]!r} twice; allowed: once")
+        seen.add((row, column))
+        where.append(row)
+        columns.append(column)
+        values.append(value)
+    return _named(rows, where, columns, tuple(position), values, name)
+
+
+def _named(
+    rows: dict[str, int], where: list[int], columns: list[int], names: tuple[str, ...], values: list[float], name: str
+) -> Named:
+    if not rows:
+        raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
+    return rows, np.array(where, np.int64), np.array(columns, np.int64), names, np.array(values, np.float32)
+
+
+def _lines(content: bytes, name: str) -> list[list[str]]:
+    try:
+        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: byte {error.start} is not UTF-8; a pickle is refused") from error
+    except csv.Error as error:
+        raise DataError(f"{name}: {error}; allowed: comma-separated text") from error
+    if not lines:
+        raise DataError(f"{name}: empty; allowed: a header and one line per node")
+    return lines
+
+
+def _number(cell: str) -> float | None:
+    """The finite float32 in ``cell``, or None."""
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and abs(value) <= _LARGEST else None
+
+
+def parquet(raw: RawFiles, name: str) -> bytes:
+    """A Parquet file as the CSV that has the same table; one set of rules serves both. Needs pyarrow."""
+    file = raw.folder / name
+    content = raw.read(name)
+    try:
+        import pyarrow as pa
+        from pyarrow import csv as pa_csv
+        from pyarrow import parquet as pa_parquet
+    except ImportError as error:
+        raise DataError(
+            f"{file}: Parquet needs the package pyarrow; install fedgraph-privacy[parquet], or write CSV"
+        ) from error
+    try:
+        table = pa_parquet.read_table(pa.BufferReader(content))
+        out = io.BytesIO()
+        pa_csv.write_csv(table, out, pa_csv.WriteOptions(quoting_style="needed"))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{file}: not a Parquet table of plain columns: {str(error).splitlines()[0]}") from error
+    return out.getvalue()
+
+
+def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray, dict[int, str]]:
+    """(sources, targets, features, labels, row → part) of ``torch.save(data.to_dict(), file)``; nothing is unpickled.
+
+    Reads ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] (−1 where unknown) and, where they are there, ``train_mask``,
+    ``val_mask``, ``test_mask``. Raises ``DataError`` naming the file and the key.
+    """
+    import pickle
+
+    import torch
+
+    try:
+        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError, AttributeError) as error:
+        hint = "write torch.save(data.to_dict(), file)"
+        raise DataError(f"{name}: refused, it is not a plain dictionary of tensors; {hint}") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{name}: holds {type(found).__name__}; allowed: data.to_dict() of a PyG Data")
+    missing = [key for key in ("x", "edge_index", "y") if not isinstance(found.get(key), torch.Tensor)]
+    if missing:
+        raise DataError(f"{name}: no tensor {', '.join(missing)}; found: {', '.join(map(str, found)) or 'nothing'}")
+    x, arcs, y = found["x"], found["edge_index"], found["y"].reshape(-1)
+    n = y.numel()
+    if x.ndim != 2 or x.shape[0] != n or n == 0:
+        raise DataError(f"{name}: x has shape {tuple(x.shape)} for {n} labels; allowed: [{n}, features]")
+    if arcs.ndim != 2 or arcs.shape[0] != 2 or arcs.is_floating_point():
+        raise DataError(
+            f"{name}: edge_index has shape {tuple(arcs.shape)} and type {arcs.dtype}; allowed: whole numbers [2, m]"
+        )
+    if arcs.numel() and (int(arcs.min()) < 0 or int(arcs.max()) >= n):
+        raise DataError(f"{name}: edge_index names node {int(arcs.max())}; allowed: 0 … {n - 1}")
+    if y.is_floating_point():
+        raise DataError(f"{name}: y has type {y.dtype}; allowed: whole numbers, -1 where unknown")
+    split: dict[int, str] = {}
+    for key, part in (("train_mask", "train"), ("val_mask", "validation"), ("test_mask", "test")):
+        mask = found.get(key)
+        if mask is None:
+            continue
+        if not isinstance(mask, torch.Tensor) or mask.shape != (n,) or mask.dtype != torch.bool:
+            raise DataError(f"{name}: {key} must be true or false for each of the {n} nodes")
+        for row in mask.nonzero().reshape(-1).tolist():
+            if row in split:
+                raise DataError(f"{name}: node {row} is in {split[row]} and in {part}; allowed: one part")
+            split[row] = part
+    pair = arcs.numpy().astype(np.int64)
+    dense = x.to_dense() if x.layout is not torch.strided else x
+    features = sp.csr_array(dense.to(torch.float32).numpy())
+    return pair[0], pair[1], features, y.numpy().astype(np.int64), split

@@ -1,0 +1,158 @@
+"""Full-batch training of a network as one flat vector: what a client of FedAvg does between two rounds.
+
+The vector holds every parameter and every running statistic of batch norm. Adam's moments are arguments and results, so
+training that is cut into rounds is the same, bit for bit, as training in one go: step t names its own stream of dropout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from fedgraph.learning.baselines.networks import Network, Shape
+from fedgraph.learning.baselines.sparse_rows import sparse_rows
+from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.types import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A graph, ready: features [n, d] with rows of norm 1, edges int64 [2, m], both directions."""
+
+    x: torch.Tensor
+    edges: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How to go on. first: number of the first step of this call. proximal: weight μ of ‖w − w₀‖²/2 (FedProx)."""
+
+    count: int
+    first: int
+    rate: float
+    decay: float
+    proximal: float = 0.0
+    adam: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """vector: parameters and running statistics. moments: Adam's two estimates, [2, p]. float32."""
+
+    vector: np.ndarray
+    moments: np.ndarray
+
+
+def inputs(graph: Graph) -> Inputs:
+    coo = graph.adjacency.tocoo()
+    edges = torch.tensor(np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64), device=device())
+    return Inputs(sparse_rows(unit_rows(graph.features)), edges)
+
+
+def made(shape: Shape, seed: int) -> Network:
+    """The network with its initial parameters; torch's global stream is left as it was."""
+    with torch.random.fork_rng(), torch.device(device()):
+        torch.manual_seed(seed)
+        return Network(shape)
+
+
+def vector_of(network: nn.Module) -> np.ndarray:
+    """float32 [p]: trained parameters, fixed ones and running statistics."""
+    with torch.no_grad():
+        return torch.cat([t.reshape(-1) for t in _tensors(network)]).cpu().numpy()
+
+
+def start(shape: Shape, seed: int) -> Progress:
+    vector = vector_of(made(shape, seed))
+    return Progress(vector, np.zeros((2, vector.size), np.float32))
+
+
+def trained(
+    network: nn.Module,
+    given: Inputs,
+    labels: np.ndarray,
+    before: Progress,
+    how: Steps,
+    seed_of: Callable[[int], int],
+) -> Progress:
+    """``before`` after ``how.count`` steps on the mean cross-entropy of the nodes with a label ≥ 0 (int64 [n]).
+
+    seed_of: step number → seed of its dropout. Without a labelled node nothing changes.
+    """
+    if not (labels >= 0).any():
+        return before
+    write(network, before.vector)
+    network.train()
+    known = torch.tensor(np.flatnonzero(labels >= 0), device=device())
+    target = torch.tensor(labels, device=device())[known]
+    learnt = [p for p in network.parameters() if p.requires_grad]
+    origin = [p.detach().clone() for p in learnt] if how.proximal else []
+    firsts, seconds = (_parts(network, moments) for moments in before.moments)
+    with torch.random.fork_rng():
+        for step in range(how.first + 1, how.first + how.count + 1):
+            torch.manual_seed(seed_of(step))
+            loss = functional.cross_entropy(network(given.x, given.edges)[known], target)
+            gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
+            with torch.no_grad():
+                for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
+                    g = (torch.zeros_like(p) if found is None else found) + how.decay * p
+                    g = g + how.proximal * (p - origin[i]) if how.proximal else g
+                    _update(p, g, firsts[i], seconds[i], step, how)
+    moments = np.stack([_joined(network, firsts), _joined(network, seconds)])
+    return Progress(vector_of(network), moments)
+
+
+def _update(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
+    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place."""
+    if not how.adam:
+        p -= how.rate * g
+        return
+    first.mul_(0.9).add_(g, alpha=0.1)
+    second.mul_(0.999).addcmul_(g, g, value=0.001)
+    p -= how.rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+
+
+def scores(network: nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
+    """float32 [n, c], without dropout and with the running statistics."""
+    write(network, vector)
+    network.eval()
+    with torch.no_grad():
+        return np.asarray(network(given.x, given.edges).cpu().numpy())
+
+
+def _tensors(network: nn.Module) -> list[torch.Tensor]:
+    return [*network.parameters(), *(b for b in network.buffers() if b.dtype.is_floating_point)]
+
+
+def write(network: nn.Module, vector: np.ndarray) -> None:
+    """Put a flat vector into the network's tensors."""
+    at = 0
+    with torch.no_grad():
+        for tensor in _tensors(network):
+            part = np.array(vector[at : at + tensor.numel()], dtype=np.float32)
+            tensor.copy_(torch.from_numpy(part).view_as(tensor))
+            at += tensor.numel()
+
+
+def _parts(network: nn.Module, flat: np.ndarray) -> list[torch.Tensor]:
+    """One tensor per learnt parameter, cut from a vector over all tensors."""
+    found, at = [], 0
+    for p in network.parameters():
+        if p.requires_grad:
+            part = np.array(flat[at : at + p.numel()], dtype=np.float32)
+            found.append(torch.from_numpy(part).to(p.device).view_as(p))
+        at += p.numel()
+    return found
+
+
+def _joined(network: nn.Module, parts: list[torch.Tensor]) -> np.ndarray:
+    """The inverse of ``_parts``: zeros where nothing is learnt."""
+    rest = iter(parts)
+    out = [next(rest) if p.requires_grad else torch.zeros_like(p) for p in network.parameters()]
+    out += [torch.zeros_like(b) for b in network.buffers() if b.dtype.is_floating_point]
+    return torch.cat([t.reshape(-1) for t in out]).cpu().numpy()

@@ -1,0 +1,150 @@
+"""The two networks of GAP as its released code trains them (Sajadmanesh et al., USENIX Security 2023; github.com/sisaman/GAP).
+
+* **Encoder**: x → linear → batch norm → SELU → linear → unit length. These rows are what is aggregated. They are signed, since
+  nothing follows the second linear map: rows after a ReLU are positive, so as unit vectors they look much alike. To be
+  trained it gets a head: batch norm → SELU → linear.
+* **Classifier**: a linear map for each hop, joined → unit length → batch norm → SELU → linear.
+
+16 units, full-batch Adam with step size 0.01 and no decay, 100 steps; of all steps the one that is best on validation nodes
+counts. At edge level features and labels are public, so batch norm and the validation nodes read no private value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from fedgraph.learning.baselines import fitting
+from fedgraph.learning.baselines.sparse_rows import sparse_rows
+from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.types import Graph
+
+VALIDATION = 0.1  # share of the labelled nodes that choose the step
+RATE = 0.01
+
+
+class EncoderNetwork(nn.Module):
+    """[n, c] scores while it is trained; ``rows`` are what it is trained for."""
+
+    def __init__(self, num_features: int, hidden: int, num_classes: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(num_features, hidden), nn.Linear(hidden, hidden)
+        self.norm, self.head_norm = nn.BatchNorm1d(hidden), nn.BatchNorm1d(hidden)
+        self.head = nn.Linear(hidden, num_classes)
+
+    def rows(self, x: torch.Tensor) -> torch.Tensor:
+        """[n, hidden], of norm 1."""
+        return functional.normalize(self.second(functional.selu(self.norm(self.first(x)))), dim=-1)
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.head(functional.selu(self.head_norm(self.rows(x))))
+        return found
+
+
+class ClassifierNetwork(nn.Module):
+    """[n, c] scores from the hops, side by side in [n, hops · width]."""
+
+    def __init__(self, widths: Sequence[int], hidden: int, num_classes: int) -> None:
+        super().__init__()
+        self.widths = list(widths)
+        self.bases = nn.ModuleList(nn.Linear(width, hidden) for width in widths)
+        self.norm, self.head = nn.BatchNorm1d(hidden * len(widths)), nn.Linear(hidden * len(widths), num_classes)
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        hops = zip(self.bases, x.split(self.widths, dim=1), strict=True)
+        joined = functional.normalize(torch.cat([base(hop) for base, hop in hops], dim=-1), dim=-1)
+        found: torch.Tensor = self.head(functional.selu(self.norm(joined)))
+        return found
+
+
+def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
+    """Parameters of the trained encoder, flat float32."""
+    given = fitting.Inputs(sparse_rows(unit_rows(public.features)), _no_edges())
+
+    def make() -> nn.Module:
+        return EncoderNetwork(public.num_features, hidden, public.num_classes)
+
+    return _best(make, given, public.labels, epochs, rng)
+
+
+def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
+    """float32 [n, hidden], of norm 1: the rows of any graph with the same features."""
+    network = EncoderNetwork(public.num_features, hidden, public.num_classes).to(device())
+    fitting.write(network, parameters)
+    network.eval()
+    with torch.no_grad():
+        return network.rows(sparse_rows(unit_rows(public.features))).cpu().numpy()  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """Trained on hops 0 … ``depth``. parameters: flat float32."""
+
+    widths: tuple[int, ...]
+    hidden: int
+    num_classes: int
+    parameters: np.ndarray
+
+    @property
+    def depth(self) -> int:
+        return len(self.widths) - 1
+
+    def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
+        """[n, c]."""
+        network = ClassifierNetwork(self.widths, self.hidden, self.num_classes).to(device())
+        return fitting.scores(network, self.parameters, _side_by_side(inputs))
+
+
+def classifier(
+    inputs: Sequence[np.ndarray], labels: np.ndarray, hidden: int, num_classes: int, epochs: int, rng: np.random.Generator
+) -> Classifier:
+    """Trained on the labelled nodes; inputs: the hops, [n, h] each."""
+    widths = tuple(rows.shape[1] for rows in inputs)
+
+    def make() -> nn.Module:
+        return ClassifierNetwork(widths, hidden, num_classes)
+
+    found = _best(make, _side_by_side(inputs), labels, epochs, rng)
+    return Classifier(widths, hidden, num_classes, found)
+
+
+def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.Inputs:
+    rows = np.concatenate(inputs, axis=1).astype(np.float32)
+    return fitting.Inputs(torch.tensor(rows, device=device()), _no_edges())
+
+
+def _no_edges() -> torch.Tensor:
+    return torch.zeros((2, 0), dtype=torch.int64, device=device())
+
+
+def _made(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """A network; torch's global stream is left as it was."""
+    with torch.random.fork_rng(), torch.device(device()):
+        torch.manual_seed(seed)
+        return make()
+
+
+def _best(
+    make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, epochs: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The parameters after the step that is best on held-out labels (the first of equals); the last where none is held out."""
+    network = _made(make, int(rng.integers(2**31)))
+    held_out = (rng.random(labels.size) < VALIDATION) & (labels >= 0)
+    training = np.where(held_out, -1, labels)
+    vector = fitting.vector_of(network)
+    now = fitting.Progress(vector, np.zeros((2, vector.size), np.float32))
+    best, best_right = vector, -1.0
+    for step in range(epochs):
+        now = fitting.trained(network, given, training, now, fitting.Steps(1, step, RATE, 0.0), lambda number: number)
+        if not held_out.any():
+            best = now.vector
+            continue
+        right = float((fitting.scores(network, now.vector, given)[held_out].argmax(axis=1) == labels[held_out]).mean())
+        if right > best_right:
+            best, best_right = now.vector, right
+    return best

@@ -1,0 +1,176 @@
+"""The networks of the non-private rows: by a short name, or any model of ``torch_geometric.nn`` by its dotted name.
+
+Short names: ``logistic`` and ``mlp`` (no edges), ``gcn``, ``gat``, ``sage``, ``gcn-jk`` (an encoder, graph convolutions with
+batch norm, all layers read together: neighbours may be unlike a node), ``appnp``, ``gprgnn`` (Chien et al., ICLR 2021: the
+weight of every hop is learnt, and may be negative). A dotted name is called with ``in_channels``, ``hidden_channels``,
+``num_layers``, ``out_channels`` and ``dropout`` where its signature knows them, then with the given arguments, which win.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+SHORT = ("logistic", "mlp", "gcn", "gat", "sage", "gcn-jk", "appnp", "gprgnn")
+PREFIX = "torch_geometric.nn."
+NUM_HOPS = 10  # of appnp and gprgnn, as published
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a network is built from. arguments: keyword arguments of a dotted name. dropout: of hidden layers."""
+
+    model: str
+    num_features: int
+    num_classes: int
+    hidden: int = 64
+    dropout: float = 0.5
+    input_dropout: float = 0.0
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Network(nn.Module):
+    """[n, c] scores from (x, edges); dropout of the input first."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.input_dropout = shape.input_dropout
+        self.reads_edges = shape.model not in ("logistic", "mlp")
+        self.body = _dotted(shape) if shape.model.startswith(PREFIX) else _short(shape)
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        x = functional.dropout(x, p=self.input_dropout, training=self.training)
+        found: torch.Tensor = self.body(x, edges) if self.reads_edges else self.body(x)
+        return found
+
+
+class _Encoded(nn.Module):
+    """A linear layer on the features, ReLU and dropout, then a network of torch_geometric on what it gives."""
+
+    def __init__(self, shape: Shape, after: nn.Module) -> None:
+        super().__init__()
+        self.encoder, self.after, self.dropout = nn.Linear(shape.num_features, shape.hidden), after, shape.dropout
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        rows = functional.dropout(torch.relu(self.encoder(x)), p=self.dropout, training=self.training)
+        found: torch.Tensor = self.after(rows, edges)
+        return found
+
+
+class _Spread(nn.Module):
+    """Σₖ γₖ Âᵏ MLP(x): fixed γₖ = α(1 − α)ᵏ (APPNP, Klicpera et al., ICLR 2019), or learnt from there (GPR-GNN)."""
+
+    def __init__(self, shape: Shape, learnt: bool, alpha: float = 0.1) -> None:
+        super().__init__()
+        self.mlp = _mlp(shape)
+        gamma = alpha * (1 - alpha) ** torch.arange(NUM_HOPS + 1, dtype=torch.float32)
+        gamma[-1] = (1 - alpha) ** NUM_HOPS
+        self.gamma = nn.Parameter(gamma, requires_grad=learnt)
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        gcn_norm = _torch_geometric().conv.gcn_conv.gcn_norm
+        rows = self.mlp(x)
+        (source, target), weight = gcn_norm(edges, num_nodes=len(rows))
+        found = self.gamma[0] * rows
+        for gamma in self.gamma[1:]:
+            rows = torch.zeros_like(rows).index_add(0, target, rows[source] * weight[:, None])
+            found = found + gamma * rows
+        return found
+
+
+def _torch_geometric() -> Any:
+    """``torch_geometric.nn``. Its import calls deprecated parts of torch, which is no news to anybody here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return importlib.import_module("torch_geometric.nn")
+
+
+def _mlp(shape: Shape) -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(shape.num_features, shape.hidden),
+        nn.ReLU(),
+        nn.Dropout(shape.dropout),
+        nn.Linear(shape.hidden, shape.num_classes),
+    )
+
+
+def _short(shape: Shape) -> nn.Module:
+    pyg = _torch_geometric()
+
+    d, h, c = shape.num_features, shape.hidden, shape.num_classes
+    if shape.model == "logistic":
+        return nn.Linear(d, c)
+    if shape.model == "mlp":
+        return _mlp(shape)
+    if shape.model == "gcn":
+        return pyg.GCN(d, h, 2, c, dropout=shape.dropout)
+    if shape.model == "gat":
+        return pyg.GAT(d, h, 2, c, dropout=shape.dropout, v2=False, heads=8 if h % 8 == 0 else 1)
+    if shape.model == "sage":
+        return _Encoded(shape, pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout))
+    if shape.model == "gcn-jk":
+        return _Encoded(shape, pyg.GCN(h, h, 2, c, dropout=shape.dropout, norm="BatchNorm", jk="cat"))
+    return _Spread(shape, learnt=shape.model == "gprgnn")
+
+
+def _dotted(shape: Shape) -> nn.Module:
+    """``ValueError`` for a name that is no network, or arguments it does not take."""
+    module, _, name = shape.model.rpartition(".")
+    _torch_geometric()
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise ValueError(f"{shape.model} does not exist") from None
+    if not (inspect.isclass(kind) and issubclass(kind, nn.Module)):
+        raise ValueError(f"{shape.model} is not a network (a class of torch.nn.Module)")
+    known = inspect.signature(kind).parameters
+    own = {
+        "in_channels": shape.num_features,
+        "hidden_channels": shape.hidden,
+        "num_layers": 2,
+        "out_channels": shape.num_classes,
+        "dropout": shape.dropout,
+    }
+    if "num_nodes" in known:
+        raise ValueError(f"{shape.model} is made for one fixed set of nodes; the asked nodes are others")
+    if not {"in_channels", "out_channels"} <= set(known) | set(shape.arguments):
+        raise ValueError(f"{shape.model} does not take in_channels and out_channels, so it cannot name classes")
+    try:
+        found = kind(
+            **{k: v for k, v in own.items() if k in known or (k == "dropout" and _basic(kind))} | dict(shape.arguments)
+        )
+    except (TypeError, ValueError, AssertionError, KeyError) as error:
+        raise ValueError(f"{shape.model} with arguments {dict(shape.arguments)}: {error}") from None
+    assert isinstance(found, nn.Module)
+    return found
+
+
+def _basic(kind: type) -> bool:
+    return issubclass(kind, _torch_geometric().models.basic_gnn.BasicGNN)
+
+
+def checked(model: str, arguments: Mapping[str, Any]) -> None:
+    """``ValueError`` unless ``Network`` can be made of them and answers on a tiny graph."""
+    if not model.startswith(PREFIX):
+        if model not in SHORT:
+            raise ValueError(f"allowed: ceiling, {', '.join(SHORT)}, or a class by its dotted name, such as {PREFIX}GAT")
+        if arguments:
+            raise ValueError(f"arguments are for a class by its dotted name, such as {PREFIX}GAT; {model} takes none")
+        return
+    with torch.random.fork_rng():
+        network = Network(Shape(model, 3, 2, 8, arguments=arguments)).eval()
+        edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        try:
+            scores = network(torch.eye(3), edges)
+        except Exception as error:
+            raise ValueError(f"{model} cannot be called with features and edges: {type(error).__name__}: {error}") from None
+    if not isinstance(scores, torch.Tensor) or scores.shape != (3, 2):
+        raise ValueError(f"{model} gives {getattr(scores, 'shape', type(scores))} for 3 nodes and 2 classes; needed: [3, 2]")

@@ -1,0 +1,102 @@
+"""Settings of ``nonprivate``: each key with its default, and the candidates that ``model: ceiling`` chooses from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from fedgraph.learning.baselines.networks import Shape, checked
+from fedgraph.settings import Settings
+
+CEILING = "ceiling"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One network with its training. alpha: teleport of the spread of its scores over the asked graph; 1: no spread."""
+
+    model: str
+    hidden: int
+    dropout: float
+    input_dropout: float
+    rate: float
+    decay: float
+    alpha: float = 1.0
+
+    def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> Shape:
+        return Shape(self.model, num_features, num_classes, self.hidden, self.dropout, self.input_dropout, arguments)
+
+    def __str__(self) -> str:
+        spread = f", spread with α = {self.alpha:g}" if self.alpha < 1 else ""
+        sizes = "" if self.model == "logistic" else f", {self.hidden} units, dropout {self.dropout:g}"
+        return f"{self.model}{sizes}, rate {self.rate:g}, decay {self.decay:g}{spread}"
+
+
+# Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
+GRID = (
+    Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
+    Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
+    Candidate("mlp", 64, 0.5, 0.2, 0.01, 1e-4),
+    Candidate("gcn", 64, 0.5, 0.5, 0.01, 5e-4),
+    Candidate("gcn", 64, 0.2, 0.0, 0.02, 0.0),
+    Candidate("gat", 64, 0.5, 0.5, 0.01, 5e-4),
+    Candidate("appnp", 64, 0.5, 0.5, 0.01, 5e-4),
+    Candidate("gprgnn", 64, 0.5, 0.2, 0.01, 5e-4),
+    Candidate("sage", 64, 0.5, 0.2, 0.01, 1e-4),
+    Candidate("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
+)
+
+
+class Params(Settings):
+    """Settings of the unprotected learners."""
+
+    model: str = Field("gcn", description="ceiling, logistic, mlp, gcn, gat, sage, gcn-jk, appnp, gprgnn, torch_geometric.nn.…")
+    arguments: dict[str, Any] = Field({}, description="keyword arguments of a torch_geometric.nn class")
+    among: list[str] = Field([], description="ceiling: only these models of the grid; empty: all")
+    hidden: int = Field(64, ge=1, description="hidden units")
+    rounds: int = Field(40, ge=1, description="FedAvg rounds, at most; of every candidate")
+    local_epochs: int = Field(10, ge=1, description="full-batch steps per client and round")
+    learning_rate: float = Field(0.01, gt=0, description="step size")
+    weight_decay: float = Field(5e-4, ge=0, description="L2 penalty")
+    dropout: float = Field(0.5, ge=0, lt=1, description="dropout on hidden layers")
+    input_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the features")
+    alpha: float = Field(0.25, gt=0, le=1, description="teleport probability of the spread of scores (logistic, mlp); 1: none")
+    propagation_steps: int = Field(10, ge=0, description="power iterations over the asked graph (logistic, mlp)")
+    validation: float = Field(0.1, ge=0, lt=1, description="share of training nodes that stops and chooses; 0: last round")
+    patience: int = Field(10, ge=1, description="rounds without a better validation loss or accuracy, then the candidate stops")
+    refit: bool = Field(
+        True, description="train again on all training nodes for the rounds found (not with a given validation mask)"
+    )
+    client_optimiser: Literal["adam", "sgd"] = Field("adam", description="adam: its moments persist, averaged over clients")
+    server: Literal["fedavg", "fedadam", "fedyogi"] = Field("fedavg", description="what follows the average of the updates")
+    server_rate: float = Field(1.0, gt=0, description="server step size (fedadam, fedyogi: try 0.01)")
+    server_momentum: float = Field(0.0, ge=0, lt=1, description="β₁ of the server (fedadam, fedyogi: 0.9 as published)")
+    proximal: float = Field(0.0, ge=0, description="μ of FedProx, the pull towards the broadcast model; 0: FedAvg")
+
+    @model_validator(mode="after")
+    def _network_exists(self) -> Params:
+        known = {c.model for c in GRID}
+        if self.model == CEILING:
+            if self.arguments:
+                raise ValueError("arguments belong to one model; model: ceiling tries several")
+            if not self.validation:
+                raise ValueError("model: ceiling chooses on validation nodes; validation must be > 0")
+            if unknown := [m for m in self.among if m not in known]:
+                raise ValueError(
+                    f"among: {unknown[0]!r} is not in the grid; allowed: {', '.join(dict.fromkeys(c.model for c in GRID))}"
+                )
+        else:
+            if self.among:
+                raise ValueError("among is for model: ceiling")
+            checked(self.model, self.arguments)
+        return self
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """What is trained, in order."""
+        if self.model == CEILING:
+            return tuple(c for c in GRID if not self.among or c.model in self.among)
+        own = Candidate(self.model, self.hidden, self.dropout, self.input_dropout, self.learning_rate, self.weight_decay)
+        return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)

@@ -1,0 +1,226 @@
+"""What a privacy sheet and a registry record say of one row: everything is read from the run, or is a marked blank."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fedgraph.privacy.units import Protection, Viewer
+from fedgraph.report import attacks, registry
+from fedgraph.report.registry import BLANK
+from fedgraph.report.results import Row, bound, number, spread
+from fedgraph.report.runs import Run
+from fedgraph.report.scores import METRICS, trust_of
+from fedgraph.report.statement import CAVEATS
+
+MODELS: dict[Viewer, Any] = {
+    Viewer.CURATOR_TRUSTED: "Central",
+    Viewer.SERVER_SECURE_AGGREGATION: "Federated",
+    Viewer.SERVER: "Federated",
+    Viewer.WORLD: "Local",
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One layer of the pyramid. items: (question, answer)."""
+
+    title: str
+    layer: str
+    items: tuple[tuple[str, str], ...]
+
+
+def verdict(row: Row, protection: Protection) -> str:
+    """The one line on top."""
+    unit = protection.unit.value
+    if math.isinf(row.provable):
+        return f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
+    return f"ε = {bound(row.provable, 4)}, δ = {row['delta']:.3g}, for each {unit}, in one run"
+
+
+def blocks(run: Run, row: Row) -> tuple[Block, ...]:
+    """All layers, from ε down to the data."""
+    protection = Protection.from_dict(row["protection"])
+    return (
+        Block("1 · ε and the unit of privacy", "top", tuple(_guarantee(row, protection))),
+        Block("2 · Mechanisms and accounting", "middle", tuple(_mechanisms(row, protection))),
+        Block("3 · Utility and bias", "middle", tuple(_utility(run, row))),
+        Block("4 · Implementation", "middle", tuple(_implementation(run, row))),
+        Block("5 · Side channels", "middle", tuple(_side_channels(run))),
+        Block("6 · Trust", "ground", tuple(_trust(row, protection))),
+        Block("7 · Data: collection, exposure, access", "ground", tuple(_data(run, row, protection))),
+    )
+
+
+def _guarantee(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
+    yield "Unit", f"one {protection.unit.value}"
+    yield "Neighbouring inputs", protection.relation.words
+    yield "Hidden from", protection.viewer.words
+    yield "ε, proven", f"{bound(row.provable, 4)} at δ = {row['delta']:.3g}, for one run"
+    if len(row["paths"]) > 1:
+        yield "ε of each path", "; ".join(f"{path}: {bound(row.path(path), 4)}" for path in row["paths"])
+    yield "ε by the paper's formula", "no claim for this noise" if row.published is None else number(row.published, 4)
+    yield "ε by attack", attacks.words(row).removeprefix("measured by an attack").lstrip(" :")
+    yield "How often it will be published", BLANK
+
+
+def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
+    yield "Method", f"{row['method']} · {row['variant']}, {row['setting']}"
+    yield "Releases", "; ".join(releases(row)) or "none"
+    yield "Accounting", str(row["theorem"]) or "nothing is released"
+    asked = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
+    yield "Noise chosen for", f"{asked} ({row['calibrated_by']})"
+    for assumption in protection.assumptions:
+        yield "It holds only if", protection.sentence(assumption)
+    for note in notes(row):
+        yield "Note", note
+
+
+def _utility(run: Run, row: Row) -> Iterator[tuple[str, str]]:
+    seeds = len(row.entries)
+    over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
+    for name in dict.fromkeys(m for e in row.entries for m in e["metrics"] if not m.startswith("attack_")):
+        yield METRICS.get(name, name.replace("_", " ")), spread(row, name) + over
+        over = ""
+    own = [s for s in run.scores if (s.task, s.dataset) == (row["task"], row["dataset"]) and s.raw and math.isfinite(s.mean)]
+    if own:
+        top = max(own, key=lambda s: s.mean)
+        yield "Without privacy", f"{METRICS[top.metric]} {spread(top.row, top.metric)} ({top.name})"
+    yield "Who bears the errors (groups, rare classes)", BLANK
+
+
+def _implementation(run: Run, row: Row) -> Iterator[tuple[str, str]]:
+    versions, made = run.environment.get("versions", {}), run.environment.get("made", {})
+    known = " ".join(str(v) for v in (versions.get("fedgraph-privacy"), made.get("commit")) if v)
+    yield "Software", f"fedgraph {known}, PyTorch {versions.get('torch', 'unknown')}, a simulation"
+    if made.get("command"):
+        yield "Command", str(made["command"])
+    if made.get("finished"):
+        yield "Finished", str(made["finished"])
+    yield "Record of releases", "ledger.jsonl in the run's folder; python -m fedgraph.privacy explain prices it again"
+    if row.measured is not None:
+        yield "Checked by", f"an attack with canaries; it read: {row['facts']['attack']['what']}"
+    yield "Reviewed by", BLANK
+
+
+def _side_channels(run: Run) -> Iterator[tuple[str, str]]:
+    yield "Floating point", CAVEATS[0]
+    seed = run.environment.get("seed")
+    if str(seed) == "secret":
+        yield "Randomness", "the seed came from the operating system and was not written"
+    else:
+        yield (
+            "Randomness",
+            f"the root seed is written ({seed}): whoever knows it can subtract the noise. {CAVEATS[1].split(': ')[0]}.",
+        )
+    yield "Time, memory, size of messages", "not protected here. In deployment: " + BLANK
+
+
+def _trust(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
+    yield "Who is trusted", trust_of(row).words
+    yield "Who sees what", protection.viewer.words
+    clients = row["facts"].get("clients")
+    if clients:
+        yield "Clients", f"{clients:,}" + (f" ({row['facts']['partition']})" if row["facts"].get("partition") else "")
+    yield "Why they may be trusted (contracts, law)", BLANK
+
+
+def _data(run: Run, row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
+    known = next((d for d in run.environment.get("data", []) if str(row["dataset"]) in (d["name"], d.get("label"))), None)
+    source = f" ({known['source']})" if known else ""
+    yield "Data", f"{row['dataset']}{source}"
+    yield "Public, unprotected", "; ".join(unprotected(protection)) or "nothing is stated"
+    yield "Whose data, how and why collected, consent", BLANK
+    yield "Where kept, who has access, for how long", BLANK
+
+
+def unprotected(protection: Protection) -> list[str]:
+    """What the assumptions take as public."""
+    return [protection.sentence(a) for a in protection.assumptions if "public" in protection.sentence(a)]
+
+
+def notes(row: Row) -> list[str]:
+    """What the plans of all seeds add, once each."""
+    return list(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
+
+
+def releases(row: Row) -> list[str]:
+    """Path, mechanism and number of releases of the first seed's run, from its ledger lines."""
+    counts: dict[tuple[str, str], int] = {}
+    for line in row["ledger"]:
+        data = json.loads(line)
+        if data.get("kind") == "release":
+            key = (str(data["path"]), str(data["mechanism"]))
+            counts[key] = counts.get(key, 0) + int(data.get("count", 1))
+    found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
+    return found if len(found) <= 8 else [*found[:7], f"… and {len(found) - 7} more kinds (ledger.jsonl has all)"]
+
+
+def deployment(run: Run, row: Row) -> registry.Deployment:
+    """The record for the registry. ``row`` must have a finite ε."""
+    protection = Protection.from_dict(row["protection"])
+    unit = protection.unit.value
+    name = f"{row['method']} ({row['variant']}) on {row['dataset']}, {unit} level"
+    classifier = "accuracy" in row["metrics"] and trust_of(row).value != "nobody"
+    seeds = len(row.entries)
+    attacked = attacks.words(row) if row.measured is not None else "No attack was run."
+    return registry.Deployment(
+        basic=registry.Basic(
+            name=name,
+            data_curators=[BLANK],
+            intended_use=BLANK,
+            data_product_type="Machine learning model" if classifier else "Dataset",
+            data_product_region=BLANK,
+            description=f"{run.scenario.get('title') or run.scenario.get('name')}: {name}. Simulated with fedgraph.",
+            publication_date=registry.NO_DATE,
+        ),
+        dp_variant=registry.Variant(
+            variant_name="Approximate DP" if row["delta"] > 0 else "Pure DP",
+            data_domain=f"Attributed graphs. Neighbours: {protection.relation.words}.",
+            unprotected_quantities="\n".join(f"- {s}" for s in unprotected(protection)) or "None is stated.",
+        ),
+        privacy_loss=registry.Loss(
+            privacy_unit=unit,
+            privacy_unit_details=f"Between two inputs where {protection.relation.words}.",
+            privacy_parameters=registry.Parameters(epsilon=_up(row.provable), delta=float(row["delta"])),
+            privacy_parameters_details=f"Proven for one run: {row['theorem']}. {attacked}",
+        ),
+        deployment_model=registry.Model(
+            model_name=MODELS[protection.viewer],
+            model_name_details=trust_of(row).words,
+            actors=f"Seen by: {protection.viewer.words}. Actors and why they are trusted: {BLANK}",
+            release_type="One release",
+            release_type_details=f"ε is of one run; the simulation made {seeds}. Later releases from the same data: {BLANK}",
+            data_source_type="Static",
+            data_source_type_details=f"The simulation read {row['dataset']} once. In deployment: {BLANK}",
+            access_type="Non-interactive",
+            access_type_details="Nobody queries the data; the product is published as it is.",
+        ),
+        accounting=registry.Accounting(
+            post_processing="Everything computed from the releases and public facts alone costs nothing more.",
+            composition="\n".join([f"Method: {row['theorem']}.", *(f"- {r}" for r in releases(row))]),
+        ),
+        implementation=registry.Implementation(
+            preprocessing_and_hyperparameter_tuning="\n".join(
+                [*(f"- {protection.sentence(a)}" for a in protection.assumptions), f"Anything done before: {BLANK}"]
+            ),
+            mechanisms="\n".join([*(f"- {answer}" for _, answer in _side_channels(run)), *(f"- {r}" for r in releases(row))]),
+            justification="\n".join([*(f"- {n}" for n in notes(row)), BLANK]),
+        ),
+        administrative=registry.Administrative(
+            sources="Privacy sheet, ledger.jsonl and scenario.yaml of the run.",
+            notes=f"Values that begin with [BLANK are not known to a simulation; publication_date {registry.NO_DATE} "
+            "and data_product_sector, which is left out, are blank, too.",
+            registry_authors=[BLANK],
+        ),
+    )
+
+
+def _up(value: float, digits: int = 6) -> float:
+    """Rounded up: a registered ε is never below the proven one."""
+    scale = 10.0 ** (digits - math.ceil(math.log10(value))) if value > 0 else 1.0
+    rounded = math.ceil(value * scale) / scale
+    return rounded if rounded >= value else math.nextafter(value, math.inf)

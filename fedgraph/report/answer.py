@@ -1,0 +1,235 @@
+"""The answer of a run: which method, whom to trust, at what cost. A pure function from rows to sentences and best rows.
+
+    answered = answer.of(results.grouped(entries))
+    answered.sentences                               what to read first
+    answer.best(answered.scores, unit="node", trust=Trust.SUMS, epsilon=1.0)
+
+Three rules. A row is the answer at an ε only if everything that it releases is *provably* within that ε: a row whose provable
+ε is ∞ never is. A row whose ε an attack has refuted is the first sentence and never an answer. Units are never mixed: an
+edge-level row says nothing about nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedgraph.report import attacks
+from fedgraph.report.results import Row, bound, number
+from fedgraph.report.scores import METRICS, Score, Trust, scored
+
+UNITS = ("edge", "node", "client", "graph")
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best row within one provable ε and one level of trust; ``ties``: rows that are not worse by two standard errors.
+
+    budget: the ε asked for. score: None where no row keeps it.
+    """
+
+    asked: tuple[str, ...]
+    unit: str
+    budget: float
+    trust: Trust
+    score: Score | None
+    ties: tuple[Score, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """sentences: warnings first, then one or a few per question. best: the table behind them. scores: every row compared.
+
+    warnings: how many of the sentences are warnings.
+    """
+
+    sentences: tuple[str, ...]
+    best: tuple[Best, ...]
+    scores: tuple[Score, ...]
+    warnings: int = 0
+
+
+def of(rows: Sequence[Row]) -> Answer:
+    """The answer over any rows: of one run, or of several together."""
+    scores = scored(rows)
+    warned = [*_refuted(rows), *_without_numbers(scores)]
+    sentences: list[str] = []
+    table: list[Best] = []
+    for asked in dict.fromkeys(s.asked for s in scores):
+        here = [s for s in scores if s.asked == asked]
+        lead = _question(scores, here)
+        units = sorted({s.unit for s in here if s.private and not s.raw}, key=_unit_order)
+        for unit in units:
+            found = _table(asked, unit, here)
+            table += found
+            sentences += _said(f"{lead} at" if lead else "At", unit, found, here)
+        sentences += _in_clear(here, units, lead)
+    if any(b.score is not None for b in table):
+        sentences.append(_how_picked(scores))
+    return Answer((*warned, *sentences), tuple(table), scores, len(warned))
+
+
+def best(
+    scores: Sequence[Score], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
+) -> Score | None:
+    """The row with the best mean among those that keep ``epsilon`` and need no more than ``trust``; None where there is none.
+
+    A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
+    row that reads no private data (ε = 0) competes, too: where it wins, privacy bought nothing. ``asked`` keeps to one
+    question; without it all rows must answer the same one (``ValueError``).
+    """
+    if asked is None and len({s.asked for s in scores}) > 1:
+        raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
+    able = [
+        s
+        for s in scores
+        if s.usable
+        and (asked is None or s.asked == asked)
+        and s.keeps(epsilon)
+        and (not s.private or (s.unit == unit and s.trust.rank <= trust.rank))
+    ]
+    return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
+
+
+def budgets(scores: Sequence[Score]) -> list[float]:
+    """The finite ε that were asked for, least first."""
+    return sorted({s.target for s in scores if math.isfinite(s.target) and s.private})
+
+
+def ceiling(scores: Sequence[Score]) -> Score | None:
+    """The best row that was asked for no privacy."""
+    return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
+
+
+def value(score: Score, digits: int = 2) -> str:
+    """Mean ± standard deviation over seeds; ± only with two seeds or more."""
+    if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:
+        digits += 1  # "± 0.00" would say that nothing varies
+    spread = "" if score.deviation is None else f" ± {score.deviation:.{digits}f}"
+    return f"{round(score.mean, digits) + 0.0:.{digits}f}{spread}"
+
+
+def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Best]:
+    own = [s for s in here if s.unit == unit]
+    found = []
+    for budget in budgets(own):
+        for trust in sorted({s.trust for s in own if s.private and not s.raw}, key=lambda t: -t.rank):
+            picked = best(here, unit=unit, trust=trust, epsilon=budget, asked=asked)
+            found.append(Best(asked, unit, budget, trust, picked, _ties(picked, here, unit, trust, budget)))
+    return found
+
+
+def _ties(picked: Score | None, here: Sequence[Score], unit: str, trust: Trust, budget: float) -> tuple[Score, ...]:
+    if picked is None or picked.deviation is None:
+        return ()
+    able = [s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget) and s.trust.rank <= trust.rank]
+    return tuple(s for s in able if s.name != picked.name and s.deviation is not None and not _worse(s, picked))
+
+
+def _worse(score: Score, than: Score) -> bool:
+    """By more than two standard errors of the difference of two means."""
+    errors = [(s.deviation or 0.0) ** 2 / s.seeds for s in (score, than)]
+    return than.mean - score.mean > 2 * math.sqrt(sum(errors))
+
+
+def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score]) -> list[str]:
+    """One sentence for each ε (of more than three the least, the middle and the largest), and the price of trust."""
+    asked = sorted({b.budget for b in found})
+    shown = asked if len(asked) <= 3 else [asked[0], asked[len(asked) // 2], asked[-1]]
+    top = ceiling(here)
+    if not any(s.unit == unit and s.private and s.usable and s.keeps(asked[-1]) for s in here):
+        return [f"{opening} {unit} level, {_nothing_keeps(unit, here)}"]
+    return [
+        _one(
+            f"{opening} {unit} level with ε ≤ {number(e)}", [b for b in found if b.budget == e], top if e == shown[0] else None
+        )
+        for e in shown
+    ]
+
+
+def _one(opening: str, found: Sequence[Best], top: Score | None) -> str:
+    """From the most trust to the least. Levels with one best row are said once, with the least trust that it needs."""
+    parts: list[str] = []
+    last = ""
+    for b, following in zip(found, [*found[1:], None], strict=True):
+        if b.score is None:
+            parts.append(f"nothing keeps it {b.trust.clause}")
+            last = ""
+        elif following is None or following.score is not b.score:
+            free = "" if b.score.private else " (it reads no private data, so privacy bought nothing)"
+            reaches = "" if b.score.name == last else f"{b.score.name} reaches "
+            parts.append(f"{reaches}{value(b.score)} {b.trust.clause}{free}")
+            last = b.score.name
+    text = f"{opening}: {', '.join(parts)}."
+    if top is not None:
+        text += f" Without privacy: {value(top)} ({top.name})."
+    ties = sorted({s.name for b in found for s in b.ties})
+    if ties:
+        shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
+        text += f" Within two standard errors of the best: {shown}."
+    return text
+
+
+def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
+    """For a question where no row that releases something private has a provable ε within what was asked."""
+    able = [s for s in here if s.unit == unit and s.private and s.usable and math.isfinite(s.provable)]
+    least = min(able, key=lambda s: s.provable, default=None)
+    said = "no row keeps a provable ε within what was asked for everything that it releases"
+    said += (
+        ": nothing here may be called private" if least is None else f"; the least is {bound(least.provable)} ({least.name})"
+    )
+    free = max((s for s in here if not s.private and s.usable), key=lambda s: s.mean, default=None)
+    top = ceiling(here)
+    said += "" if free is None else f". Without any private data: {value(free)} ({free.name})"
+    return said + ("" if top is None else f"; without privacy: {value(top)} ({top.name})") + "."
+
+
+def _question(scores: Sequence[Score], here: Sequence[Score]) -> str:
+    """What tells this question from the others: data set, metric, protocol."""
+    first, parts = here[0], []
+    if len({s.dataset for s in scores}) > 1:
+        parts.append(f"on {first.dataset}")
+    if len({s.metric for s in scores}) > 1:
+        parts.append(f"by {METRICS[first.metric]}")
+    if len({s.asked[2:] for s in scores if s.metric == first.metric}) > 1:
+        parts.append(f"{' '.join(p for p in first.asked[2:] if p)} protocol")
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}," if text else ""
+
+
+def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[str]:
+    """What to say of a question where nothing was private at all."""
+    top = ceiling(here)
+    if units or top is None:
+        return []
+    where = f"{lead} the" if lead else "The"
+    return [f"{where} best without privacy is {top.name}: {METRICS[top.metric]} {value(top)}. No private row was asked for."]
+
+
+def _how_picked(scores: Sequence[Score]) -> str:
+    """What the numbers are, and why they are a little too good."""
+    metrics = " and ".join(dict.fromkeys(METRICS[s.metric] for s in scores))
+    seeds = sorted({s.seeds for s in scores})
+    many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    spread = f", mean ± standard deviation over {many} seeds" if seeds[-1] > 1 else ", one seed"
+    runs = " An ε is about one run: publishing every seed would cost that many times." if seeds[-1] > 1 else ""
+    return f"Numbers are {metrics}{spread}. The best was picked by the same numbers, so it is a little optimistic.{runs}"
+
+
+def _refuted(rows: Sequence[Row]) -> list[str]:
+    """Rows that an attack measured above their proof come before everything else."""
+    return [s for s in attacks.contradictions(rows) if not s.startswith(attacks.ABOUT_PUBLISHED)]
+
+
+def _without_numbers(scores: Sequence[Score]) -> list[str]:
+    found = [s for s in scores if s.status != "ok"]
+    if not found:
+        return []
+    names = ", ".join(dict.fromkeys(f"{s.name} ({s.setting}, ε = {number(s.target)})" for s in found[:4]))
+    more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+    return [f"{len(found)} of {len(scores)} rows have no result and compete for nothing: {names}{more}."]
+
+
+def _unit_order(unit: str) -> tuple[int, str]:
+    return (UNITS.index(unit) if unit in UNITS else len(UNITS), unit)

@@ -1,0 +1,111 @@
+"""The first screen: accuracy against provable ε, one panel per unit, and what each level of trust costs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedgraph.report import answer, charts, plots
+from fedgraph.report.answer import Answer, Best
+from fedgraph.report.results import bound, number
+from fedgraph.report.scores import METRICS, Score
+
+
+@dataclass(frozen=True)
+class Price:
+    """The best row at each ε and level of trust, as a table. rows: ε, then one cell per level of trust."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]  # ε, then (value, row's name and loss, anchor)
+
+
+def figures(answered: Answer, notice: str | None) -> tuple[plots.Figure, ...]:
+    """One figure per question, one panel per unit: units are never mixed in a panel."""
+    found = []
+    answerable = [b for b in answered.best if b.score is not None and b.score.private]
+    for asked in dict.fromkeys(b.asked for b in answerable):
+        here = [s for s in answered.scores if s.asked == asked]
+        panels = [_panel(here, unit) for unit in dict.fromkeys(b.unit for b in answerable if b.asked == asked)]
+        panels = [p for p in panels if p.lines]
+        if panels:
+            tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in asked if part)
+            caption = (
+                f"{METRICS[asked[1]].capitalize()} on {asked[0]} against provable ε, every method; one panel per unit, colour: "
+                "method, symbol: whom it trusts. ∞: nothing is guaranteed. Bars: standard deviation over seeds."
+            )
+            found.append(charts.draw(f"answer-{tag}", caption, panels, notice, height=5.0, shared=True))
+    return tuple(found)
+
+
+def _panel(here: Sequence[Score], unit: str) -> charts.Panel:
+    private = {s.name for s in here if s.private and not s.raw}
+    shown = [s for s in here if s.private and math.isfinite(s.mean) and (s.unit == unit if s.name in private else s.raw)]
+    groups: dict[tuple[str, str, str], list[Score]] = {}
+    for s in sorted(shown, key=lambda s: s.provable):
+        readings = {o.calibrated_by for o in shown if (o.name, o.trust) == (s.name, s.trust) and math.isfinite(o.target)}
+        reading = s.calibrated_by if len(readings) > 1 and math.isfinite(s.target) else ""
+        groups.setdefault((s.name, s.trust.value, reading), []).append(s)
+    lines = tuple(
+        charts.Line(
+            label=" — ".join(filter(None, key)),
+            x=[s.provable for s in own],
+            y=[s.mean for s in own],
+            error=[s.deviation or 0.0 for s in own],
+            keys=key[:2],
+            tips=tuple(map(tip, own)),
+        )
+        for key, own in sorted(groups.items(), key=lambda item: list(groups).index(item[0]))
+    )
+    levels = []
+    top, free = answer.ceiling(here), [s for s in here if not s.private and s.usable]
+    if top is not None:
+        levels.append((f"without privacy: {top.name}", top.mean))
+    if free:
+        most = max(free, key=lambda s: s.mean)
+        levels.append((f"no private data: {most.name}", most.mean))
+    ylabel = METRICS[here[0].metric]
+    return charts.Panel(f"{unit} level", ylabel, lines, tuple(levels), "provable ε", "log", heads=("Method", "Whom it trusts"))
+
+
+def tip(score: Score) -> str:
+    """What a chart says of one row, line by line."""
+    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
+    target = (
+        "no noise asked for" if math.isinf(score.target) else f"asked for ε = {number(score.target)} ({score.calibrated_by})"
+    )
+    return (
+        f"{score.name}\n{METRICS[score.metric]}: {answer.value(score, 3)}\n"
+        f"provable ε: {bound(score.provable, 4)} ({score.unit})\n{target}\ntrusts: {score.trust.value}{measured}"
+    )
+
+
+def prices(answered: Answer) -> list[Price]:
+    """One table per question and unit in which some row keeps its ε."""
+    found = []
+    for asked, unit in dict.fromkeys((b.asked, b.unit) for b in answered.best):
+        own = [b for b in answered.best if (b.asked, b.unit) == (asked, unit)]
+        if not any(b.score is not None and b.score.private for b in own):
+            continue
+        trusts = list(dict.fromkeys(b.trust for b in own))
+        several = len({b.asked for b in answered.best}) > 1
+        title = f"Best {METRICS[asked[1]]} at {unit} level" + (f", {asked[0]}" if several else "")
+        header = ("provable ε at most", *(t.clause for t in trusts))
+        rows = []
+        for budget in dict.fromkeys(b.budget for b in own):
+            line = [b for b in own if b.budget == budget]
+            rows.append((number(budget), tuple(_cell(b, line) for b in line)))
+        found.append(Price(title, header, tuple(rows)))
+    return found
+
+
+def _cell(this: Best, line: Sequence[Best]) -> tuple[str, str, str]:
+    """(value, what it is and what it costs beside the most trusting level, anchor of its row)."""
+    if this.score is None:
+        return ("—", "no row keeps it", "")
+    first = next(b.score for b in line if b.score is not None)
+    lost = first.mean - this.score.mean
+    cost = f", {-lost:+.3f}" if this.score is not first else ""
+    return (answer.value(this.score, 3), f"{this.score.name}{cost}", this.score.anchor)

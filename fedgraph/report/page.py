@@ -1,0 +1,181 @@
+"""``report.html``: all that a run found, on one page that needs no network, no server, and no scripts to be read."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.parse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from fedgraph.report import everything, front, references, statement, sweeps
+from fedgraph.report.answer import Answer
+from fedgraph.report.plots import Figure
+from fedgraph.report.results import Row, grouped
+from fedgraph.report.scores import anchor
+from fedgraph.report.sections import base
+from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.statement import Statement
+
+LIBRARIES = ("d3.min.js", "plot.umd.min.js")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One task on one data set. at: its value of what varies, where it is part of a sweep."""
+
+    label: str
+    dataset: str
+    at: str
+    section: Section
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One section of the page: a part that stands alone, or several between which ``thing`` varies."""
+
+    title: str
+    thing: str | None
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Said:
+    """The statement of one row, with the name of its place in the page."""
+
+    anchor: str
+    dataset: str
+    task: str
+    words: Statement
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a run was made: (name, value) pairs, the resolved scenario, the whole environment."""
+
+    facts: tuple[tuple[str, str], ...]
+    scenario: str
+    environment: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that the page shows."""
+
+    title: str
+    lead: str
+    notice: str | None
+    answered: Answer
+    opening: tuple[str, ...]
+    front: tuple[Figure, ...]
+    prices: tuple[front.Price, ...]
+    chapters: tuple[Chapter, ...]
+    said: tuple[Said, ...]
+    methods: tuple[references.Entry, ...]
+    datasets: tuple[references.Entry, ...]
+    references: tuple[references.Reference, ...]
+    made: Made
+    columns: tuple[everything.Column, ...] = field(default=())
+    lines: tuple[everything.Line, ...] = field(default=())
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the page."""
+        inside = [f for c in self.chapters for p in c.parts for f in p.section.figures]
+        return [*self.front, *(f for c in self.chapters for f in c.figures), *inside]
+
+
+def chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
+    """The parts of a run in order, those that vary one thing together."""
+    found = []
+    for sweep in sweeps.found([r for r in records if r.entries]):
+        values = sweep.at or ("",) * len(sweep.parts)
+        parts = tuple(
+            Part(r.label, r.dataset, f"{at:g}" if isinstance(at, float) else at, base.of(r, notice))
+            for r, at in zip(sweep.parts, values, strict=True)
+        )
+        figures, tables = sweeps.draw(sweep, notice)
+        labels = list(dict.fromkeys(r.label for r in sweep.parts))
+        where = list(dict.fromkeys(r.dataset for r in sweep.parts))
+        title = f"{labels[0] if len(labels) == 1 else f'{len(labels)} tasks'} — {', '.join(where)}"
+        if sweep.thing is not None and figures:
+            title = (
+                f"By {sweep.thing}: {labels[0] if len(labels) == 1 else f'{labels[0]} to {labels[-1]}'} — {', '.join(where)}"
+            )
+        found.append(Chapter(title, sweep.thing if figures else None, figures, tables, parts))
+    return tuple(found)
+
+
+def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
+    """What the first screen says: the answer, or, where rows cannot be ranked, how each part begins."""
+    if answered.scores:
+        return answered.sentences
+    return tuple(p.section.sentences[0] for c in parts for p in c.parts if p.section.sentences)
+
+
+def statements(records: Sequence[Records]) -> tuple[Said, ...]:
+    """One for each row that states a protection."""
+    rows = [row for r in records for row in grouped(r.entries) if row["protection"] is not None]
+    return tuple(Said(anchor(row), str(row["dataset"]), str(row["task"]), statement.of(row)) for row in rows)
+
+
+def library(
+    rows: Sequence[Row], described: dict[str, str], kinds: Sequence[str]
+) -> tuple[tuple[references.Entry, ...], tuple[references.Entry, ...], tuple[references.Reference, ...]]:
+    """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
+    methods: dict[str, references.Entry] = {}
+    datasets: dict[str, references.Entry] = {}
+    for row in rows:
+        for entries, name, words, papers in (
+            (methods, str(row["method"]), references.idea_of, references.of_method),
+            (datasets, str(row["dataset"]), lambda n: described.get(n, ""), references.of_data),
+        ):
+            if name not in entries:
+                entries[name] = references.Entry(name, words(name), references.keys(papers(name)))
+            target = "no budget" if row["epsilon"] == float("inf") else f"ε = {row['epsilon']:g}"
+            entries[name].rows.append((anchor(row), f"{row['method']} · {row['variant']} · {row['setting']} · {target}"))
+    papers_of_all = references.of(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
+    return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
+
+
+def render(content: Content) -> str:
+    """The page."""
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(lambda name: text(f"templates/{name}")),
+    )
+    environment.globals.update(picture=picture, spec=spec, caveats=statement.CAVEATS)
+    scripts = [Markup(text(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
+    return environment.get_template("page.html").render(
+        c=content,
+        style=Markup(text("templates/page.css")),
+        script=Markup(text("templates/page.js")),
+        libraries=scripts,
+    )
+
+
+def text(name: str) -> str:
+    """A file of this package."""
+    return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def picture(figure: Figure) -> str:
+    """The figure as an address that holds it: lines as SVG, which is small; matrices and maps as PNG."""
+    if figure.spec is not None:
+        return "data:image/svg+xml," + urllib.parse.quote(figure.svg, safe=" =:/;,()'?+!*@-_.~")
+    return "data:image/png;base64," + base64.b64encode(figure.png).decode()
+
+
+def spec(value: Any) -> Markup:
+    """JSON that may stand inside a script element."""
+    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026"))

@@ -1,0 +1,86 @@
+"""A finished run, read back from its folder: what ``sheet`` and other commands work on."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedgraph.errors import DataError
+from fedgraph.report.results import IDENTITY, Row, grouped
+from fedgraph.report.scores import Score, anchor, scored
+
+_SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+@dataclass(frozen=True)
+class Run:
+    """entries: finished cells as stored, in the order of results.json. scenario: as resolved. notice: of generated data."""
+
+    folder: Path
+    entries: tuple[dict[str, Any], ...]
+    environment: dict[str, Any]
+    scenario: dict[str, Any]
+    notice: str | None
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(grouped(self.entries))
+
+    @cached_property
+    def scores(self) -> tuple[Score, ...]:
+        return scored(self.rows)
+
+    def find(self, name: str) -> Row:
+        """The row whose anchor this is, or the only one whose anchor contains it; ``DataError`` in one line otherwise."""
+        anchors = {anchor(row): row for row in self.rows}
+        if name in anchors:
+            return anchors[name]
+        near = [a for a in anchors if name in a]
+        if len(near) == 1:
+            return anchors[near[0]]
+        shown = ", ".join((near or list(anchors))[:6])
+        more = f" and {len(near or anchors) - 6} more" if len(near or anchors) > 6 else ""
+        many = f"{len(near)} rows" if near else "no row"
+        raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {shown}{more}")
+
+
+def load(folder: Path) -> Run:
+    """Read a finished run; ``DataError`` in one line where the folder holds none, or a file in it is damaged."""
+    results, environment, scenario = (folder / name for name in ("results.json", "environment.json", "scenario.yaml"))
+    for file in (results, environment, scenario):
+        if not file.is_file():
+            raise DataError(f"{folder}: not the folder of a finished run: {file.name} is missing")
+    try:
+        listed = json.loads(results.read_text(encoding="utf-8"))
+        order: dict[tuple[str, ...], int] = {}
+        for i, row in enumerate(listed["rows"]):
+            order.setdefault(_identity(row), i)
+        entries = [_restored(json.loads(f.read_text(encoding="utf-8"))) for f in sorted((folder / "cells").glob("*.json"))]
+        told = json.loads(environment.read_text(encoding="utf-8"))
+        asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
+        entries = [e for e in entries if _identity(e) in order]
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        raise DataError(f"{folder}: not the folder of a finished run: {' '.join(str(error).split())}") from error
+    if not entries:
+        raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
+    entries.sort(key=lambda e: order[_identity(e)])
+    return Run(folder, tuple(entries), told, asked, listed.get("notice"))
+
+
+def _identity(entry: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(entry[name]) for name in (*IDENTITY, "seed"))
+
+
+def _restored(value: Any) -> Any:
+    """Floats are floats again (∞ included); ledger lines stay text."""
+    if isinstance(value, dict):
+        return {k: v if k == "ledger" else _restored(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_restored(v) for v in value]
+    return _SPECIAL.get(value, value) if isinstance(value, str) else value

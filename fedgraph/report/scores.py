@@ -1,0 +1,178 @@
+"""What a configuration achieved and what it guarantees, in plain values: the rows that an answer, a table and a chart read.
+
+``scored`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from fedgraph.report import attacks
+from fedgraph.report.results import IDENTITY, Row
+
+
+class Trust(Enum):
+    """Whom the people in the data must trust, from nobody to everybody; ``rank`` orders them."""
+
+    NOBODY = "nobody"
+    CLIENT = "own client"
+    SUMS = "secure sums"
+    CURATOR = "curator"
+
+    @property
+    def rank(self) -> int:
+        return list(Trust).index(self)
+
+    @property
+    def clause(self) -> str:
+        """Completes “0.68 …”."""
+        return _CLAUSES[self]
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        return _WORDS[self]
+
+
+_CLAUSES = {
+    Trust.NOBODY: "if nobody is trusted",
+    Trust.CLIENT: "if no server is trusted",
+    Trust.SUMS: "if the server may see sums",
+    Trust.CURATOR: "if one curator may hold the graph",
+}
+_WORDS = {
+    Trust.NOBODY: "Nobody is trusted: each node adds its own noise before anything leaves it.",
+    Trust.CLIENT: "Each client is trusted with the nodes that it holds; the server sees every client's message.",
+    Trust.SUMS: "Each client is trusted with the nodes that it holds; the server sees only sums over clients.",
+    Trust.CURATOR: "One curator is trusted with the whole graph; others receive the result.",
+}
+_VIEWERS = {
+    "world": Trust.NOBODY,
+    "server": Trust.CLIENT,
+    "server-secure-aggregation": Trust.SUMS,
+    "curator-trusted": Trust.CURATOR,
+}
+METRICS = {
+    "accuracy": "test accuracy",
+    "ari": "adjusted Rand index of the clusters",
+}  # what an answer is about; the first that a row has
+
+
+@dataclass(frozen=True)
+class Score:
+    """One configuration, averaged over its seeds.
+
+    anchor: its name in a page and in a command, the same in every run of the same scenario. asked: rows can be compared
+    only where these are equal (data set, metric, what is private at test time). trust: whom the method really needs to be
+    trusted, not which setting it ran in. mean: NaN where the row has no number. deviation: None for one seed.
+    provable: the largest ε over seeds of everything that is released. verdict: of the attack, see ``attacks.Verdict``.
+    private: whether anything computed from private data is released at all. status: ``ok``, or why there is no number.
+    """
+
+    row: Row
+    anchor: str
+    task: str
+    dataset: str
+    method: str
+    variant: str
+    setting: str
+    target: float
+    calibrated_by: str
+    delta: float | None
+    unit: str
+    trust: Trust
+    asked: tuple[str, ...]
+    metric: str
+    mean: float
+    deviation: float | None
+    seeds: int
+    provable: float
+    published: float | None
+    measured: float | None
+    verdict: attacks.Verdict
+    private: bool
+    status: str
+
+    @property
+    def name(self) -> str:
+        """Method and variant, as a table shows them."""
+        same = self.variant in ("default", "baseline", self.method)
+        return self.method if same else f"{self.method} · {self.variant}"
+
+    @property
+    def raw(self) -> bool:
+        """Whether it was asked for no privacy and gives none: a ceiling."""
+        return math.isinf(self.target) and math.isinf(self.provable)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be an answer: it has a number, and no attack has refuted its ε."""
+        return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not attacks.Verdict.BROKEN
+
+    def keeps(self, epsilon: float) -> bool:
+        """Whether everything that it releases is provably within ``epsilon``; ∞ is kept by no guarantee."""
+        return math.isfinite(self.provable) and self.provable <= epsilon * (1 + 1e-9)
+
+
+def scored(rows: Sequence[Row]) -> tuple[Score, ...]:
+    """The rows that have a metric to compare them by (``METRICS``), in their order. Others (claims, distances) are left out."""
+    verdicts = attacks.verdicts(rows)
+    return tuple(_score(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if _metric(row) is not None)
+
+
+def anchor(row: Row) -> str:
+    """Letters, digits and hyphens: a readable name and six digits that make it unique."""
+    identity = tuple(str(row[name]) for name in IDENTITY)
+    text = "-".join((str(row["method"]), str(row["variant"]), str(row["setting"]), f"eps-{row['epsilon']:g}"))
+    readable = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-").replace(".", "_")
+    return f"row-{readable}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:6]}"
+
+
+def trust_of(row: Row) -> Trust:
+    """From who must not learn it; a row without a stated viewer is one that trusts everybody."""
+    protection = row["protection"] or {}
+    return _VIEWERS.get(str(protection.get("viewer")), Trust.CURATOR)
+
+
+def _metric(row: Row) -> str | None:
+    return next((m for m in METRICS if any(m in e["metrics"] for e in row.entries)), None)
+
+
+def _score(row: Row, verdict: attacks.Verdict) -> Score:
+    metric = _metric(row) or ""
+    values = [v for v in row.values(metric) if math.isfinite(v)]
+    facts, protection = row["facts"], row["protection"] or {}
+    status = next((str(e["status"]) for e in row.entries if e.get("status", "ok") not in ("ok", "", None)), "ok")
+    if status == "ok" and len(values) < len(row.entries):
+        status = "no number: a value is missing or not finite"
+    asked = (str(row["dataset"]), metric, str(facts.get("protocol", "")), str(facts.get("split", "")))
+    return Score(
+        row=row,
+        anchor=anchor(row),
+        task=str(row["task"]),
+        dataset=str(row["dataset"]),
+        method=str(row["method"]),
+        variant=str(row["variant"]),
+        setting=str(row["setting"]),
+        target=float(row["epsilon"]),
+        calibrated_by=str(row["calibrated_by"]),
+        delta=None if row["delta"] is None else float(row["delta"]),
+        unit=str(protection.get("unit", "none")),
+        trust=trust_of(row),
+        asked=asked if isinstance(facts.get("split", ""), str) else asked[:3],
+        metric=metric,
+        mean=row.mean(metric) if status == "ok" else math.nan,
+        deviation=row.deviation(metric) if len(values) > 1 else None,
+        seeds=len(row.entries),
+        provable=row.provable,
+        published=row.published,
+        measured=row.measured,
+        verdict=verdict,
+        private=bool(row["paths"]) or math.isinf(row.provable),
+        status=status,
+    )

@@ -1,0 +1,106 @@
+"""The privacy sheet: one page about one row, for whoever has to sign it, and the same as a draft for the public registry.
+
+    fedgraph sheet RUN [ROW] [--out DIR]
+
+The order is that of the pyramid of NIST SP 800-226: ε and the unit of privacy on top; mechanisms, utility, implementation and
+side channels below; data and trust at the ground, since each layer holds only as well as those under it. What a simulation
+cannot know stays a marked blank.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from fedgraph.errors import DataError
+from fedgraph.privacy.units import Protection
+from fedgraph.report import answer, page, registry
+from fedgraph.report._sheet_words import Block, blocks, deployment, verdict
+from fedgraph.report.results import Row
+from fedgraph.report.runs import Run, load
+from fedgraph.report.scores import anchor
+from fedgraph.store import write_atomically
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """html: the page. record: the draft for the registry; None where nothing is guaranteed, so there is nothing to register."""
+
+    anchor: str
+    html: str
+    record: registry.Record | None
+
+
+def sheet(run: Run, row: Row | None = None) -> Sheet:
+    """The sheet of ``row``; without one, of the row that is the answer at the least ε and the least trust that has one."""
+    chosen = _answer(run) if row is None else row
+    if chosen["protection"] is None:
+        raise DataError(f"{run.folder}: {anchor(chosen)} states no protection, so there is nothing to sign")
+    found = blocks(run, chosen)
+    made = registry.record(deployment(run, chosen)) if _guarantees(chosen) else None
+    return Sheet(anchor(chosen), _html(run, chosen, found), made)
+
+
+def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
+    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``; the files.
+
+    ``DataError`` where one is already there with another content, unless ``force``. Nothing is left half-written.
+    """
+    stem = made.anchor.replace("-", "_")
+    files = {out / f"privacy_sheet_{stem}.html": made.html}
+    if made.record is not None:
+        files[out / f"deployment_{stem}.yaml"] = registry.as_yaml(made.record)
+    for file, content in files.items():
+        if not force and file.exists() and file.read_text(encoding="utf-8") != content:
+            raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for file, content in files.items():
+            write_atomically(file, content.encode())
+    except OSError as error:
+        raise DataError(f"{out}: cannot be written: {error.strerror or error}") from error
+    return list(files)
+
+
+def _answer(run: Run) -> Row:
+    found = [b for b in answer.of(run.rows).best if b.score is not None and b.score.private]
+    if not found:
+        raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
+    least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
+    assert least is not None
+    return least.row
+
+
+def _guarantees(row: Row) -> bool:
+    return math.isfinite(row.provable)
+
+
+def _html(run: Run, row: Row, found: Sequence[Block]) -> str:
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    protection = Protection.from_dict(row["protection"])
+    return environment.from_string(page.text("templates/sheet.html")).render(
+        title=str(run.scenario.get("title") or run.scenario.get("name")),
+        row=f"{row['method']} · {row['variant']} · {row['setting']}",
+        anchor=anchor(row),
+        verdict=verdict(row, protection),
+        holds=_guarantees(row),
+        blocks=found,
+        blank=registry.BLANK,
+        notice=run.notice,
+    )
+
+
+def command(options: argparse.Namespace) -> int:
+    """Write both files and name them; ``FedgraphError`` where something is wrong."""
+    run = load(options.run)
+    made = sheet(run, None if options.row is None else run.find(options.row))
+    for file in write(made, options.out or options.run, options.force):
+        print(file)
+    if made.record is None:
+        print("Nothing is guaranteed for this row (ε = ∞): the sheet says so, and no record for the registry was written.")
+    return 0

@@ -1,0 +1,224 @@
+"""Which parts of a run belong together because one thing varies between them: clients, data sets, one setting of a method.
+
+Such parts become one section with that thing on the axis; what each value found alone stays below, folded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedgraph.report import answer, charts, front, plots
+from fedgraph.report.results import grouped, number
+from fedgraph.report.scores import METRICS, Score, scored
+from fedgraph.report.sections.base import Records, Table
+
+ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """thing: what varies, None for a part that stands alone. at: the value of each of ``parts``."""
+
+    parts: tuple[Records, ...]
+    thing: str | None = None
+    at: tuple[float | str, ...] = ()
+
+
+def found(records: Sequence[Records]) -> list[Sweep]:
+    """Every part once, in order of first appearance."""
+    groups: list[list[Records]] = []
+    for record in records:
+        own = next((g for g in groups if _alike(g[0], record)), None)
+        if own is None:
+            groups.append([record])
+        else:
+            own.append(record)
+    return [_sweep(group) for group in groups]
+
+
+def _alike(one: Records, other: Records) -> bool:
+    """Whether two parts ask the same of mostly the same rows."""
+    if one.kind != other.kind or not (_names(one) and _names(other)):
+        return False
+    if not scored(grouped(one.entries)) or not scored(grouped(other.entries)):
+        return False
+    if one.label == other.label:
+        return True
+    return one.dataset == other.dataset and _protocol(one) == _protocol(other) and _shared(_names(one), _names(other)) >= ALIKE
+
+
+def _shared(one: set[str], other: set[str]) -> float:
+    return len(one & other) / min(len(one), len(other))
+
+
+def _names(record: Records) -> set[str]:
+    return {f"{e['method']}/{e['variant']}" for e in record.entries}
+
+
+def _protocol(record: Records) -> tuple[str, str]:
+    facts = record.entries[0]["facts"]
+    return str(facts.get("protocol")), str(facts.get("split"))
+
+
+def _sweep(group: list[Records]) -> Sweep:
+    labels = list(dict.fromkeys(r.label for r in group))
+    if len(group) == 1:
+        return Sweep(tuple(group))
+    if len(labels) == 1:
+        return Sweep(tuple(group), "data set", tuple(r.dataset for r in group))
+    thing, values = _thing({r.label: r for r in group})
+    return Sweep(tuple(group), thing, tuple(values[r.label] for r in group))
+
+
+def _thing(tasks: Mapping[str, Records]) -> tuple[str, dict[str, float | str]]:
+    """What varies from task to task, and its value in each: one setting, the number of clients, or else their labels."""
+    flat = {label: dict(_leaves(record.params)) for label, record in tasks.items()}
+    keys = {k for leaves in flat.values() for k in leaves}
+    varied = {k for k in keys if len({repr(leaves.get(k)) for leaves in flat.values()}) > 1}
+    names = {k.rsplit(".", 1)[-1] for k in varied}
+    if len(names) == 1 and all(len({repr(leaves.get(k)) for k in varied if k in leaves}) == 1 for leaves in flat.values()):
+        (name,) = names
+        values = {label: next(leaves[k] for k in sorted(varied) if k in leaves) for label, leaves in flat.items()}
+        if all(isinstance(v, int | float) for v in values.values()) and len(set(values.values())) == len(values):
+            return name.replace("_", " "), {label: float(v) for label, v in values.items()}
+    clients = {label: {e["facts"].get("clients") for e in r.entries} for label, r in tasks.items()}
+    counts = {label: next(iter(c)) for label, c in clients.items() if len(c) == 1}
+    if len(counts) == len(tasks) == len(set(counts.values())) and None not in counts.values():
+        return "number of clients", {label: float(c) for label, c in counts.items()}
+    return "task", {label: label for label in tasks}
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted path, value) of every setting but names."""
+    if hasattr(value, "model_dump"):
+        value = value.model_dump()
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ("label", "datasets", "delta"):
+                yield from _leaves(inner, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}.{index}")
+    else:
+        yield path, value
+
+
+def within(record: Records) -> tuple[str, dict[str, tuple[float, str]]] | None:
+    """The one number that varies between the methods of a part: its name, and variant → (value, the row without it)."""
+    specs = getattr(record.params, "methods", None)
+    if not isinstance(specs, list) or len(specs) < 3:
+        return None
+    for key in dict.fromkeys(k for s in specs for k in s if k not in ("label", "method")):
+        if not all(isinstance(s.get(key), int | float) and not isinstance(s.get(key), bool) for s in specs):
+            continue
+        series: dict[str, list[float]] = {}
+        values: dict[str, tuple[float, str]] = {}
+        for s in specs:
+            rest = {k: v for k, v in s.items() if k not in ("label", key)}
+            name = " · ".join(str(v) for v in rest.values())
+            series.setdefault(name, []).append(float(s[key]))
+            values[f"{s['method']}/{_variant(s)}"] = (float(s[key]), name)
+        if all(len(set(found)) >= 3 and len(set(found)) == len(found) for found in series.values()):
+            return key.replace("_", " "), values
+    return None
+
+
+def _variant(spec: Mapping[str, Any]) -> str:
+    """How a task names the row of a method's settings."""
+    return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")
+
+
+def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
+    """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
+    if sweep.thing is None:
+        return _draw_within(sweep.parts[0], notice)
+    places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
+    rows = [row for r in sweep.parts for row in grouped(r.entries)]
+    points = [(places[s.task, s.dataset], s, s.name) for s in scored(rows) if (s.task, s.dataset) in places]
+    return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
+
+
+def _draw_within(record: Records, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
+    inside = within(record)
+    if inside is None:
+        return (), ()
+    thing, values = inside
+    points = []
+    for s in scored(grouped(record.entries)):
+        known = values.get(f"{s.method}/{s.variant}")
+        if known is not None:
+            points.append((known[0], s, known[1]))
+    return _drawn(record.name, thing, points, True, notice)
+
+
+Point = tuple[float | str, Score, str]
+
+
+def _drawn(
+    name: str, thing: str, points: Sequence[Point], by_data: bool, notice: str | None
+) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
+    common = {t for t in {s.target for _, s, _ in points} if len({at for at, s, _ in points if s.target == t}) > 1}
+    panels, body = [], []
+    for dataset in dict.fromkeys(s.dataset for _, s, _ in points) if by_data else [None]:
+        for target in sorted(common) or [None]:
+            own = [p for p in points if dataset in (None, p[1].dataset) and target in (None, p[1].target)]
+            own = [p for p in own if math.isfinite(p[1].mean)]
+            lines = _lines(own)
+            if not lines or len({at for at, _, _ in own}) < 2:
+                continue
+            budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {number(target)}"
+            title = ", ".join(filter(None, (dataset if by_data and _several(points) else "", budget)))
+            panels.append(
+                charts.Panel(title, METRICS[own[0][1].metric], lines, (), thing, "even", ("Method", "Whom it trusts"))
+            )
+            body += _body(own, title)
+    if not panels:
+        return (), ()
+    caption = f"{panels[0].ylabel.capitalize()} against {thing}, one panel per budget. Bars: standard deviation over seeds."
+    figure = charts.draw(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
+    ordered = list(dict.fromkeys(at for at, _, _ in points))
+    ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
+    header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {at:g}" for at in ordered))
+    rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
+    return (figure,), (Table(f"By {thing}", header, rows, "Mean ± standard deviation over seeds."),)
+
+
+def _several(points: Sequence[Point]) -> bool:
+    return len({s.dataset for _, s, _ in points}) > 1
+
+
+def _groups(own: Sequence[Point]) -> dict[tuple[str, str, str], list[Point]]:
+    found: dict[tuple[str, str, str], list[Point]] = {}
+    readings = {s.calibrated_by for _, s, _ in own if math.isfinite(s.target)}
+    for point in own:
+        reading = point[1].calibrated_by if len(readings) > 1 else ""
+        found.setdefault((point[2], point[1].trust.value, reading), []).append(point)
+    return found
+
+
+def _lines(own: Sequence[Point]) -> tuple[charts.Line, ...]:
+    lines = []
+    for key, points in _groups(own).items():
+        ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p[0]))
+        lines.append(
+            charts.Line(
+                label=" — ".join(filter(None, key)),
+                x=[at for at, _, _ in ordered],  # type: ignore[arg-type]
+                y=[s.mean for _, s, _ in ordered],
+                error=[s.deviation or 0.0 for _, s, _ in ordered],
+                keys=key[:2],
+                tips=tuple(f"{at if isinstance(at, str) else f'{at:g}'}\n{front.tip(s)}" for at, s, _ in ordered),
+                joined=not any(isinstance(at, str) for at, _, _ in ordered),
+            )
+        )
+    return tuple(lines)
+
+
+def _body(own: Sequence[Point], title: str) -> list[tuple[str, str, str, dict[float | str, str]]]:
+    return [
+        (title, " ".join(filter(None, (name, reading))), trust, {at: answer.value(s, 3) for at, s, _ in points})
+        for (name, trust, reading), points in _groups(own).items()
+    ]

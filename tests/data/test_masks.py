@@ -1,0 +1,137 @@
+"""Splits that came with the data, so many of each class, and one's own masks."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import data, seeds
+from fedgraph.data import _masks, splits
+from fedgraph.errors import DataError
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Masks
+
+
+def packed(**members: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **members)
+    return buffer.getvalue()
+
+
+def test_per_class_counts_and_coverage(library: Graph) -> None:
+    found = splits.per_class_split(library, 3, 2, np.random.default_rng(0))
+    assert (np.bincount(library.labels[found.train]) == 3).all()
+    assert (np.bincount(library.labels[found.validation]) == 2).all()
+    every = np.concatenate([found.train, found.validation, found.test])
+    assert np.array_equal(np.sort(every), np.flatnonzero(library.labels >= 0))
+    with pytest.raises(DataError, match="class 0 has"):
+        splits.per_class_split(library, 500, 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("protocol", ["transductive", "inductive", "inductive-edges"])
+def test_nobody_who_trains_sees_validation_or_test_labels(protocol: _protocols.Protocol, library: Graph) -> None:
+    sizes = _protocols.Sizes(3, 2)
+    made = _protocols.make(library, protocol, 0.8, seeds.generator(0, "split"), "per-class", sizes=sizes)
+    assert (np.bincount(made.held.labels[made.held.labels >= 0]) == 3).all()
+    assert made.held.validation is not None
+    assert (np.bincount(made.held.validation[made.held.validation >= 0]) == 2).all()
+    assert not ((made.held.labels >= 0) & (made.held.validation >= 0)).any()
+    assert (made.truth >= 0).sum() == (library.labels >= 0).sum() - 5 * library.num_classes
+    if protocol == "transductive":
+        assert not ((made.held.labels >= 0) & (made.truth >= 0)).any()
+    else:
+        assert made.held.num_nodes + made.asked.num_nodes == library.num_nodes
+
+
+def test_a_published_split_is_taken_in_turn(library: Graph) -> None:
+    two = (
+        Masks(np.arange(5), np.arange(5, 8), np.arange(8, 20)),
+        Masks(np.arange(20, 30), np.zeros(0, np.int64), np.arange(10)),
+    )
+    graph = replace(library, masks=two)
+    for number in range(4):
+        made = _protocols.make(
+            graph, "transductive", 0.8, seeds.generator(0, "s"), "public", sizes=_protocols.Sizes(number=number)
+        )
+        assert np.array_equal(np.flatnonzero(made.held.labels >= 0), two[number % 2].train)
+        assert np.array_equal(np.flatnonzero(made.truth >= 0), two[number % 2].test)
+        assert (made.held.validation is None) == (number % 2 == 1)
+    with pytest.raises(DataError, match="came without a split"):
+        _protocols.make(library, "transductive", 0.8, seeds.generator(0, "s"), "public")
+
+
+def test_masks_travel_with_the_nodes(library: Graph) -> None:
+    graph = replace(library, validation=np.arange(library.num_nodes) % library.num_classes)
+    nodes = np.array([7, 3, 11])
+    assert graph.induced(nodes).validation.tolist() == graph.validation[nodes].tolist()  # type: ignore[union-attr,index]
+
+
+def test_own_masks_are_read_and_checked() -> None:
+    train, test = np.array([1, 1, 0, 0]), np.array([0, 0, 0, 1])
+    (one,) = _masks.read(packed(train_mask=train, test_mask=test), "x", 4)
+    assert (one.train.tolist(), one.validation.tolist(), one.test.tolist()) == ([0, 1], [], [3])
+    several = np.stack([train, 1 - train], axis=1)
+    found = _masks.read(packed(train_mask=several, test_mask=1 - several), "x", 4)
+    assert [m.train.tolist() for m in found] == [[0, 1], [2, 3]]
+    assert _masks.read(packed(labels=train), "x", 4) == ()
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"train_mask": np.ones(4)}, "no test_mask"),
+        ({"train_mask": np.ones(4), "test_mask": np.ones(4)}, "in two of"),
+        ({"train_mask": np.ones(3), "test_mask": np.zeros(3)}, "for each of 4 nodes"),
+        ({"train_mask": np.full(4, 2), "test_mask": np.zeros(4)}, "0 or 1"),
+        ({"train_mask": np.ones(4), "test_mask": np.zeros(4)}, "no test node"),
+    ],
+)
+def test_wrong_masks_are_one_clear_line(members: dict[str, np.ndarray], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        _masks.read(packed(**members), "mine.npz", 4)
+
+
+def test_own_npz_with_masks(tmp_path: Path, library: Graph) -> None:
+    mask = np.arange(library.num_nodes) < 20
+    parts = {
+        f"{prefix}_{part}": getattr(matrix, part)
+        for prefix, matrix in (("adj", library.adjacency), ("attr", library.features))
+        for part in ("data", "indices", "indptr", "shape")
+    }
+    (tmp_path / "mine.npz").write_bytes(packed(**parts, labels=library.labels, train_mask=mask, test_mask=~mask))
+    graph = data.load("own/npz", path=tmp_path / "mine.npz")
+    assert isinstance(graph, Graph)
+    assert np.array_equal(graph.masks[0].train, np.arange(20))
+
+
+def test_the_largest_component_keeps_its_split(library: Graph) -> None:
+    graph = replace(library, masks=(Masks(np.arange(20), np.arange(20, 30), np.arange(30, library.num_nodes)),))
+    part = _protocols.largest_component(graph)
+    assert part.num_nodes <= library.num_nodes
+    assert part.masks[0].train.size <= 20
+    assert (part.degrees > 0).all()
+
+
+@pytest.mark.dataset
+@pytest.mark.parametrize(
+    ("name", "sizes", "splits_"),
+    [
+        ("planetoid/cora", (140, 500, 1000), 1),
+        ("planetoid/citeseer", (120, 500, 1000), 1),
+        ("planetoid/pubmed", (60, 500, 1000), 1),
+        ("geom_gcn/chameleon", (1092, 729, 456), 10),
+        ("geom_gcn/actor", (3648, 2432, 1520), 10),
+    ],
+)
+def test_published_sizes(name: str, sizes: tuple[int, int, int], splits_: int, data_root: Path) -> None:
+    graph = data.load(name, root=data_root, download=False)
+    assert isinstance(graph, Graph)
+    assert len(graph.masks) == splits_
+    first = graph.masks[0]
+    assert (first.train.size, first.validation.size, first.test.size) == sizes
+    if name.startswith("planetoid"):
+        assert (np.bincount(graph.labels[first.train]) == 20).all()

@@ -1,0 +1,193 @@
+"""Your own federation: every kind of file, columns that differ, edges between clients, and one line for every fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import data
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+FEATURES = "id,age,visits\na,30,1\nb,40,0\nc,50,2\n"
+EDGES = "source,target\na,b\nb,c\n"
+LABELS = "id,label\na,no\nb,yes\nc,no\n"
+
+
+def write(root: Path, client: str, **files: str) -> Path:
+    folder = root / client
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    write(tmp_path, "north", features=FEATURES, edges=EDGES, labels=LABELS, ids="a,h1\nb,h2\n", cross="b,k1\n")
+    write(
+        tmp_path, "south", features="id,feature,value\nx,visits,3\nx,debt,7\ny,,\n", edges="x,y\n", labels="x,yes\n",
+        ids="id,hash\nx,k1\n", cross="x,h2\n",
+    )  # fmt: skip
+    return tmp_path
+
+
+def load(path: Path) -> Graph:
+    graph = data.load("own/federation", path=path)
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def test_columns_are_matched_by_name_and_labels_by_text(two: Path) -> None:
+    graph = load(two)
+    assert graph.owner_names == ("north", "south")
+    assert graph.owner is not None
+    assert graph.owner.tolist() == [0, 0, 0, 1, 1]
+    # columns in order of their names: age, debt, visits
+    assert graph.features.toarray().tolist() == [[30, 0, 1], [40, 0, 0], [50, 0, 2], [0, 7, 3], [0, 0, 0]]
+    assert graph.labels.tolist() == [0, 1, 0, 1, -1]
+    assert graph.num_edges == 4, "two of north, one of south, one between them that both list"
+    assert graph.adjacency[1, 3] == 1
+    assert "1 of them between clients (0 listed at one end only)" in graph.provenance.detail
+    assert "north/features.csv" in graph.provenance.checksums
+
+
+def test_every_kind_of_file_gives_the_same_graph(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.array([[30.0, 1.0], [40.0, 0.0], [50.0, 2.0]], dtype=np.float32)
+    write(tmp_path, "a", features=FEATURES, edges=EDGES, labels="a,0\nb,1\nc,0\n")
+    folder = write(tmp_path, "b")
+    (folder / "feature_names.txt").write_text("age\nvisits\n", encoding="utf-8")
+    arcs = torch.tensor([[0, 1], [1, 2]])
+    torch.save({"x": torch.tensor(x), "edge_index": arcs, "y": torch.tensor([0, 1, 0])}, folder / "graph.pt")
+    folder = write(tmp_path, "c")
+    (folder / "feature_names.txt").write_text("age\nvisits", encoding="utf-8")
+    sparse = {
+        "adj_data": [1.0, 1.0], "adj_indices": [1, 2], "adj_indptr": [0, 1, 2, 2], "adj_shape": [3, 3],
+        "attr_data": [30.0, 1.0, 40.0, 50.0, 2.0], "attr_indices": [0, 1, 0, 0, 1], "attr_indptr": [0, 2, 3, 5],
+        "attr_shape": [3, 2], "labels": [0, 1, 0],
+    }  # fmt: skip
+    np.savez(folder / "graph.npz", **{k: np.array(v) for k, v in sparse.items()})
+    graph = load(tmp_path)
+    for client in range(3):
+        own = graph.induced(np.arange(3 * client, 3 * client + 3))
+        assert np.array_equal(own.features.toarray(), x), client
+        assert own.labels.tolist() == [0, 1, 0]
+        assert own.num_edges == 2
+
+
+def test_parquet_is_read_as_the_same_table(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    folder = write(tmp_path, "a")
+    parquet.write_table(pa.table({"id": ["a", "b"], "age": [1.5, 2.0]}), folder / "features.parquet")
+    parquet.write_table(pa.table({"source": ["a"], "target": ["b"]}), folder / "edges.parquet")
+    parquet.write_table(pa.table({"id": ["a"], "label": ["x"]}), folder / "labels.parquet")
+    graph = load(tmp_path)
+    assert graph.features.toarray().tolist() == [[1.5], [2.0]]
+    assert graph.labels.tolist() == [0, -1]
+    (folder / "edges.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(DataError, match=r"edges\.parquet: not a Parquet table"):
+        load(tmp_path)
+
+
+def test_masks_come_along(two: Path) -> None:
+    write(two, "north", masks="id,part\na,train\nb,test\n")
+    with pytest.raises(DataError, match="client 'south' has no masks"):
+        load(two)
+    write(two, "south", masks="x,validation\n")
+    (masks,) = load(two).masks
+    assert (masks.train.tolist(), masks.validation.tolist(), masks.test.tolist()) == ([0], [3], [1])
+
+
+def test_a_manifest_names_order_and_classes(two: Path) -> None:
+    manifest = "clients: [{name: South bank, folder: south}, {name: north}]\nclasses: [yes please, 'no', 'yes']\n"
+    (two / "federation.yaml").write_text(manifest, encoding="utf-8")
+    graph = load(two)
+    assert graph.owner_names == ("South bank", "north")
+    assert graph.num_classes == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("clients: [{nme: north}]", "nme"),
+        ("clients: [{name: north}, {name: north}]", "named twice"),
+        ("clients: [{name: x, folder: ../..}]", "lies outside"),
+        ("clients: [{name: nowhere}]", "not a folder"),
+        ("clients: {", r"federation\.yaml:"),
+        ("a: &a [1]\nb: *a", "aliases"),
+        ("classes: ['no']", "label 'yes'"),
+        ("- 1", "the file"),
+    ],
+)
+def test_wrong_manifests_get_one_line(text: str, says: str, two: Path) -> None:
+    (two / "federation.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=says) as caught:
+        load(two)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("features", "", "empty"),
+        ("features", "id\n", "names the columns"),
+        ("features", "id,age,age\na,1,1\n", "named twice"),
+        ("features", "1,2\n3,4\n", "header that names"),
+        ("features", "id,age\na,old\n", r"features\.csv:2: age is 'old'"),
+        ("features", "id,age\na,1,2\n", r"features\.csv:2: 3 columns"),
+        ("features", "id,age\na,1\na,1\n", "there twice"),
+        ("features", "id,age\na,inf\n", r"features\.csv:2"),
+        ("features", "id,feature,value\na,x,1\na,x,2\n", "has feature 'x' twice"),
+        ("features", "id,age\n", "no nodes"),
+        ("edges", "a,q\n", r"edges\.csv:1: unknown node 'q'"),
+        ("labels", "a,no\na,yes\n", r"labels\.csv:2"),
+        ("ids", "a,h1\nb,h1\n", r"ids\.csv:2: hash 'h1'"),
+        ("ids", "a,h1\na,h2\n", r"ids\.csv:2"),
+        ("ids", "q,h1\n", r"ids\.csv:1: unknown node 'q'"),
+        ("ids", "a,k1\nb,h2\n", "belongs to nodes of"),
+        ("cross", "a,zz\n", "is in no client's ids.csv"),
+        ("cross", "a,h2\n", "a node of this very client"),
+        ("cross", "a\n", "two columns"),
+        ("masks", "a,training\n", "allowed: train, validation, test"),
+        ("masks", "a,train\na,test\n", "allowed: one part"),
+    ],
+)
+def test_every_fault_gets_one_line_that_names_the_file(name: str, text: str, says: str, two: Path) -> None:
+    write(two, "north", **{name: text})
+    with pytest.raises(DataError, match=says) as caught:
+        load(two)
+    assert "\n" not in str(caught.value)
+    assert "north" in str(caught.value)
+
+
+def test_a_pickle_is_refused_and_nothing_runs(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+
+    class Evil:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return (Path.touch, (tmp_path / "ran",))  # type: ignore[return-value]
+
+    folder = write(tmp_path, "a")
+    torch.save({"x": Evil()}, folder / "graph.pt")
+    with pytest.raises(DataError, match=r"graph\.pt: refused"):
+        load(tmp_path)
+    assert not (tmp_path / "ran").exists()
+    torch.save({"x": torch.ones(2, 1), "edge_index": torch.tensor([[0], [5]]), "y": torch.zeros(2).long()}, folder / "graph.pt")
+    with pytest.raises(DataError, match="names node 5"):
+        load(tmp_path)
+
+
+def test_a_folder_without_a_graph_or_with_two_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no client"):
+        load(tmp_path)
+    with pytest.raises(DataError, match="not a folder"):
+        load(tmp_path / "missing")
+    write(tmp_path, "a", features=FEATURES, edges=EDGES, labels=LABELS)
+    (tmp_path / "a/graph.npz").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"found graph\.npz and features\.csv"):
+        load(tmp_path)

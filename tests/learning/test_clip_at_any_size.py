@@ -1,0 +1,89 @@
+"""One row among a million changes a clipped sum by at most the clip: rounding is part of the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from fedgraph.errors import DataError
+from fedgraph.learning.clipping import aggregated, per_sample, subgraphs
+from fedgraph.learning.clipping.rounding import SPREAD, room
+from fedgraph.learning.layers.graphsage import Widths
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.sparse import FeatureMatrix
+
+CLIP = 0.7
+Sum = Callable[[np.ndarray], np.ndarray]
+
+
+def alike(n: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Rows that all point almost the same way, so that their sum is as long as a sum can be: where rounding is worst."""
+    rng = np.random.default_rng(n)
+    features = sp.csr_array(np.column_stack([np.ones(n), rng.uniform(0.6, 0.7, n)]).astype(np.float32))
+    return features, np.zeros(n, dtype=np.int64)
+
+
+def of_rows(n: int) -> tuple[Sum, np.ndarray]:
+    features, labels = alike(n)
+    layout, x = Layout((2, 3)), FeatureMatrix(features)
+    vector = np.zeros(layout.num_parameters, np.float32)
+    return lambda kept: per_sample.clipped_gradient_sum(layout, vector, x, torch.tensor(kept), CLIP), labels
+
+
+def of_subgraphs(n: int) -> tuple[Sum, np.ndarray]:
+    features, labels = alike(n)
+    pairs = np.arange(n) ^ 1
+    adjacency = sp.csr_array((np.ones(n, np.float32), (np.arange(n), pairs)), shape=(n, n))
+    widths, roots = Widths(2, 3, 3), subgraphs.roots(features, adjacency)
+    vector = np.full(widths.start(np.random.default_rng(0)).size, 0.2, np.float32)
+    vector[-12:-3] = np.linspace(-0.5, 0.5, 9)
+    return lambda kept: subgraphs.clipped_sum(widths, vector, roots, torch.tensor(kept), CLIP), labels
+
+
+def of_aggregated(n: int) -> tuple[Sum, np.ndarray]:
+    features, labels = alike(n)
+    rows = sp.csr_array(
+        (np.full(2 * n, 0.5), np.sort(np.column_stack([np.arange(n), np.arange(n) ^ 1])).ravel(), 2 * np.arange(n + 1))
+    )
+    layout = Layout((2, 3, 3))
+    vector = np.linspace(0.1, 0.6, layout.num_parameters).astype(np.float32)
+    made = aggregated.aggregated_rows(features, rows, labels)
+    return lambda kept: aggregated.clipped_gradient_sum(layout, vector, made, np.flatnonzero(kept >= 0), CLIP), labels
+
+
+@pytest.mark.parametrize("kernel", [of_rows, of_subgraphs, of_aggregated], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("n", [2_000, 4_098, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_one_row_of_very_many(kernel: Callable[[int], tuple[Sum, np.ndarray]], n: int) -> None:
+    total, labels = kernel(n)
+    whole = total(labels).astype(np.float64)
+    assert np.linalg.norm(whole) > 0.8 * CLIP * n, "rows that cancel would hide what rounding does"
+    for gone in (0, n // 2, n - 1):
+        kept = labels.copy()
+        kept[gone] = -1
+        change = np.linalg.norm(whole - total(kept))
+        assert 0.8 * CLIP < change <= CLIP
+
+
+def test_what_rounding_costs_is_little_and_what_it_cannot_bound_is_refused() -> None:
+    assert room(2_396)[0] is np.float32
+    assert room(4_097)[0] is np.float64
+    for n in (1, 100, 4_096, 4_097, 100_000, 1_000_000):
+        assert 0.9990 < room(n)[1] < 1
+        assert 0.94 < room(n, SPREAD)[1] <= room(n)[1]
+    with pytest.raises(DataError, match="100000000 rows"):
+        room(10**8)
+
+
+def test_rows_whose_products_cancel_are_held_by_their_length() -> None:
+    """Two neighbours with opposite features: the gradient for W is almost nothing, its parts are not."""
+    adjacency = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
+    features = sp.csr_array(np.array([[0.0], [1e4], [-1e4]], dtype=np.float32))
+    widths = Widths(1, 1, 2)
+    vector = np.array([1e-6, 0.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0], np.float32)
+    roots = subgraphs.roots(features, adjacency)
+    found = subgraphs.clipped_sum(widths, vector, roots, torch.tensor([0, -1, -1]), CLIP)
+    assert 0 < np.linalg.norm(found) <= CLIP

@@ -1,0 +1,85 @@
+"""GAP with the networks and the training of its released code: signed rows, batch norm, the best step on held-out labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from fedgraph import data, seeds
+from fedgraph.federation import rounds
+from fedgraph.learning.baselines import fitting, gap_networks
+from fedgraph.methods import gap_edge
+from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Partition, Subgraph
+
+PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}
+
+
+def accuracy(graph: Graph, protocol: _protocols.Protocol, epsilon: float, **settings: object) -> float:
+    made = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+    facts = PublicFacts(
+        num_nodes=made.held.num_nodes,
+        num_features=graph.num_features,
+        num_classes=graph.num_classes,
+        client_sizes=(made.held.num_nodes,),
+        viewer=Viewer.CURATOR_TRUSTED,
+        public_graph=made.public_graph,
+        public_attributes=made.public_attributes,
+        members=(np.arange(made.held.num_nodes),),
+    )
+    plan = gap_edge.plan(gap_edge.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
+    engine, nodes = SerialRuntime(), np.arange(made.held.num_nodes)
+    shared = engine.share("p", Partition((Subgraph(0, made.held, nodes),), True, 0, "one"))
+    state = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
+    named = gap_edge.predict(plan, state, made.asked).argmax(axis=1)
+    known = made.truth >= 0
+    return float((named == made.truth)[known].mean())
+
+
+def test_encoded_rows_are_signed_and_of_norm_one(library: Graph) -> None:
+    parameters = gap_networks.encoder(library, 16, 30, np.random.default_rng(0))
+    rows = gap_networks.encoded(parameters, library, 16)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+    assert (rows < 0).mean() > 0.2
+    alike = (rows @ rows.T)[np.triu_indices(len(rows), 1)].mean()
+    assert alike < 0.5, "rows after a ReLU would look much alike"
+    assert np.array_equal(parameters, gap_networks.encoder(library, 16, 30, np.random.default_rng(0)))
+
+
+def test_the_networks_are_those_of_the_released_code() -> None:
+    """Counted by hand: layers and batch norms with their running statistics."""
+    d, h, c, hops = 7, 5, 3, 3
+    encoder = gap_networks.EncoderNetwork(d, h, c)
+    assert fitting.vector_of(encoder).size == (d + 1) * h + (h + 1) * h + 2 * 4 * h + (h + 1) * c
+    classifier = gap_networks.ClassifierNetwork((h,) * hops, h, c)
+    assert fitting.vector_of(classifier).size == hops * (h + 1) * h + 4 * hops * h + (hops * h + 1) * c
+    x = torch.randn(4, hops * h)
+    assert classifier.eval()(x, torch.zeros(2, 0)).shape == (4, c)
+
+
+@pytest.mark.parametrize("protocol", ["transductive", "inductive-edges"])
+def test_it_learns_and_answers_for_old_and_new_nodes(protocol: _protocols.Protocol, library: Graph) -> None:
+    assert accuracy(library, protocol, np.inf, hops=1, epochs=40, **PUBLISHED) > 0.6
+
+
+def test_a_part_of_it_is_refused() -> None:
+    with pytest.raises(ValidationError, match="depth: all"):
+        gap_edge.Params(encoder="published")
+
+
+@pytest.mark.slow
+@pytest.mark.dataset
+def test_on_a_campus_it_is_well_above_rows_after_a_relu(data_root: Path) -> None:
+    graph = data.load("facebook100/mit8", root=data_root, download=False)
+    assert isinstance(graph, Graph)
+    published = accuracy(graph, "transductive", np.inf, hops=2, **PUBLISHED)
+    after_relu = accuracy(graph, "transductive", np.inf, hops=2, encoder="hidden", folds=1, depth="all")
+    assert published > after_relu + 0.03
+    assert published > 0.72

@@ -1,0 +1,250 @@
+"""Protected training and pooled releases of ``local_dp``: the noise, what neighbours can change, and the price."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedgraph import seeds
+from fedgraph.errors import PrivacyError, RuntimeFailure, ScenarioError
+from fedgraph.federation import rounds, server
+from fedgraph.federation.messages import ClientMessage
+from fedgraph.methods import local_dp
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
+from fedgraph.methods.local_dp.training import clipped_gradients, whole_update
+from fedgraph.partition import ego
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.composition import overlapping_secure
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.units import Assumption, Relation, Viewer
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph, Partition, Subgraph
+
+DELTA = 1e-3
+NOISY = ("dp_fedavg", "dp_sgd")
+
+
+def dealt(graph: Graph, clients: int = 6) -> tuple[Partition, PublicFacts]:
+    partition = ego.split(graph, ego.Params(clients=clients), seeds.generator(0, "ego"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    held = partition.holdings(graph.num_nodes)
+    outside = graph.induced(np.flatnonzero(np.asarray(held.sum(axis=0)).ravel() == 0))
+    facts = PublicFacts(
+        graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, held, public_graph=outside
+    )
+    return partition, facts
+
+
+def plan_of(facts: PublicFacts, epsilon: float = 4.0, **settings: Any) -> Plan:
+    given = {"rounds": 3, "hidden": 4, "projection": 8, "training": "dp_fedavg"} | settings
+    return local_dp.plan(local_dp.Params(**given), facts, Budget(epsilon, DELTA))
+
+
+def trained(plan: Plan, partition: Partition) -> rounds.Outcome:
+    engine = SerialRuntime()
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes())
+
+
+@pytest.mark.parametrize("unit", ["node", "graph"])
+@pytest.mark.parametrize("updates", ["sum", "each"])
+@pytest.mark.parametrize("training", [*NOISY, "public", "none"])
+@pytest.mark.parametrize("release", ["rows", "labels"])
+def test_everything_released_stays_within_the_budget(
+    training: str, updates: str, unit: str, release: str, library: Graph
+) -> None:
+    """Both paths composed, for the unit that is stated: at most ε, and not much less."""
+    partition, facts = dealt(library)
+    plan = plan_of(facts, training=training, updates=updates, unit=unit, release=release)
+    assert 0.6 * 4.0 < plan.provable().epsilon <= 4.0
+    out = trained(plan, partition)
+    account = Account("cell", plan.protection, plan.delta)
+    spent, declared = Ledger([account], out.releases).spent("cell"), plan.declared()
+    for client in range(facts.num_clients):
+        assert price(spent[client], DELTA).epsilon == pytest.approx(price(declared[client], DELTA).epsilon, rel=1e-9)
+    assert plan.protection.relation is (Relation.GRAPH_REPLACE if unit == "graph" else Relation.NODE_REPLACE)
+    assert Assumption.MODEL_GIVEN not in plan.protection.assumptions
+    assert (Assumption.UPDATES_SUMMED in plan.protection.assumptions) == (training in NOISY and updates == "sum")
+
+
+@pytest.mark.parametrize("training", NOISY)
+def test_the_noise_of_an_update_is_that_of_the_price(training: str, library: Graph) -> None:
+    """KS tests: what leaves a client has the planned law, not ⅔ or 3⁄2 of it; and the plan's law is what the budget buys."""
+    partition, facts = dealt(library)
+    plan = plan_of(facts, training=training, updates="each", unit="graph", hidden=32)
+    model = local_dp.start(plan, np.random.default_rng(0)).model
+    work = local_dp.prepare(plan, partition.subgraphs[0])
+    desk = Desk("c", 0, 0, plan.releases, np.random.default_rng(1))
+    sent = local_dp.client(plan, work, model, 0, Streams(0, ("c",)), desk)["model"].value
+    exact = (clipped_gradients if training == "dp_sgd" else whole_update)(plan.params, work, model["parameters"])
+    release = next(r for r in plan.releases if r.path == "model")
+    noise = (sent - release.bound.enforce(exact)).astype(np.float64)
+    assert isinstance(release.event, Gaussian)
+    std = 2 * plan.params.clip * release.event.noise_multiplier
+    assert stats.kstest(noise / std, "norm").pvalue > 1e-3
+    for factor in (2 / 3, 3 / 2):
+        assert stats.kstest(noise / (factor * std), "norm").pvalue < 1e-4
+    assert isinstance(release.mechanism, GaussianNoise)
+    weaker = dataclasses.replace(release, mechanism=GaussianNoise(release.mechanism.std * 2 / 3))
+    with pytest.raises(PrivacyError, match="is priced at noise multiplier"):
+        dataclasses.replace(plan, releases=(weaker,))
+
+
+def test_a_secure_sum_is_priced_as_sensitivities_that_add_up_before_the_noise(library: Graph) -> None:
+    """The worst node's price equals that of one sum in which all its holders' changes lie on one line."""
+    _, facts = dealt(library, clients=12)
+    plan = plan_of(facts, unit="node", updates="sum")
+    release = next(r for r in plan.releases if r.path == "model")
+    assert isinstance(release.mechanism, GaussianNoise)
+    assert facts.holdings is not None
+    total = release.mechanism.std * math.sqrt(facts.num_clients - 1)  # one participant takes its own share off
+    exact = overlapping_secure(2 * plan.params.clip * facts.holdings, total, plan.params.rounds, DELTA)
+    assert facts.holdings.sum(axis=0).max() > 1
+    assert plan.provable("model").epsilon == pytest.approx(exact.worst.epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("training", NOISY)
+@pytest.mark.parametrize("clip", [0.01, 1e6])
+def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
+    training: str, clip: float, library: Graph
+) -> None:
+    partition, facts = dealt(library)
+    plan = plan_of(facts, epsilon=math.inf, training=training, clip=clip, unit="graph", learning_rate=4.0)
+    parameters = local_dp.start(plan, np.random.default_rng(0)).model["parameters"]
+    made = clipped_gradients if training == "dp_sgd" else whole_update
+    release = next(r for r in plan.releases if r.path == "model")
+    own = partition.subgraphs[0]
+    worst = 0.0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        other = library.induced(rng.choice(library.num_nodes, own.graph.num_nodes, replace=False))
+        wild = dataclasses.replace(other, labels=rng.integers(library.num_classes, size=other.num_nodes))
+        values = [
+            release.bound.enforce(made(plan.params, local_dp.prepare(plan, s), parameters))
+            for s in (own, Subgraph(0, wild, own.nodes, own.center))
+        ]
+        worst = max(worst, float(np.linalg.norm(values[0] - values[1])))
+    assert worst <= 2 * clip * (1 + 1e-6)
+    assert worst > (0.5 * clip if clip < 1 else 0.0), "the clip should be reached, or the bound says nothing"
+
+
+def test_a_sum_hides_every_single_update_and_needs_all_shares(library: Graph) -> None:
+    partition, facts = dealt(library)
+    plan = plan_of(facts, unit="graph")
+    model = local_dp.start(plan, np.random.default_rng(0)).model
+    messages = []
+    for client in range(facts.num_clients):
+        desk = Desk("c", client, 0, plan.releases, np.random.default_rng(client))
+        work = local_dp.prepare(plan, partition.subgraphs[client])
+        sent = local_dp.client(plan, work, model, 0, Streams(0, ("c", client)), desk)
+        messages.append(ClientMessage(client, 0, sent))
+    inbox = server._inbox(messages, 0, False, plan.summed)
+    assert "model" not in inbox.each
+    assert "model" in inbox.sums
+    with pytest.raises(RuntimeFailure, match="needs 6 clients"):
+        server._inbox(messages[:-1], 0, False, plan.summed)
+    _, alone = dealt(library, clients=1)
+    with pytest.raises(PrivacyError, match="hides a client among the others"):
+        plan_of(alone)
+
+
+@pytest.mark.parametrize("by", ["gaussian", "multi-bit", "response"])
+def test_a_pooled_release_has_the_law_that_is_priced(by: str, library: Graph) -> None:
+    """The best test between two opposite graphs errs as the stated ε allows, and more than at ⅔ of the noise."""
+    _, facts = dealt(library)
+    plan = plan_of(facts, epsilon=1.0, training="none", release="labels", unit="graph", pooled_by=by)
+    pooled, release = plan.made["pooled"], plan.releases[0]
+    one, other = (pooled.value(np.eye(facts.num_classes)[i]) for i in (0, 1))
+    rng, n = np.random.default_rng(0), 20_000
+    found = []
+    for value in (one, other):
+        drawn = np.array([pooled.read(release.mechanism.apply(release.bound.enforce(value), rng))[0] for _ in range(n)])
+        found.append(drawn[:, 0] - drawn[:, 1])
+    if by == "gaussian":
+        assert isinstance(release.mechanism, GaussianNoise)
+        assert release.mechanism.std == pytest.approx(math.sqrt(2) / pooled.mu)
+        gap = (found[0].mean() - found[1].mean()) / found[0].std()
+        assert gap == pytest.approx(math.sqrt(2) / release.mechanism.std * 1.0, rel=0.05)
+        assert price(Gaussian(1 / gap), DELTA).epsilon == pytest.approx(1.0, rel=0.1)
+        assert price(Gaussian(2 / 3 / gap), DELTA).epsilon > 1.4
+    else:
+        ratios = [
+            math.log(max((found[0] == v).mean(), 1e-9) / max((found[1] == v).mean(), 1e-9))
+            for v in np.unique(np.concatenate(found))
+        ]
+        assert max(map(abs, ratios)) <= 1.0 + 0.1
+        assert max(map(abs, ratios)) > 0.5, "noise that nobody asked for"
+    means = [f.mean() for f in found]
+    assert means[0] - means[1] > 0.2, "the estimate should tell opposite graphs apart"
+
+
+def test_pooled_rows_of_neighbours_stay_within_the_simplex(library: Graph) -> None:
+    """Δ₂ = √2: any two graphs' vectors, whatever the model, and two opposite ones reach it."""
+    partition, facts = dealt(library)
+    plan = plan_of(facts, training="none", release="labels", unit="graph")
+    model = local_dp.start(plan, np.random.default_rng(0)).model
+    vectors = []
+    for subgraph in partition.subgraphs:
+        for label in (0, 1, None):
+            labels = subgraph.graph.labels if label is None else np.full(subgraph.graph.num_nodes, label)
+            graph = dataclasses.replace(subgraph.graph, labels=labels)
+            work = local_dp.prepare(plan, dataclasses.replace(subgraph, graph=graph))
+            parameters = local_dp.on_device(model["parameters"][work.where])
+            vectors.append(plan.releases[0].bound.enforce(local_dp._embedded(plan, work, parameters)))
+    gaps = [np.linalg.norm(a - b) for a in vectors for b in vectors]
+    assert max(gaps) == pytest.approx(math.sqrt(2))
+
+
+def test_cells_that_share_their_training_share_its_noise_whoever_is_first(library: Graph) -> None:
+    """Shared rounds are named by what shapes them, so a resumed run finds the same model; another ε has another noise."""
+    partition, facts = dealt(library)
+    plans = [plan_of(facts, unit="graph", release=r, pooled_by="multi-bit") for r in ("rows", "mean")]
+    models = [trained(p, partition).state.model["parameters"] for p in plans]
+    assert np.array_equal(*models)
+    tight, loose = (plan_of(facts, epsilon=e, unit="graph") for e in (2.0, 4.0))
+    assert tight.shared_key != loose.shared_key
+    noises = []
+    for plan in (tight, loose):
+        release = next(r for r in plan.releases if r.path == "model")
+        assert isinstance(release.mechanism, GaussianNoise)
+        noises.append(trained(plan, partition).state.model["parameters"] / release.mechanism.std)
+    assert abs(np.corrcoef(*noises)[0, 1]) < 0.5, "two budgets must not add one noise twice"
+
+
+def test_public_training_learns_and_random_does_not(library: Graph) -> None:
+    partition, facts = dealt(library)
+    found = {}
+    for training in ("public", "none"):
+        plan = plan_of(facts, training=training, epsilon=math.inf, personal=False, unit="graph", projection=None)
+        rows = trained(plan, partition).state.memory["embeddings"]
+        guessed = np.concatenate([r.argmax(axis=1) for r in rows])
+        found[training] = float((guessed == np.concatenate([s.graph.labels for s in partition.subgraphs])).mean())
+        assert plan.paths == ("embedding",)
+    assert found["public"] > 0.6 > found["none"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        ({"release": "mean", "embedding": "hidden"}, "histogram of classes"),
+        ({"release": "mean", "training": "none"}, "random encoder"),
+        ({"encoder": "gaussian-as-coded"}, "no budget is left"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(bad: dict[str, Any], error: str, library: Graph) -> None:
+    _, facts = dealt(library)
+    with pytest.raises(ValueError, match=error):
+        plan_of(facts, **bad)
+
+
+def test_public_training_needs_public_nodes(library: Graph) -> None:
+    _, facts = dealt(library)
+    with pytest.raises(ScenarioError, match="public_share"):
+        plan_of(dataclasses.replace(facts, public_graph=None), training="public")

@@ -1,0 +1,163 @@
+"""The answer of a run, made from rows alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from fedgraph.report import answer, results
+from fedgraph.report.attacks import Verdict
+from fedgraph.report.scores import Trust, scored, trust_of
+
+VIEWERS = {"central": "curator-trusted", "secure": "server-secure-aggregation", "local": "server", "world": "world"}
+
+
+def cell(
+    method: str,
+    accuracy: float,
+    *,
+    epsilon: float = 1.0,
+    provable: float | None = None,
+    setting: str = "central",
+    **changes: Any,
+) -> dict[str, Any]:
+    """A stored cell; ``unit``, ``dataset``, ``seed`` and the like by name."""
+    unit, viewer = changes.pop("unit", "node"), changes.pop("viewer", VIEWERS[setting])
+    price = epsilon if provable is None else provable
+    return {
+        "task": "t", "dataset": "d", "method": method, "variant": "default", "setting": setting, "epsilon": epsilon,
+        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": accuracy}, "facts": {}, "delta": 1e-5,
+        "protection": {
+            "unit": unit, "viewer": viewer, "relation": f"{unit}-replace", "assumptions": [], "promised_degree": None,
+        },
+        "epsilon_published": None, "epsilon_provable": price, "theorem": "", "paths": {"model": price}, "notes": [],
+        "seconds": 0.1, **changes,
+    }  # fmt: skip
+
+
+def seeds(method: str, *accuracies: float, **rest: Any) -> list[dict[str, Any]]:
+    return [cell(method, a, seed=s, **rest) for s, a in enumerate(accuracies)]
+
+
+def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
+    cells = [
+        *seeds("sums", 0.67, 0.69, setting="secure"),
+        *seeds("alone", 0.62, 0.64, setting="world"),
+        *seeds("clear", 0.76, 0.76, epsilon=math.inf),
+    ]
+    said = answer.of(results.grouped(cells)).sentences[0]
+    assert said == (
+        "At node level with ε ≤ 1: sums reaches 0.68 ± 0.01 if the server may see sums, alone reaches 0.63 ± 0.01 if nobody "
+        "is trusted. Without privacy: 0.76 ± 0.00 (clear)."
+    )
+
+
+def test_plus_minus_needs_two_seeds() -> None:
+    answered = answer.of(results.grouped([cell("one", 0.5)]))
+    assert "±" not in answered.sentences[0]
+    assert "one seed" in answered.sentences[-1]
+    assert answered.scores[0].deviation is None
+
+
+def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
+    cells = [cell("claims", 0.9, provable=math.inf), cell("sound", 0.5)]
+    answered = answer.of(results.grouped(cells))
+    assert {b.score.method for b in answered.best if b.score} == {"sound"}
+    only = answer.of(results.grouped(cells[:1]))
+    assert all(b.score is None for b in only.best)
+    assert "nothing here may be called private" in only.sentences[0]
+
+
+def test_calibrated_to_a_claim_it_counts_at_its_provable_epsilon() -> None:
+    scores = scored(results.grouped([cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0)]))
+    assert answer.best(scores, unit="node", trust=Trust.CURATOR, epsilon=1.0) is None
+    found = answer.best(scores, unit="node", trust=Trust.CURATOR, epsilon=4.0)
+    assert found is not None
+    assert found.method == "claims"
+
+
+def test_units_are_never_mixed() -> None:
+    scores = scored(results.grouped([cell("edges", 0.9, unit="edge"), cell("nodes", 0.5)]))
+    found = answer.best(scores, unit="node", trust=Trust.CURATOR, epsilon=1.0)
+    assert found is not None
+    assert found.method == "nodes"
+    openings = [s.split(" with")[0] for s in answer.of(results.grouped([s.row.entries[0] for s in scores])).sentences]
+    assert openings[:2] == ["At edge level", "At node level"]
+
+
+def test_trust_is_what_the_method_needs_and_less_trust_serves_everybody() -> None:
+    lpgnn = cell("lpgnn", 0.8, setting="central", viewer="world")
+    assert trust_of(results.grouped([lpgnn])[0]) is Trust.NOBODY
+    scores = scored(results.grouped([lpgnn, cell("curated", 0.7)]))
+    for trust in Trust:
+        found = answer.best(scores, unit="node", trust=trust, epsilon=1.0)
+        assert found is not None
+        assert found.method == "lpgnn"
+    said = answer.of([s.row for s in scores]).sentences[0]
+    assert said.count("0.80") == 1
+    assert "if nobody is trusted" in said
+    assert "curator" not in said
+
+
+def attacked(method: str, right: int, accuracy: float) -> dict[str, Any]:
+    facts = {"attack": {"what": "guesses", "counts": [[500, 200, right]], "path": None}}
+    return cell(method, accuracy, facts=facts, epsilon_measured=0.1)
+
+
+def test_a_refuted_row_is_the_first_sentence_and_never_the_answer() -> None:
+    answered = answer.of(results.grouped([attacked("broken", 199, 0.9), attacked("sound", 110, 0.5)]))
+    assert [s.verdict for s in answered.scores] == [Verdict.BROKEN, Verdict.SOUND]
+    assert answered.sentences[0].startswith("CONTRADICTION")
+    assert "broken" in answered.sentences[0]
+    assert answered.warnings == 1
+    assert {b.score.method for b in answered.best if b.score} == {"sound"}
+
+
+@pytest.mark.parametrize("changes", [{"metrics": {"accuracy": math.nan}}, {"status": "diverged"}])
+def test_a_row_without_a_number_competes_for_nothing_and_is_named(changes: dict[str, Any]) -> None:
+    answered = answer.of(results.grouped([cell("lost", 0.99, **changes), cell("found", 0.5)]))
+    assert "1 of 2 rows have no result" in answered.sentences[0]
+    assert "lost" in answered.sentences[0]
+    assert {b.score.method for b in answered.best if b.score} == {"found"}
+
+
+def test_a_row_that_reads_nothing_private_shows_what_privacy_bought() -> None:
+    free = cell("sizes", 0.6, provable=0.0, paths={}, epsilon=math.inf)
+    answered = answer.of(results.grouped([free, cell("private", 0.5)]))
+    assert "sizes reaches 0.60" in answered.sentences[0]
+    assert "privacy bought nothing" in answered.sentences[0]
+
+
+def test_ties_are_named() -> None:
+    cells = [*seeds("best", 0.70, 0.72, 0.68), *seeds("near", 0.69, 0.71, 0.67), *seeds("far", 0.40, 0.41, 0.39)]
+    answered = answer.of(results.grouped(cells))
+    assert [s.method for s in answered.best[0].ties] == ["near"]
+    assert "Within two standard errors of the best: near." in answered.sentences[0]
+
+
+def test_several_questions_are_told_apart() -> None:
+    rows = results.grouped(
+        [cell("a", 0.5), cell("a", 0.6, dataset="e"), cell("a", 0.7, task="u", facts={"protocol": "transductive"})]
+    )
+    sentences = answer.of(rows).sentences
+    assert sentences[0].startswith("On d")
+    assert sentences[1].startswith("On e")
+    assert "transductive protocol" in sentences[2]
+    with pytest.raises(ValueError, match="several questions"):
+        answer.best(scored(rows), unit="node", trust=Trust.CURATOR, epsilon=1.0)
+
+
+def test_rows_without_a_metric_to_compare_have_no_answer() -> None:
+    answered = answer.of(results.grouped([cell("claim", 0.5, metrics={"epsilon_lower_bound": 2.0})]))
+    assert answered.scores == ()
+    assert answered.sentences == ()
+
+
+def test_anchors_are_unique_and_stay_the_same() -> None:
+    scores = scored(results.grouped([cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u")]))
+    anchors = [s.anchor for s in scores]
+    assert len(set(anchors)) == 3
+    assert anchors[0].startswith("row-a-default-central-eps-1-")
+    assert anchors == [s.anchor for s in scored([s.row for s in scores])]

@@ -1,0 +1,158 @@
+"""The privacy sheet and the registry's record: complete, honest about what is not known, and never half-written."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from fedgraph import cli
+from fedgraph.errors import DataError
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.report import registry, runs, sheet
+from fedgraph.store import portable
+
+SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
+ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)
+
+
+def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> dict[str, Any]:
+    price = epsilon if provable is None else provable
+    release = {"kind": "release", "cell": "c", "path": "model", "client": 0, "round": 0, "mechanism": "Gaussian noise, σ = 3"}
+    return {
+        "task": "t", "dataset": "embedded/library", "method": method, "variant": "v", "setting": "local", "epsilon": epsilon,
+        "calibrated_by": "provable", "seed": seed, "metrics": {"accuracy": accuracy}, "facts": {"clients": 3}, "delta": 1e-5,
+        "protection": Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED).to_dict(), "epsilon_published": None,
+        "epsilon_provable": price, "epsilon_measured": None, "theorem": "a theorem", "paths": {"model": price},
+        "notes": ["a note of the plan"], "seconds": 0.1, "ledger": [json.dumps(release)] * 2,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A finished run of three rows: a private one, one that is ∞, one without privacy."""
+    run = tmp_path / "run"
+    (run / "cells").mkdir(parents=True)
+    cells = [cell("sound", 1.2345678, 0.6 + s / 10, s) for s in range(2)]
+    cells += [cell("claims", 1.0, 0.9, 0, math.inf), cell("clear", math.inf, 0.95, 0)]
+    for i, entry in enumerate(cells):
+        (run / "cells" / f"{i}.json").write_text(json.dumps(portable(entry)), encoding="utf-8")
+    (run / "results.json").write_text(json.dumps(portable({"rows": cells})), encoding="utf-8")
+    environment = {"seed": 7, "versions": {"torch": "2"}, "data": [{"name": "embedded/library", "source": "embedded"}]}
+    (run / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
+    (run / "scenario.yaml").write_text("name: tiny\ntitle: A <tiny> run\n", encoding="utf-8")
+    return run
+
+
+def made(folder: Path, name: str | None = None) -> sheet.Sheet:
+    run = runs.load(folder)
+    return sheet.sheet(run, None if name is None else run.find(name))
+
+
+def test_the_sheet_of_the_answer_states_everything_in_the_order_of_the_pyramid(folder: Path) -> None:
+    page = made(folder).html
+    assert "ε = 1.2346, δ = 1e-05, for each node, in one run" in page, "ε is rounded up"
+    parts = ["ε and the unit", "Mechanisms", "Utility", "Implementation", "Side channels", "Trust", "Data"]
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+    for told in ("features become zero", "the server, which sees each client", "a note of the plan", "a theorem", "0.65",
+                 "0.950", "Gaussian noise, σ = 3, 2 ×", "is not counted", "floating point", "A &lt;tiny&gt; run"):  # fmt: skip
+        assert told in page, told
+    assert page.count('<span class="blank">') >= 6, "what a simulation cannot know is blank"
+    assert not re.search(r"(src|href)=\"", page)
+
+
+def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> None:
+    found = made(folder, "claims")
+    assert "This row protects nothing: ε = ∞" in found.html
+    assert found.record is None
+
+
+def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
+    record = made(folder).record
+    assert record is not None
+    text = registry.as_yaml(record)
+    read = yaml.safe_load(text)
+    assert (read["status"], read["tier"]) == ("Draft", 3)
+    loss = read["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"]["epsilon"] >= 1.2345678
+    assert loss["privacy_parameters"]["delta"] == 1e-5
+    assert read["deployment"]["deployment_model"]["model_name"] == "Federated"
+    for blank in (read["deployment"]["basic"]["data_curators"][0], read["deployment"]["basic"]["intended_use"]):
+        assert blank == registry.BLANK
+    assert read["url_slug"] == "sound-v-on-embedded-library-node-level--blank-to-be-filled-in-by-whoever-publishes--1900"
+    styles = {getattr(token, "style", None) for token in yaml.scan(text, Loader=yaml.SafeLoader)}
+    assert styles <= {None, "|", '"', "'"}, "the registry refuses folded text"
+    assert not re.search(r"\\\\[^()]", json.dumps(read, ensure_ascii=False)), "nor doubled backslashes"
+
+
+def test_the_model_is_closed(folder: Path) -> None:
+    record = made(folder).record
+    assert record is not None
+    data = record.model_dump()
+    with pytest.raises(ValidationError, match="surprise"):
+        registry.Record.model_validate(data | {"surprise": 1})
+    data["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] = math.inf
+    with pytest.raises(ValidationError, match="finite"):
+        registry.Record.model_validate(data)
+
+
+@pytest.mark.skipif(not os.environ.get(SCHEMA), reason=f"{SCHEMA} names no copy of the registry's schema")
+def test_the_registrys_own_schema_finds_no_error(folder: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = yaml.safe_load(Path(os.environ[SCHEMA]).read_text(encoding="utf-8"))
+    check = jsonschema.Draft7Validator(schema, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
+    record = made(folder).record
+    assert record is not None
+    read = yaml.safe_load(registry.as_yaml(record))
+    assert [e.message for e in check.iter_errors(read)] == []
+    assert list(check.iter_errors(read | {"tier": 0})), "the schema would object"
+
+
+@pytest.mark.parametrize("value", [1.0, 1.2345678, 0.00012345678, 377.787969, 1e-300, 0.0])
+def test_a_registered_epsilon_is_never_below_the_proven_one(value: float) -> None:
+    from fedgraph.report._sheet_words import _up
+
+    assert value <= _up(value) <= value * 1.0001
+
+
+def test_the_command_writes_both_files_and_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sheet", str(folder)]) == 0
+    page, record = (Path(line) for line in capsys.readouterr().out.split())
+    assert page.name.startswith("privacy_sheet_row_sound")
+    assert re.fullmatch(r"[a-z0-9_]+\.yaml", record.name), "the registry's rule for names"
+    assert cli.main(["sheet", str(folder)]) == 0, "the same content again is no loss"
+    page.write_text("signed", encoding="utf-8")
+    assert cli.main(["sheet", str(folder)]) == 2
+    assert "give --force" in capsys.readouterr().err
+    assert page.read_text(encoding="utf-8") == "signed"
+    assert cli.main(["sheet", str(folder), "--force"]) == 0
+    assert not list(folder.glob("*.partial"))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (["missing"], "results.json is missing"),
+        (["RUN", "nothing-like-it"], "no row with a name like 'nothing-like-it'"),
+        (["RUN", "row-"], "3 rows with a name like 'row-'"),
+    ],
+)
+def test_bad_input_is_one_line(folder: Path, change: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sheet", *(str(folder) if c == "RUN" else c for c in change)]) == 2
+    err = capsys.readouterr().err
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_a_damaged_run_is_one_line(folder: Path) -> None:
+    (folder / "results.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match="not the folder of a finished run"):
+        runs.load(folder)
