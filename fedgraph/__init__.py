@@ -26,14 +26,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedgraph.library import compare as compare
+    from fedgraph.library import run as run
     from fedgraph.pricing import price as price
+    from fedgraph.runs import Run as Run
+    from fedgraph.runs import open_run as open_run
 
-_LATER = {"price": "fedgraph.pricing"}  # name → its module, imported when it is first asked for
+# name → its module, imported when it is first asked for
+_LATER = {
+    "compare": "fedgraph.library",
+    "price": "fedgraph.pricing",
+    "Run": "fedgraph.runs",
+    "open_run": "fedgraph.runs",
+}
+__all__ = ["Run", "__version__", "compare", "open_run", "price", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'fedgraph' has no attribute {name!r}")
+    if name == "__version__":
+        from fedgraph.cli import version
+
+        return version()
     import importlib
 
+    if name == "run":  # the module of ``python -m fedgraph.run``; calling it is ``library.run``
+        return importlib.import_module("fedgraph.run")
+    if name not in _LATER:
+        raise AttributeError(f"module 'fedgraph' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)

@@ -105,7 +105,7 @@ def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcom
     began = time.perf_counter()
     found: Outcome | str
     try:
-        found = plugins.load("tasks", task.kind).run(task.params, cell, context)
+        found = timed(task, cell, context)[0]
         wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
         if wrong and found.account is not None:
             found = f"{', '.join(wrong)} cannot be computed (not a number)"
@@ -122,3 +122,10 @@ def sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         text = f"not enough memory ({str(error) or 'no size told'})"
     return " ".join(text.split())[:MOST_CHARACTERS]
+
+
+def timed(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
+    """(outcome, wall seconds) of one cell, run in this process."""
+    began = time.perf_counter()
+    outcome: Outcome = plugins.load("tasks", task.kind).run(task.params, cell, context)
+    return outcome, time.perf_counter() - began

@@ -1,4 +1,8 @@
-"""What a person sees while a run goes on: stage, progress, rate, time left; then the summary table."""
+"""What a person sees while a run goes on, and the tables at its end.
+
+On a terminal: one bar for the whole run, with the time that is left, and one bar for each cell at work, in words. Elsewhere
+(a file, a batch system): a plain line at most every ten seconds.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,24 @@ import time
 from collections.abc import Sequence
 
 from rich.console import Console as RichConsole
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-SECONDS_BETWEEN_LINES = 2.0
+SECONDS_BETWEEN_LINES = 10.0
 SECONDS_OF_SILENCE = 10.0  # while cells run side by side and none is done
 
 
 class Console:
-    """Progress lines on stderr (at most one every two seconds), tables on stdout."""
+    """Progress on stderr, tables on stdout. quiet: neither."""
 
-    def __init__(self) -> None:
-        self._out = RichConsole()
+    def __init__(self, quiet: bool = False) -> None:
+        self._out = RichConsole(quiet=quiet)
         if not self._out.is_terminal:
-            self._out = RichConsole(width=180)
-        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True)
+            self._out = RichConsole(width=180, quiet=quiet)
+        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+        self._bars: Progress | None = None  # on a terminal
+        self._whole: TaskID | None = None
+        self._bar_of: dict[str, TaskID] = {}
         self._begun = time.monotonic()
         self._last = 0.0
         self._cells = (0, 0)
@@ -37,19 +45,41 @@ class Console:
         self._cell_clock = time.monotonic()
         self._already = already
         self.say(f"{total} cells to run" + (f", {already} of them finished earlier" if already else ""))
+        if self._err.is_terminal and not self._err.quiet and total > already:
+            columns = (BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn(compact=True), TextColumn("{task.description}"))
+            self._bars = Progress(*columns, console=self._err, transient=True)
+            self._whole = self._bars.add_task("whole run", total=total, completed=already)
+            self._bars.start()
+
+    def close(self) -> None:
+        """Take the bars away; safe to call twice."""
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
 
     def begin(self, label: str) -> None:
         self._running[label] = time.monotonic()
         self._stage = None
+        if self._bars is not None:
+            self._bar_of[label] = self._bars.add_task(in_words(label), total=None)
         self._line(label, "started")
 
     def finish(self, label: str) -> None:
         del self._running[label]
         self._cells = (self._cells[0] + 1, self._cells[1])
+        if self._bars is not None and self._whole is not None:
+            self._bars.remove_task(self._bar_of.pop(label))
+            self._bars.advance(self._whole)
+            if self._cells[0] == self._cells[1]:
+                self.close()
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """done of total within the cell that is running; the first call of a stage starts its clock."""
         now = time.monotonic()
+        if self._bars is not None:
+            label = next(iter(self._running))
+            words = f"{in_words(label)}: {stage}"
+            self._bars.update(self._bar_of[label], total=total, completed=done, description=words)
         if self._stage is None or self._stage[:2] != (stage, total) or done < self._stage[2]:
             self._stage = (stage, total, done, now)
         _, _, before, began = self._stage
@@ -69,16 +99,17 @@ class Console:
 
     def _line(self, label: str, text: str) -> None:
         now = time.monotonic()
-        if now - self._last < SECONDS_BETWEEN_LINES:
+        if self._bars is not None or now - self._last < SECONDS_BETWEEN_LINES:
             return
         self._last = now
         done, total = self._cells
         half = len(self._running) / 2 if len(self._running) > 1 else 0.0  # of several that run, each is half done on average
         fresh = done - self._already
         left = f", about {_span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
-        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {label}: {text}")
+        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {in_words(label)}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.close()
         table = Table(title=title, title_justify="left", header_style="bold")
         for index, name in enumerate(header):
             table.add_column(name, justify="left" if index < 2 else "right", no_wrap=index == 0)
@@ -89,6 +120,16 @@ class Console:
     def print(self, text: str) -> None:
         """Plain text on stdout."""
         self._out.print(text, markup=False, highlight=False)
+
+
+def in_words(key: str) -> str:
+    """A cell's key as a person reads it: its last parts are setting, ε, reading and seed."""
+    parts = key.split("/")
+    if len(parts) < 7:
+        return key
+    *_, method, variant, setting, epsilon, _, seed = parts
+    name = method if variant == "default" else f"{method} · {variant}"
+    return f"{name}, {setting}, {epsilon.replace('eps=', 'ε = ').replace('inf', '∞')}, seed {seed}"
 
 
 def _span(seconds: float) -> str:

@@ -6,7 +6,7 @@ scenario → data → (task → partition → clients → release → server →
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -24,11 +24,19 @@ from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, GraphCollection
 
 
-def run(ready: Ready, out: Path, data_root: Path | None, resume: bool, console: Console) -> Path:
-    """Everything a scenario asks for; returns the folder with the results."""
+def run(
+    ready: Ready,
+    out: Path,
+    data_root: Path | None,
+    resume: bool,
+    console: Console,
+    given: Mapping[str, Graph] | None = None,
+) -> Path:
+    """Everything a scenario asks for; returns the folder with the results. given: data sets that are in memory, by label."""
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
-    graphs = [load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
+    known = given or {}
+    graphs = [known.get(d.label) or load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
     store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
     with store.locked(out):
         return _computed(ready, graphs, out, text, console)

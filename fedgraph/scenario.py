@@ -11,7 +11,7 @@ import copy
 import functools
 import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from fedgraph import plugins
 from fedgraph.data import base as families
 from fedgraph.errors import ScenarioError
 from fedgraph.settings import Settings
-from fedgraph.source import MOST_DEPTH, Location, Source, shown
+from fedgraph.source import Location, Source, assign, shown
 from fedgraph.validation import validate
 
 MOST_LABEL = 80
@@ -120,7 +120,7 @@ def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quic
     source.changes.clear()
     if quick:
         for key, value in (data.get("quick") or {"seeds": 1}).items():
-            source.changes[_assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
+            source.changes[assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
                 f"{source.name}:{source.line(('quick', key))}"
             )
     if seeds is not None:
@@ -132,7 +132,7 @@ def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quic
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         new = _in_todays_words(Source(what, value, lined=False).data)
-        source.changes[_assign(data, key, new, functools.partial(_of, what))] = what
+        source.changes[assign(data, key, new, functools.partial(_of, what))] = what
     return _validated(source, data)
 
 
@@ -148,7 +148,8 @@ def _validated(source: Source, data: dict[str, Any]) -> Ready:
     written = (source.data or {}).get("datasets")  # --quick may leave some out, and what is said of those stays
     every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
     _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
-    scenario = scenario.model_copy(update={"datasets": [d for d in scenario.datasets if d.enabled]})
+    own = [_beside(source, d) for d in scenario.datasets if d.enabled]
+    scenario = scenario.model_copy(update={"datasets": own})
     names = [d.label or d.name for d in scenario.datasets]
     tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
     _require_apart(source, "tasks", "tasks are labelled", [t.label for t in tasks])
@@ -179,6 +180,15 @@ def _require_apart(source: Source, key: str, words: str, labels: Sequence[str]) 
                 )
 
 
+def _beside(source: Source, dataset: DatasetSettings) -> DatasetSettings:
+    """Relative paths of one's own data begin at the scenario's folder; where nothing is there, at the folder one is in."""
+    given = dataset.path
+    if given is None or given.is_absolute() or given.parts[:1] == ("~",):
+        return dataset
+    beside = Path(source.name).parent / given
+    return dataset.model_copy(update={"path": beside if beside.exists() or not given.exists() else given})
+
+
 def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
     """``ScenarioError`` for a data set that does not exist, or whose settings do not belong to it."""
     at: Location = ("datasets", index)
@@ -192,6 +202,8 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
         validate(model, dataset.parameters, source, (*at, "parameters"))
     elif dataset.parameters:
         raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
+    if dataset.name == "own/object":  # a graph in memory, given by the library
+        return
     if family == "own" and dataset.path is None:
         raise source.error(at, f"data set {dataset.name!r} needs a path: the file or folder of your own data")
     if family != "own" and dataset.path is not None:
@@ -241,6 +253,8 @@ def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str]
         if name is None:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
+        if package == "methods" and (problem := module.refuses(params, str(name))):
+            raise source.error((*at, *where, key), problem)
         if package == "methods" and "label" in spec:
             _label(source, (*at, *where, "label"), spec.pop("label"))
         validate(inner.Params, spec, source, (*at, *where))
@@ -277,33 +291,3 @@ def _plugin(source: Source, at: Location, package: str, name: Any) -> types.Modu
         return plugins.load(package, str(name))
     except ScenarioError as error:
         raise source.error(at, str(error)) from None
-
-
-def _assign(data: Any, key: str, value: Any, error: Callable[[str], ScenarioError]) -> Location:
-    """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
-    *path, last = key.split(".")
-    if not all((*path, last)) or len(path) > MOST_DEPTH:
-        raise error(f"{shown(key)} is not a dotted key such as tasks.0.epsilons")
-    at = data
-    where: Location = ()
-    for part in path:
-        where = (*where, int(part) if isinstance(at, list) and _is_index(part) else part)
-        if isinstance(at, list) and _is_index(part) and int(part) < len(at):
-            at = at[int(part)]
-        elif isinstance(at, dict):
-            at = at.setdefault(part, {})
-        else:
-            raise error(f"there is no {part!r} in {key!r}")
-    if isinstance(at, list):
-        if not _is_index(last) or int(last) >= len(at):
-            raise error(f"{last!r} is not a position in {'.'.join(path)!r}, which has {len(at)} entries")
-        at[int(last)] = value
-        return (*where, int(last))
-    if isinstance(at, dict):
-        at[last] = value
-        return (*where, last)
-    raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
-
-
-def _is_index(part: str) -> bool:
-    return part.isascii() and part.isdigit() and len(part) < 7

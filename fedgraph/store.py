@@ -78,30 +78,7 @@ class CellStore:
 
     def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
         """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""
-        account = outcome.account
-        ledger = Ledger([] if account is None else [account], outcome.releases)
-        entry = {
-            "task": cell.task,
-            "dataset": cell.dataset,
-            "method": cell.method,
-            "variant": cell.variant,
-            "setting": cell.setting,
-            "calibrated_by": cell.calibrated_by,
-            "epsilon": cell.epsilon,
-            "seed": cell.seed,
-            "metrics": outcome.metrics,
-            "facts": outcome.facts,
-            "protection": None if account is None else account.protection.to_dict(),
-            "delta": None if account is None else account.delta,
-            "epsilon_published": outcome.epsilon_published,
-            "epsilon_provable": outcome.epsilon_provable,
-            "epsilon_measured": outcome.epsilon_measured,
-            "theorem": outcome.theorem,
-            "paths": outcome.paths,
-            "notes": list(outcome.notes),
-            "seconds": seconds,
-            "ledger": list(ledger.lines()),
-        }
+        entry = entry_of(cell, outcome, seconds)
         file = self._file(cell)
         if outcome.artefacts:
             buffer = io.BytesIO()
@@ -134,6 +111,34 @@ class CellStore:
 
     def _file(self, cell: Cell) -> Path:
         return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}.json"
+
+
+def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    """What is kept of a finished cell, beside its artefacts."""
+    account = outcome.account
+    ledger = Ledger([] if account is None else [account], outcome.releases)
+    return {
+        "task": cell.task,
+        "dataset": cell.dataset,
+        "method": cell.method,
+        "variant": cell.variant,
+        "setting": cell.setting,
+        "calibrated_by": cell.calibrated_by,
+        "epsilon": cell.epsilon,
+        "seed": cell.seed,
+        "metrics": outcome.metrics,
+        "facts": outcome.facts,
+        "protection": None if account is None else account.protection.to_dict(),
+        "delta": None if account is None else account.delta,
+        "epsilon_published": outcome.epsilon_published,
+        "epsilon_provable": outcome.epsilon_provable,
+        "epsilon_measured": outcome.epsilon_measured,
+        "theorem": outcome.theorem,
+        "paths": outcome.paths,
+        "notes": list(outcome.notes),
+        "seconds": seconds,
+        "ledger": list(ledger.lines()),
+    }
 
 
 class PairStore:

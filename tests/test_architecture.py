@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "data": {"types", "seeds", "errors", "plugins", "settings"},
     "partition": {"types", "seeds", "errors", "plugins", "settings"},
     "comparison": {"types", "seeds", "errors", "compiled"},
-    "methods": {"privacy", "learning", "types", "errors", "seeds", "settings"},
+    "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "settings"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors"},
     "audit": {"privacy", "types", "errors", "seeds"},
@@ -50,10 +50,18 @@ ALLOWED: dict[str, set[str] | None] = {
     "cells": {"scenario", "tasks", "runtime", "console", "types", "errors", "plugins"},
     "pricing": {"privacy", "errors", "plugins"},
     "cli": EVERYTHING,
+    "commands": EVERYTHING,
+    "library": EVERYTHING,
+    "probe": EVERYTHING,
+    "shipped": {"errors", "plugins"},
+    "files": {"errors"},
+    "schema": {"scenario", "plugins"},
+    "draft": {"data", "types", "errors"},
+    "runs": {"report", "errors"},
     "__main__": EVERYTHING,
     "experiment": EVERYTHING,
     "run": EVERYTHING,
-    "__init__": {"pricing"},
+    "__init__": {"pricing", "library", "runs", "cli"},
 }  # fmt: skip
 
 

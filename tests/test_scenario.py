@@ -155,7 +155,36 @@ def test_methods_in_the_words_of_version_01_are_understood(written: str, meant: 
     path = tmp_path / "old.yaml"
     path.write_text(
         "name: old\ndatasets: [{name: embedded/library}]\ntasks:\n- task: node_classification\n  settings: [central]\n"
+        f"  protocol: {'transductive' if 'edge' in meant else 'inductive'}\n"
         f"  epsilons: [1.0]\n  methods: [{{method: {written}}}]\n",
         encoding="utf-8",
     )
     assert scenario.load(path).tasks[0].params.methods[0]["method"] == meant
+
+
+@pytest.mark.parametrize(
+    ("task", "wanted"),
+    [
+        (
+            "task: node_classification, methods: [{method: local_dp}], settings: [central], epsilons: [1]",
+            "needs one that gives",
+        ),
+        ("task: graph_clustering, method: {method: gcon}, epsilons: [1]", "needs one that releases embeddings"),
+        ("task: graph_classification, methods: [{method: features, label: f}], epsilons: [1]", "needs one that releases"),
+        (
+            "task: node_classification, methods: [{method: gcon}], settings: [central], epsilons: [1]",
+            "not made for 'inductive'",
+        ),
+        (
+            "task: node_classification, methods: [{method: sage_edge}], settings: [secure], protocol: transductive, "
+            "epsilons: [1]",
+            "cannot serve the setting 'secure'",
+        ),
+    ],
+)
+def test_a_method_that_cannot_serve_is_refused_when_the_scenario_is_read(tmp_path: Path, task: str, wanted: str) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(f"name: s\ndatasets: [{{name: embedded/library}}]\ntasks:\n  - {{{task}}}\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=wanted) as caught:
+        scenario.load(file)
+    assert str(caught.value).startswith(f"{file}:4: method ")

@@ -17,12 +17,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.attacks.whole_run import NOTHING, Measured, of_scores
-from fedgraph.learning.layers import small_graphs
-from fedgraph.learning.layers.models import on_device
-from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.methods.base.kinds import Embedding
+from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms import blocks
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism, MultiBitEncoder
 from fedgraph.privacy.units import Relation
@@ -42,17 +41,19 @@ class Attack(Settings):
     )
 
 
-def measure(settings: Attack | None, made: Plan, cell: Cell, context: Context, partition: Partition, state: State) -> Measured:
+def measure(
+    settings: Attack | None, made: Plan[Any, Embedding], cell: Cell, context: Context, partition: Partition, state: State[Any]
+) -> Measured:
     """Attack one cell's embedding path."""
     if settings is None or cell.seed >= settings.seeds or made.protection.relation is not Relation.GRAPH_REPLACE:
         return NOTHING
     stream, coins, scores = ("attack", *cell.path), [], []
     rng = seeds.generator(context.root, *stream)
-    for subgraph, sizes in zip(partition.subgraphs, made.made["sizes"], strict=True):
-        release: PlannedRelease = made.made["embedding"][subgraph.client]
+    for subgraph, sizes in zip(partition.subgraphs, made.made.sizes, strict=True):
+        release = made.made.sent[subgraph.client]
         if not release.count:
             continue  # it left before it sent anything
-        rows = clear(made, subgraph, state)
+        rows = kinds.embedder(made.method).in_clear(made, state, subgraph)
         other = farthest(rows, made.params.embedding == "softmax")
         tossed = rng.random(len(sizes)) < 0.5
         entered = np.where(np.repeat(tossed, sizes)[:, None], rows, other)
@@ -66,13 +67,6 @@ def measure(settings: Attack | None, made: Plan, cell: Cell, context: Context, p
     found = of_scores(np.array(scores), np.concatenate(coins), settings.guesses, made.delta, what, centred=True)
     found.facts["attack"]["path"] = PATH
     return found
-
-
-def clear(made: Plan, subgraph: Any, state: State) -> np.ndarray:
-    """float64 [n, h]: what the trained model says of all nodes of a client, before encoding."""
-    work = plugins.load("methods", made.method).prepare(made, subgraph)
-    parameters = on_device(state.model["parameters"][work.where])
-    return small_graphs.embedding(work.network, parameters, work.inputs, made.params.embedding)
 
 
 def farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:

@@ -99,7 +99,7 @@ def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> S
     """The plan, run on ``partition`` with noise of its own."""
     stream, method = ("attack", *cell.path), plugins.load("methods", made.method)
     if hasattr(method, "reads_rounds") and method.reads_rounds(made):
-        made = replace(made, made={**made.made, "transcript": True})
+        made = replace(made, keeps_rounds=True)
     shared = context.runtime.share("/".join(map(str, stream)), partition)
     state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
     context.runtime.forget(shared)

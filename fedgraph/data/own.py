@@ -45,12 +45,23 @@ class FederationParams(Settings):
     """Nothing beside the path: the folder says everything."""
 
 
-DATASETS: dict[str, type[BaseModel]] = {"npz": NpzParams, "csv": CsvParams, "federation": FederationParams}
+class ObjectParams(Settings):
+    """Nothing: the graph is in memory."""
+
+
+DATASETS: dict[str, type[BaseModel]] = {
+    "npz": NpzParams,
+    "csv": CsvParams,
+    "federation": FederationParams,
+    "object": ObjectParams,
+}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
     """The graph at ``request.path``. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
+    if isinstance(params, ObjectParams):
+        raise ScenarioError("data set 'own/object' is a graph in memory (fedgraph.compare); for a file use own/npz or own/csv")
     if request.path is None:
         what = {"npz": "the .npz file", "csv": "the folder with edges.csv, features.csv and labels.csv"}.get(
             dataset, "the folder with one folder per client"

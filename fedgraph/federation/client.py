@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph import plugins
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation.messages import ClientMessage, Job
-from fedgraph.methods.base import Streams
+from fedgraph.methods.base import Streams, kinds
 from fedgraph.privacy.desk import Desk
 from fedgraph.types import Partition
 
@@ -30,7 +29,7 @@ def run_block(
 
 
 def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int) -> ClientMessage:
-    method = plugins.load("methods", job.plan.method)
+    method = kinds.method(job.plan.method)
     try:
         work = _workspace(job, partition, client, method)
         streams = _streams(job, client, round_)
@@ -66,7 +65,7 @@ def _kept(by_job: dict[str, dict[int, Any]], key: str) -> dict[int, Any]:
     return by_job[key]
 
 
-def _workspace(job: Job, partition: Partition, client: int, method: Any) -> Any:
+def _workspace(job: Job, partition: Partition, client: int, method: kinds.Method) -> Any:
     kept = _kept(_workspaces, job.key)
     if client not in kept:
         kept[client] = method.prepare(job.plan, partition.subgraphs[client])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Plan
@@ -21,7 +22,7 @@ class Job:
     key: str
     root: int
     stream: tuple[str | int | float, ...]
-    plan: Plan
+    plan: Plan[Any, Any]
     fingerprint: str = ""
 
 

@@ -32,7 +32,7 @@ class Runtime(Protocol):
 class Outcome:
     """The final state and every release on the way."""
 
-    state: State
+    state: State[Any]
     releases: tuple[Release, ...]
 
 
@@ -46,7 +46,7 @@ class Prefixes:
 def run(
     runtime: Runtime,
     partition: Any,
-    plan: Plan,
+    plan: Plan[Any, Any],
     root: int,
     stream: tuple[str | int | float, ...],
     shared_stream: tuple[str | int | float, ...],

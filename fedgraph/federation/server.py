@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import ClientMessage, Job, Receipt
-from fedgraph.methods.base import Inbox, State
+from fedgraph.methods.base import Inbox, State, kinds
 from fedgraph.privacy.units import Viewer
 
 
-def begin(job: Job) -> tuple[State, dict[str, np.ndarray]]:
+def begin(job: Job) -> tuple[State[Any], dict[str, np.ndarray]]:
     """Round 0: (state, model to broadcast)."""
-    method = plugins.load("methods", job.plan.method)
+    method = kinds.method(job.plan.method)
     state = method.start(job.plan, seeds.generator(job.root, *job.stream, "start"))
     return state, state.model
 
 
 def merge(
-    job: Job, state: State, round_: int, *blocks: Sequence[ClientMessage]
-) -> tuple[State, dict[str, np.ndarray], Receipt]:
+    job: Job, state: State[Any], round_: int, *blocks: Sequence[ClientMessage]
+) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
     """(next state, model to broadcast, receipt) from the blocks of messages, in client order.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
@@ -35,12 +36,11 @@ def merge(
         )
     sums_only = job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     inbox = _inbox(messages, round_, sums_only, job.plan.summed)
-    method = plugins.load("methods", job.plan.method)
+    method = kinds.method(job.plan.method)
     after = method.server(job.plan, state, inbox)
     _require_finite(after, round_)
-    if job.plan.made.get("transcript"):  # an attack reads what was broadcast and received
-        seen = (*state.memory.get("seen", ()), (state.model, inbox))
-        after = State(after.model, {**after.memory, "seen": seen})
+    if job.plan.keeps_rounds:
+        after = State(after.model, after.memory, (*state.seen, (state.model, inbox)))
     receipt = Receipt(round_, tuple(entry for m in messages for entry in m.lines))
     return after, after.model, receipt
 

@@ -26,10 +26,10 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
@@ -43,6 +43,9 @@ REFERENCE = """@inproceedings{sajadmanesh2021locally,
   title = {Locally Private Graph Neural Networks},
   author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
+
+KIND: Kind = "classifier"
+SITUATIONS = (Situation("transductive", ("central", "local")),)
 
 IN_CLEAR = Disclose("no noise was asked for")
 RANDOM_WIDTH = 64  # invented features of the ablation
@@ -77,7 +80,26 @@ class Work:
     labels: np.ndarray
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: what is public of every node, and which have a label. keep: probability that a label is sent as it is."""
+
+    attributes: Graph
+    keep: float
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server. seed: of the training. labels: int64 [n], as received, −1 where there is none. features: as received,
+    CSR [n, d], None where none were sent. labels is None until the messages are there.
+    """
+
+    seed: int
+    labels: np.ndarray | None = None
+    features: sp.csr_array | None = None
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One release of features and one of labels; a node's price is their sum."""
     if facts.public_attributes is None or facts.public_graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
@@ -112,7 +134,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         delta=budget.delta,
         facts=facts,
         epsilon_published=budget.epsilon if budget.private else None,
-        made={"keep": keep},
+        made=Made(facts.public_attributes, keep),
         notes=("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",),
     )
 
@@ -123,38 +145,38 @@ def num_bits(params: Params, epsilon: float, num_features: int) -> int:
     return max(1, min(num_features, wanted))
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
-    return State({}, {"seed": int(rng.integers(2**63))})
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    return State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     labels = subgraph.graph.labels
     return Work(subgraph.graph.features, labels[labels >= 0])
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The randomised features and labels of this client's nodes, each by its own coins."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
     return {r.path: desk.release(r.path, values[r.path]) for r in plan.releases}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """Put the received rows at their nodes' places."""
     facts = plan.facts
     labels = np.full(facts.num_nodes, -1, dtype=np.int64)
     for nodes, received in zip(facts.members, inbox.each["labels"], strict=True):
-        labels[nodes[facts.public_attributes.labels[nodes] >= 0]] = received
-    memory = {**state.memory, "labels": labels}
+        labels[nodes[plan.made.attributes.labels[nodes] >= 0]] = received
+    features = None
     if "features" in inbox.each:
         order = np.argsort(np.concatenate(facts.members))
         rows = sp.vstack([_signed(plan, part) for part in inbox.each["features"]], format="csr")
-        memory["features"] = sp.csr_array(rows[order])
-    return State({}, memory)
+        features = sp.csr_array(rows[order])
+    return State({}, Memory(state.memory.seed, labels, features))
 
 
-def _signed(plan: Plan, received: np.ndarray) -> sp.csr_array:
+def _signed(plan: Plan[Params, Made], received: np.ndarray) -> sp.csr_array:
     """The received features as sparse rows, around the middle of their range; bits have unit mean square."""
     if isinstance(plan.releases[0].mechanism, SampledBits):
         return _unit_square(signs(received, plan.facts.num_features))
@@ -167,22 +189,28 @@ def _unit_square(bits: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(bits * np.float32(math.sqrt(rows * width / bits.nnz)))
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
-    params, rng = plan.params, np.random.default_rng(state.memory["seed"])
-    features = state.memory.get("features")
+    params, memory = plan.params, state.memory
+    rng, features = np.random.default_rng(memory.seed), memory.features
     if params.features == "random":
         features = sp.csr_array(rng.standard_normal((graph.num_nodes, RANDOM_WIDTH)).astype(np.float32))
     elif params.features == "random-bits":
         sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
         features = _unit_square(signs(sent, graph.num_features))
-    channel = Channel(plan.facts.num_classes, plan.made["keep"], params.correction, params.label_hops)
+    channel = Channel(plan.facts.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
     hops = params.feature_hops
-    return train(graph.adjacency, features, state.memory["labels"], channel, params.hidden, hops, how, rng)
+    return train(graph.adjacency, features, _labels(state), channel, params.hidden, hops, how, rng)
 
 
-def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray:
+def _labels(state: State[Memory]) -> np.ndarray:
+    if state.memory.labels is None:
+        raise RuntimeFailure("lpgnn was asked for predictions before any label was received")
+    return state.memory.labels
+
+
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
     """Per unit (node, label in version 0, label in version 1): 1 or −1 where its received label is one of them, else 0."""
-    received = state.memory["labels"][units[:, 0]]
+    received = _labels(state)[units[:, 0]]
     return (received == units[:, 2]).astype(float) - (received == units[:, 1])

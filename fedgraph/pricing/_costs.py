@@ -176,3 +176,8 @@ def _log_expm1(e: Array) -> Array:
 def gaussian_delta(epsilon: float, mu: float) -> float:
     """δ of one μ-Gaussian release at ε (for checks)."""
     return float(np.exp(log_ndtr(mu / 2 - epsilon / mu)) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
+
+
+def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:
+    """Δ·√(2 ln(1.25/δ))/ε, the textbook formula that many systems use (proven for ε < 1 only)."""
+    return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon

@@ -91,14 +91,28 @@ def _parsed(path: Path, suffix: str, text: str) -> Document:
     if suffix == ".toml":
         return _toml(path, text)
     if suffix == ".py":
-        calls, imports = _python.read(path, text)
-        return Document(path, "python", calls=calls, imports=imports)
+        calls, imports, found = _python.read(path, text)
+        plain = {k: v for k, v in found.items() if v is None or isinstance(v, (bool, int, float, str))}
+        return Document(path, "python", dict(plain), calls=calls, imports=imports)
     if suffix in (".sh", ".txt", ".cmd", ".args", ".log", ""):
         return from_text(path, text)
     raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
 
 
+def _shallow(path: Path, text: str) -> None:
+    """Refuse brackets nested deeper than any configuration, before a parser spends its time on them."""
+    depth = 0
+    for character in text:
+        if character in "[{":
+            depth += 1
+            if depth > 4 * DEEPEST:
+                raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read")
+        elif character in "]}":
+            depth = max(0, depth - 1)
+
+
 def _yaml(path: Path, text: str) -> Document:
+    _shallow(path, text)
     lines: dict[tuple[str, ...], int] = {}
     count = 0
 

@@ -47,8 +47,8 @@ class Call:
         return self.args[position] if position is not None and position < len(self.args) else None
 
 
-def read(path: Path, text: str) -> tuple[tuple[Call, ...], frozenset[str]]:
-    """Every call of the file in order, and the modules it imports."""
+def read(path: Path, text: str) -> tuple[tuple[Call, ...], frozenset[str], dict[str, Value]]:
+    """Every call of the file in order, the modules it imports, and what ``config.name = …`` sets first."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -63,7 +63,13 @@ def read(path: Path, text: str) -> tuple[tuple[Call, ...], frozenset[str]]:
             imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             imports |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return tuple(sorted(calls, key=lambda c: c.line)), frozenset(imports)
+    settings: dict[str, Value] = {}
+    for node in tree.body if not any(isinstance(n, ast.FunctionDef) for n in tree.body) else ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+            target = node.targets[0]
+            if isinstance(target.value, ast.Name) and target.value.id == "config":
+                settings.setdefault(target.attr, constant(node.value, names))
+    return tuple(sorted(calls, key=lambda c: c.line)), frozenset(imports), settings
 
 
 def _call(node: ast.Call, names: Mapping[str, Value]) -> Call:

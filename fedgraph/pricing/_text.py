@@ -35,7 +35,7 @@ def _lines(quote: Quote) -> Iterator[str]:
             yield from _wrapped(title, sentence)
     for asked in quote.asked:
         yield from _wrapped("question   ", asked.unknown.question)
-        used = f" (the total above takes {asked.unknown.worst:g}, the worst)" if asked.unknown.worst is not None else ""
+        used = f" (the total above takes {asked.unknown.worst:g})" if asked.unknown.worst is not None else ""
         cells = " | ".join(f"{value:g} → {shown(epsilon)}" for value, epsilon in asked.answers)
         yield from _wrapped("           ", f"{asked.unknown.name} → ε: {cells}{used}")
     if quote.fix is not None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fedgraph.comparison.classify import Split
-from fedgraph.methods.base import Plan, State
+from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.methods.base.kinds import Embedding, Received
 from fedgraph.privacy.accounting import bayes
 from fedgraph.privacy.mechanisms import blocks
 from fedgraph.tasks import _graph_collections as collections
@@ -27,7 +28,12 @@ def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width:
 
 
 def answered(
-    made: Plan, state: State, dealt: collections.Dealt, collection: GraphCollection, split: Split, tuned: bool
+    made: Plan[Any, Embedding],
+    state: State[Received],
+    dealt: collections.Dealt,
+    collection: GraphCollection,
+    split: Split,
+    tuned: bool,
 ) -> dict[str, float]:
     """``model``: test accuracy of the shared model itself, on the graphs in clear.
 
@@ -44,22 +50,18 @@ def answered(
     if not tuned:
         return found
     found["model_on_training"] = float(last[split.train].mean())
-    if kept := [right(parameters) for parameters in state.memory["kept"]]:
+    if kept := [right(parameters) for parameters in state.memory.kept]:
         by_validation = max(kept, key=lambda r: float(r[split.validation].mean()))
         found["model_by_validation"] = float(by_validation[split.test].mean())
         found["model_tuned_on_test"] = max(float(r[split.test].mean()) for r in kept)
     return found
 
 
-def _answers(made: Plan, parameters: np.ndarray, dealt: collections.Dealt) -> np.ndarray:
+def _answers(made: Plan[Any, Embedding], parameters: np.ndarray, dealt: collections.Dealt) -> np.ndarray:
     """int64 [graphs]: the class that the model names, in the collection's order."""
-    from fedgraph.learning.layers import small_graphs
-
+    method = kinds.embedder(made.method)
     clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
-    named = [
-        small_graphs.graph_scores(made.made["network"], parameters, subgraph.graph, sizes).argmax(axis=1)
-        for subgraph, sizes in clients
-    ]
+    named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
     found = np.empty(dealt.order.size, dtype=np.int64)
     found[dealt.order] = np.concatenate(named)
     return found
@@ -82,12 +84,12 @@ def facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -
     }
 
 
-def bounds(made: Plan, dealt: collections.Dealt, collection: GraphCollection) -> dict[str, Any]:
+def bounds(made: Plan[Any, Embedding], dealt: collections.Dealt, collection: GraphCollection) -> dict[str, Any]:
     """ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
-    if collection.num_classes != 2 or not made.made["graph_epsilons"]:
+    if collection.num_classes != 2 or not made.made.graph_epsilons:
         return {}
     epsilons = np.empty(dealt.order.size)
-    epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made["graph_epsilons"]])
+    epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made.graph_epsilons])
     if not np.isfinite(epsilons).all():
         return {}
     sizes = np.array([g.num_nodes for g in collection.graphs])

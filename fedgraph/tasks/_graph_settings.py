@@ -12,6 +12,11 @@ from fedgraph.tasks.base import require_distinct
 
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 FUSED_BY = ("raw", "embedding")
+METHOD_KEYS = {  # their JSON schema, for editors
+    OWN: {"type": "array", "description": "ε of this model; default the task's"},
+    COMPARE: {"type": "boolean", "description": "false: only the model's own answers"},
+    FUSED: {"enum": list(FUSED_BY), "description": "node features beside distances"},
+}
 WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 

@@ -4,6 +4,7 @@ A task module defines
 
     Params                                 pydantic model, frozen, unknown keys forbidden
     plugins_of(params)                     (location, package, settings) of every nested plugin, for validation
+    refuses(params, method) → str | None   where it uses methods: why this one cannot serve (kind, protocol, setting)
     cells(params, context) → list[Cell]    all that will be run, in order
     plan(params, cell, context) → Plan     its noise and releases, from public facts (None: nothing is released)
     run(params, cell, context) → Outcome   the numbers, the releases and the artefacts

@@ -26,7 +26,8 @@ from fedgraph.comparison.classify import Handling, Split
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
@@ -36,6 +37,7 @@ from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import _graph_settings as settings
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
+from fedgraph.tasks._graph_settings import METHOD_KEYS as METHOD_KEYS
 from fedgraph.tasks._graph_settings import label as label_of
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
@@ -110,6 +112,11 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     return [(("partition",), "partition", params.partition), *models]
 
 
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "collection")
+
+
 def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
     smallest = min(g.num_nodes for g in _collection(params, context).graphs)
@@ -140,12 +147,12 @@ def _cell(context: Context, method: str, encoder: str, label: str, epsilon: floa
     return Cell(context.label, context.dataset, method, f"{label}/{encoder}/{rule}", "local", value, reading, seed)
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
     """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
 
-def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collections.Dealt, Split]:
+def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Embedding], collections.Dealt, Split]:
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
     spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN, COMPARE, FUSED)}
@@ -160,10 +167,10 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan, collec
         viewer=Viewer.SERVER,
         graph_sizes=dealt.sizes,
     )
-    module = plugins.load("methods", spec.pop("method"))
+    module = kinds.embedder(spec.pop("method"))
     spec |= {"encoder": encoder, "epsilon_rule": rule, "attendance_seed": seeds.integer(context.root, "attendance", cell.seed)}
     epsilon = 1.0 if rule == "1/n" else cell.epsilon
-    made: Plan = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
+    made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
     return made, dealt, split
 
 
@@ -180,14 +187,16 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.method == graph_rows.CONSTANT:
         sizes, restarts = [g.num_nodes for g in collection.graphs], params.restarts
         distances, asked = graph_rows.constant_distances(
-            cell.path[:-1], sizes, made.made["encoding"], restarts, context, split, params.only_nearest, params.metric
+            cell.path[:-1], sizes, made.made.encoding, restarts, context, split, params.only_nearest, params.metric
         )
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
     return _released(params, cell, context, made, dealt, split)
 
 
-def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: collections.Dealt, split: Split) -> Outcome:
+def _released(
+    params: Params, cell: Cell, context: Context, made: Plan[Any, Embedding], dealt: collections.Dealt, split: Split
+) -> Outcome:
     """Train, encode, compare, classify; and price."""
     collection = _collection(params, context)
     label, encoder, rule = cell.variant.split("/", 2)
@@ -197,7 +206,7 @@ def _released(params: Params, cell: Cell, context: Context, made: Plan, dealt: c
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     metrics, asked, own = {}, {}, params.methods[labels(params).index(label)]
     if own.get(COMPARE, True):
-        embeddings = graph_models.in_order(trained.state.memory["embeddings"], dealt, made.made["encoding"].width)
+        embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
         spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)

@@ -22,7 +22,8 @@ from fedgraph.comparison import cluster, gromov, maps
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
@@ -66,6 +67,11 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     return [(("method",), "methods", params.method), (("partition",), "partition", params.partition)]
 
 
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "ego")
+
+
 def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: the rows that see no embedding, then every budget and encoder."""
     found: list[Cell] = []
@@ -96,7 +102,7 @@ def _reading(encoder: str) -> str:
     return "published" if encoder == "gaussian-as-coded" else "provable"
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
         return None
@@ -112,13 +118,12 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
         membership_from_edges=partition.from_edges,
     )
     spec = dict(params.method)
-    module = plugins.load("methods", spec.pop("method"))
+    module = kinds.embedder(spec.pop("method"))
     epsilon = cell.epsilon
     if cell.variant != PLAIN:
         spec["encoder"], spec["epsilon_rule"] = cell.variant.split("/", 1)
         epsilon = 1.0 if spec["epsilon_rule"] == "1/n" else epsilon
-    made: Plan = module.plan(module.Params(**spec), facts, Budget(epsilon, 1.0 / graph.num_nodes))
-    return made
+    return module.plan(module.Params(**spec), facts, Budget(epsilon, 1.0 / graph.num_nodes))
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -138,7 +143,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
 
     weights = params.weights if np.isinf(cell.epsilon) else "uniform"
-    received = _known(trained.state.memory["embeddings"], made)
+    received = _known(trained.state.memory.embeddings, made)
     spaces = embedded_spaces(received, params.metric, [s.graph for s in partition.subgraphs], weights=weights)
     distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
@@ -188,9 +193,9 @@ def _cluster(
     )
 
 
-def _known(received: Sequence[np.ndarray | None], made: Plan) -> list[np.ndarray]:
+def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) -> list[np.ndarray]:
     """A client that never sent an embedding is known by its size alone: ½ everywhere."""
-    width = made.made["encoding"].width
+    width = made.made.encoding.width
     return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, made.facts.client_sizes, strict=True)]
 
 
@@ -203,11 +208,11 @@ def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> np
 
 
 def _constant(
-    params: Params, cell: Cell, context: Context, partition: Partition, made: Plan, truth: np.ndarray, k: int
+    params: Params, cell: Cell, context: Context, partition: Partition, made: Plan[Any, Embedding], truth: np.ndarray, k: int
 ) -> Outcome:
     """The encoder on embeddings that hold nothing, then the same geometry."""
     rng = seeds.generator(context.root, *cell.path, "constant")
-    spaces = constant_spaces(made.facts.client_sizes, made.made["encoding"], params.metric, rng)
+    spaces = constant_spaces(made.facts.client_sizes, made.made.encoding, params.metric, rng)
     distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.get(

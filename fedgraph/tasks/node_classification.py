@@ -21,7 +21,7 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks import whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Viewer
@@ -110,6 +110,11 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     return found
 
 
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "classifier", params.protocol, params.settings)
+
+
 def cells(params: Params, context: Context) -> list[Cell]:
     """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞."""
     found: list[Cell] = []
@@ -131,7 +136,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return cell.setting == "central"
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
     setting = _setting(params, cell.seed, context)
     partition = _partition(params, cell, context)
@@ -159,7 +164,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
             f"protocol: {params.protocol}): write public: test-graph with protocol: inductive, or choose features"
         )
-    made: Plan = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
+    made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
     return made
 
 
@@ -227,9 +232,9 @@ def _said(method: Any, made: Plan, state: Any) -> tuple[str, ...]:
     return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 
 
-def _method(params: Params, cell: Cell) -> tuple[Any, Any]:
+def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
     spec = next(s for s in params.methods if s["method"] == cell.method and _variant(s) == cell.variant)
-    module = plugins.load("methods", cell.method)
+    module = kinds.classifier(cell.method)
     return module, module.Params(**{k: v for k, v in spec.items() if k not in ("method", "label")})
 
 

@@ -84,7 +84,7 @@ def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph)
     plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(math.inf, 1e-5))
     state = run(plan, partition).state
     rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
-    for found in state.memory["inputs"][1:]:
+    for found in state.memory.inputs[1:]:
         sums = hop(library.adjacency, rows)
         rows = found
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
@@ -132,7 +132,7 @@ def test_sage_costs_epsilon_once_and_keeps_edges_between_clients(given: dict[str
     assert not plan.per_end
     received = []
     out = run(plan, partition)
-    assert out.state.memory["scores"].shape == (library.num_nodes, library.num_classes)
+    assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
     for release in plan.releases:
         edges = sage_edge.prepare(plan, partition.subgraphs[release.client]).edges  # type: ignore[index]
         noisy = release.mechanism.apply(release.bound.enforce(edges), np.random.default_rng(0))

@@ -121,7 +121,7 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     columns = np.abs(pi * (1 - np.eye(60))).sum(axis=0)
     pi = np.where(np.eye(60) == 1, pi, pi / np.maximum(columns, 1.0))
     rows = aggregated_rows(unit_rows(view.features), sp.csr_array(pi), view.labels)
-    layout = plan.made["layout"]
+    layout = plan.made.layout
     follower = Optimiser(dpar.start(plan, rounds.server.seeds.generator(0, "cell", "start")).model["parameters"], 0.005)
     coins = streams.generator("batches")
     for _ in range(9):
@@ -156,7 +156,7 @@ def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer
     graph = random_graph(90)
     plan = planned(graph, 4.0, clients=3, viewer=viewer, local_steps=local_steps)
     std = plan.releases[-1].mechanism.std  # type: ignore[attr-defined]
-    alone = plan.made["noise"].sgd
+    alone = plan.made.noise.sgd
     shared = viewer is Viewer.SERVER_SECURE_AGGREGATION and local_steps == 1
     assert std == pytest.approx(alone / math.sqrt(2) if shared else alone)
     assert plan.sampled_once is None, "clients know their sample"
@@ -238,11 +238,11 @@ def test_one_gradient_sum_moves_at_most_by_its_touched_rows(name: str, touched: 
     pi = sp.csr_array((rows.rows.value, rows.rows.column, rows.rows.start), shape=(40, 40))
     others = np.flatnonzero(pi.toarray()[:, node])
     assert (others != node).sum() <= touched - 1
-    vector = plan.made["layout"].start(np.random.default_rng(1))
+    vector = plan.made.layout.start(np.random.default_rng(1))
     sums = []
     for world in (graph, zeroed(graph, node)):
         made = aggregated_rows(world.features, pi, world.labels)
-        sums.append(clipped_gradient_sum(plan.made["layout"], vector, made, np.arange(40), 0.01))
+        sums.append(clipped_gradient_sum(plan.made.layout, vector, made, np.arange(40), 0.01))
     assert np.linalg.norm(sums[0] - sums[1]) <= (0.01 + 0.02 * (touched - 1)) * (1 + 1e-3)
 
 
@@ -350,7 +350,7 @@ def test_fixed_batches_need_whole_epochs() -> None:
 def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
     graph = random_graph(60)
     plan = planned(graph, 4.0, reading, batches="fixed", sampled=1.0)
-    sizes = plan.made["sizes"]
+    sizes = plan.made.sizes
     batches = rows_of.Batches(60, sizes, True, 0, Streams(0, ("cell",)))
     visits = np.bincount(np.concatenate([batches.next() for _ in range(sizes.steps)]), minlength=60)
     assert (visits == plan.params.epochs).all()

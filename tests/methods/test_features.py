@@ -54,10 +54,10 @@ def exact(plan: Plan, graph: Graph, model: np.ndarray) -> np.ndarray:
 def adversarial(graph: Graph, plan: Plan) -> Graph:
     """Rows made to hurt: empty, huge, tiny, seen by no public direction, and exactly on one."""
     rows = graph.features.toarray()
-    unseen = np.flatnonzero(~plan.made["basis"].any(axis=1))
+    unseen = np.flatnonzero(~plan.made.basis.any(axis=1))
     rows[0], rows[1], rows[2] = 0, 0, rows[2] * 1e18
     rows[1, unseen if len(unseen) else 0] = 7
-    rows[3] = plan.made["basis"][:, 0]
+    rows[3] = plan.made.basis[:, 0]
     rows[4] = np.where(np.arange(rows.shape[1]) == 5, 1e-18, 0)
     return dataclasses.replace(graph, features=sp.csr_array(rows.astype(np.float32)))
 
@@ -73,11 +73,11 @@ def relabelled(graph: Graph, node: int, label: int) -> Graph:
 )
 def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: splits.Split, settings: dict[str, object]) -> None:
     plan, rng = planned(split, **settings), np.random.default_rng(0)
-    clip, largest = plan.made["clip"], 0.0
+    clip, largest = plan.made.clip, 0.0
     source = planned(split)
     graph = adversarial(split.train, source)
     for trial in range(4):
-        model = rng.standard_normal(plan.made["layout"].num_parameters).astype(np.float32) * 3.0**trial
+        model = rng.standard_normal(plan.made.layout.num_parameters).astype(np.float32) * 3.0**trial
         full = exact(plan, graph, model)
         for node in (0, 1, 2, 3, 4, 100):
             gone = np.linalg.norm(full - exact(plan, relabelled(graph, node, -1), model))
@@ -90,7 +90,7 @@ def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: splits.
 
 def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits.Split) -> None:
     plan = planned(split)
-    model = np.zeros(plan.made["layout"].num_parameters, dtype=np.float32)
+    model = np.zeros(plan.made.layout.num_parameters, dtype=np.float32)
     work = features.prepare(plan, Subgraph(0, split.train, np.arange(split.train.num_nodes)))
     truth, draws = exact(plan, split.train, model), []
     for seed in range(4):
@@ -100,7 +100,7 @@ def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits
     release = plan.releases[0]
     assert isinstance(release.mechanism, GaussianNoise)
     assert isinstance(release.event, Gaussian)
-    std = release.event.noise_multiplier * plan.made["clip"]
+    std = release.event.noise_multiplier * plan.made.clip
     assert kstest(noise / std, "norm").pvalue > 1e-3
     assert kstest(noise / (std * 2 / 3), "norm").pvalue < 1e-6
     weaker = dataclasses.replace(release, mechanism=GaussianNoise(std * 2 / 3))
@@ -139,16 +139,16 @@ def test_the_plan_is_a_function_of_public_facts(split: splits.Split) -> None:
         a, b, c = (planned(s, pairs=pairs) for s in (split, other, blind))
         assert a.releases == b.releases == c.releases
         for same in (b, c):
-            assert np.array_equal(a.made["basis"], same.made["basis"])
-            assert np.array_equal(a.made["curvature"], same.made["curvature"])
-            assert not pairs or np.array_equal(a.made["pairs"].mixing, same.made["pairs"].mixing)
+            assert np.array_equal(a.made.basis, same.made.basis)
+            assert np.array_equal(a.made.curvature, same.made.curvature)
+            assert not pairs or np.array_equal(a.made.pairs.mixing, same.made.pairs.mixing)
 
 
 def test_more_budget_means_more_directions_and_less_damping(split: splits.Split) -> None:
     wide = dataclasses.replace(facts(split), num_nodes=4000)
     low, high = (features.plan(features.Params(pairs=False), wide, Budget(e, 1e-3)).made for e in (0.5, 8.0))
-    assert high["basis"].shape[1] >= low["basis"].shape[1]
-    assert np.linalg.eigvalsh(high["curvature"]).max() > np.linalg.eigvalsh(low["curvature"]).max()
+    assert high.basis.shape[1] >= low.basis.shape[1]
+    assert np.linalg.eigvalsh(high.curvature).max() > np.linalg.eigvalsh(low.curvature).max()
 
 
 def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: splits.Split) -> None:
@@ -161,22 +161,22 @@ def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: splits.Spl
             made = features.plan(features.Params(), facts(split, clients, viewer), budget).made
             enough = n * mu / math.sqrt(clients if budget.private else 1) >= 2.5 * m
             if budget.private:
-                assert (made["pairs"] is not None) == enough
-                assert made["layout"].widths[0] == (made["pairs"].mixing if enough else made["basis"]).shape[1]
-    assert planned(split, math.inf).made["pairs"] is not None
-    assert planned(split, math.inf, model="mlp").made["basis"] is None
-    assert planned(split, 8.0, projection="none").made["pairs"] is None
+                assert (made.pairs is not None) == enough
+                assert made.layout.widths[0] == (made.pairs.mixing if enough else made.basis).shape[1]
+    assert planned(split, math.inf).made.pairs is not None
+    assert planned(split, math.inf, model="mlp").made.basis is None
+    assert planned(split, 8.0, projection="none").made.pairs is None
 
 
 def test_edges_say_less_where_the_features_decide(split: splits.Split) -> None:
     """The coupling is a multiple of what the scores leave open: half of it open, half of the multiple."""
     plan = planned(split, pairs=False, likeness=0.0, coupling=3.0)
-    rng, shape = np.random.default_rng(0), (plan.made["basis"].shape[1], split.train.num_classes)
+    rng, shape = np.random.default_rng(0), (plan.made.basis.shape[1], split.train.num_classes)
     weights = np.vstack([rng.standard_normal(shape), np.zeros((1, shape[1]))]).astype(np.float32)
-    rows = coordinates(split.test.features, plan.made["basis"])
+    rows = coordinates(split.test.features, plan.made.basis)
     open_shares = []
     for scale in (0.5, 5.0, 50.0):
-        found = features.predict(plan, features.State({}, {"average": scale * weights.ravel()}), split.test)
+        found = features.predict(plan, features.State({}, features.Memory(weights, scale * weights.ravel())), split.test)
         scores = rows @ (scale * weights[:-1])
         open_shares.append(1 - softmax(scores, axis=1).max(axis=1).mean())
         assert np.allclose(found, mean_field(scores, [(3 * open_shares[-1], split.test.adjacency)], 3), atol=1e-4)
@@ -187,7 +187,7 @@ def test_the_server_sees_the_sum_only(split: splits.Split) -> None:
     """Two clients' gradients move the model exactly as their sum does."""
     plan = planned(split)
     state, rng = features.start(plan, np.random.default_rng(0)), np.random.default_rng(1)
-    total = rng.standard_normal(plan.made["layout"].num_parameters).astype(np.float32)
+    total = rng.standard_normal(plan.made.layout.num_parameters).astype(np.float32)
     one = features.server(plan, state, Inbox(0, {"gradient": total}, {}, 1))
     many = features.server(plan, state, Inbox(0, {"gradient": total}, {"gradient": [total * 0.3, total * 0.7]}, 2))
     assert np.array_equal(one.model["parameters"], many.model["parameters"])

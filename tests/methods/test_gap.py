@@ -156,15 +156,15 @@ def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops:
     for client, event in plan.declared().items():
         assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon if hops else not spent
     assert plan.provable().epsilon <= (epsilon if hops else 0.0)
-    assert out.state.memory["scores"].shape == (library.num_nodes, library.num_classes)
+    assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
 
 
 def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(library: Graph) -> None:
     plan, partition = edge_plan(library, np.inf, hops=2)
     state = run(plan, partition).state
     first = unit_length(hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"]))
-    assert np.array_equal(state.memory["inputs"][1], first)
-    assert np.array_equal(state.memory["inputs"][2], unit_length(hop(library.adjacency, first)))
+    assert np.array_equal(state.memory.inputs[1], first)
+    assert np.array_equal(state.memory.inputs[2], unit_length(hop(library.adjacency, first)))
     scores = gap_edge.predict(plan, state, _protocols.without_edges(library))
     assert np.array_equal(scores, gap_edge.predict(plan, state, library)), "inference must not read private edges"
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
@@ -180,7 +180,7 @@ def test_secure_sums_carry_the_noise_of_one_curator_and_keep_others_rows(library
 @pytest.mark.parametrize("encoder", ["classes", "hidden", "none"])
 def test_every_encoder_runs_on_both_levels(encoder: str, library: Graph) -> None:
     plan, partition = edge_plan(library, 4.0, hops=1, encoder=encoder, depth="all")
-    assert np.isfinite(run(plan, partition).state.memory["scores"]).all()
+    assert np.isfinite(run(plan, partition).state.memory.scores).all()
     setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
     plan = gap_node.plan(gap_node.Params(encoder=encoder, steps=3, projection=16), facts, Budget(4.0, 1e-3))
     assert np.isfinite(gap_node.predict(plan, run(plan, partition).state, setting.asked)).all()
@@ -199,7 +199,7 @@ def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph
     model = gap_node.start(plan, np.random.default_rng(0)).model
     sent = gap_node.client(plan, work, model, 4, Streams(0, ("c", "client", 0, "round", 4)), desk)
     assert list(sent) == ["gradient"]
-    assert sent["gradient"].value.shape == (plan.made["classifier"].num_parameters,)
+    assert sent["gradient"].value.shape == (plan.made.classifier.num_parameters,)
     assert [e.path for e in desk.entries] == ["aggregate", "aggregate", "classifier"]
 
 
@@ -269,7 +269,7 @@ def test_what_one_node_changes_in_a_hop_as_it_is_run(cap: str) -> None:
     kept[z] = 0
     gone = sp.csr_array(sp.diags_array(kept) @ adjacency @ sp.diags_array(kept)).astype(np.float32)
     gone.eliminate_zeros()
-    one, two = (aggregate(plan.made["caps"].weights(a, np.arange(n), 0), rows) for a in (adjacency, gone))
+    one, two = (aggregate(plan.made.caps.weights(a, np.arange(n), 0), rows) for a in (adjacency, gone))
     change = np.abs(one - two)[:z].astype(np.float64)
     worst = np.linalg.norm(change if cap == "log" else row_changes(plan, adjacency, gone)[:z])
     assert (worst <= delta) == (cap == "log")
@@ -289,7 +289,7 @@ def hub_on_a_ring(others: int, degree: int) -> sp.csr_array:
 def row_changes(plan: Plan, one: sp.csr_array, two: sp.csr_array) -> np.ndarray:
     """How many unit vectors each row gains or loses: what rows that all point apart can move it by."""
     ids = np.arange(one.shape[0])
-    weights = [plan.made["caps"].weights(a, ids, 0) for a in (one, two)]
+    weights = [plan.made.caps.weights(a, ids, 0) for a in (one, two)]
     return np.asarray(abs(weights[0] - weights[1]).sum(axis=1)).ravel()
 
 
@@ -321,7 +321,7 @@ def test_serial_is_ray(library: Graph) -> None:
     plan, partition = edge_plan(library, 1.0, Viewer.SERVER)
     with runtime.start("ray", workers=2) as engine:
         parallel = run(plan, partition, engine).state
-    assert np.array_equal(run(plan, partition).state.memory["scores"], parallel.memory["scores"])
+    assert np.array_equal(run(plan, partition).state.memory.scores, parallel.memory.scores)
 
 
 def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:

@@ -226,7 +226,7 @@ def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: G
     assert plan.epsilon_published == 0
     assert Assumption.OWN_EDGES_KNOWN in plan.protection.assumptions
     scores = gcon.predict(plan, out.state, setting.asked)
-    rows = out.state.memory["rows"]
+    rows = out.state.memory.rows
     one = walked(capped_walk(setting.asked.adjacency), rows, (0, 1), 0.4)
     assert np.allclose(scores, 3 * (one[:, :4] + one[:, 4:]))
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.6
@@ -240,7 +240,7 @@ def test_centred_hidden_units_point_everywhere_and_need_public_nodes_only(librar
     for centred in (False, True):
         plan, _, setting = planned(library, 4.0, protocol="inductive-edges", encoder="hidden", hidden=8, centred=centred)
         state = gcon.start(plan, np.random.default_rng(0))
-        new = encoding.of_new(state.memory, plan.params, setting.asked)
+        new = encoding.of_new(state.memory.encoder, plan.params, setting.asked)
         for rows in (state.model["rows"], new):
             assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
         found[centred] = (np.linalg.norm(state.model["rows"].mean(axis=0)), np.linalg.norm(new.mean(axis=0)))

@@ -81,7 +81,7 @@ def test_retrievals_add_up() -> None:
 def test_each_graph_gets_its_own_epsilon() -> None:
     """1/|V|: the smallest graph, one node, pays 1; the client's price is its worst graph's."""
     plan, _ = run(1.0, epsilon_rule="1/n")
-    assert plan.made["graph_epsilons"][2] == pytest.approx([1 / 2, 1 / 5, 1.0])
+    assert plan.made.graph_epsilons[2] == pytest.approx([1 / 2, 1 / 5, 1.0])
     assert price(plan.declared("embedding")[1], 0.0).epsilon == pytest.approx(1 / 3)
     assert plan.provable("embedding").epsilon == pytest.approx(1.0, rel=1e-3)
     assert plan.epsilon_published == 1.0
@@ -98,8 +98,8 @@ def test_the_largest_graph_of_a_client_is_the_worst_for_the_released_code() -> N
 def test_the_server_keeps_what_all_clients_were_sent() -> None:
     """Copies after rounds 2 and 4 of 4; keeping them changes nothing and releases nothing."""
     plain, kept = run(rounds=4)[1], run(rounds=4, keep_every=2)[1]
-    assert len(plain.state.memory["kept"]) == 0
-    first, last = kept.state.memory["kept"]
+    assert len(plain.state.memory.kept) == 0
+    first, last = kept.state.memory.kept
     assert np.array_equal(first, run(rounds=2)[1].state.model["parameters"])
     assert np.array_equal(last, plain.state.model["parameters"])
     assert len(kept.releases) == len(plain.releases)
@@ -107,7 +107,7 @@ def test_the_server_keeps_what_all_clients_were_sent() -> None:
 
 def test_who_leaves_keeps_the_last_embedding() -> None:
     plan, out = run(np.inf, dropout=0.6, retrieval_period=1, attendance_seed=3, rounds=6)
-    table = plan.made["attendance"]
+    table = plan.made.attendance
     gone = [c for c in range(3) if c not in table.present[-1]]
     assert gone, "the seed should make somebody leave"
     assert len(table.present[0]) == 3
@@ -115,24 +115,22 @@ def test_who_leaves_keeps_the_last_embedding() -> None:
         assert table.sends[client] == tuple(r for r in range(7) if client in table.present[r])
         received = [r for r in out.releases if r.path == "embedding" and r.client == client]
         assert len(received) == len(table.sends[client])
-        assert out.state.memory["embeddings"][client].shape == (sum(SIZES[client]), 2)
+        assert out.state.memory.embeddings[client].shape == (sum(SIZES[client]), 2)
     _, early = run(np.inf, dropout=0.6, retrieval_period=1, attendance_seed=3, rounds=6)
-    assert all(
-        np.array_equal(a, b) for a, b in zip(out.state.memory["embeddings"], early.state.memory["embeddings"], strict=True)
-    )
+    assert all(np.array_equal(a, b) for a, b in zip(out.state.memory.embeddings, early.state.memory.embeddings, strict=True))
 
 
 def test_nothing_retrieved_is_nothing_kept() -> None:
     plan, out = run(np.inf, dropout=0.6, attendance_seed=3, rounds=6)
-    gone = [c for c in range(3) if c not in plan.made["attendance"].present[-1]]
-    assert len(out.state.memory["embeddings"]) == 3
-    assert all(out.state.memory["embeddings"][c] is None for c in gone)
+    gone = [c for c in range(3) if c not in plan.made.attendance.present[-1]]
+    assert len(out.state.memory.embeddings) == 3
+    assert all(out.state.memory.embeddings[c] is None for c in gone)
 
 
 def test_partial_rounds_average_over_those_who_train() -> None:
     """With one client per round the model follows that client's step in full, not its share of all."""
     plan, out = run(np.inf, client_fraction=0.34, rounds=1, learning_rate=1.0, local_epochs=1)
-    (who,) = plan.made["attendance"].training[0]
+    (who,) = plan.made.attendance.training[0]
     partition, _ = collection()
     work = local_dp.prepare(plan, partition.subgraphs[who])
     from fedgraph.learning.layers import small_graphs
@@ -158,7 +156,7 @@ def test_rectified_embeddings_are_unbiased() -> None:
     value = np.tile([0.1, 0.9, 0.5], (20_000, 1))
     assert np.allclose(encoder.rectify(encoder.apply(value, np.random.default_rng(0))).mean(axis=0), value[0], atol=0.05)
     _, out = run(4.0, rectify=True)
-    assert not np.isin(out.state.memory["embeddings"][0], (-1.0, 0.0, 1.0)).all()
+    assert not np.isin(out.state.memory.embeddings[0], (-1.0, 0.0, 1.0)).all()
 
 
 @pytest.mark.parametrize("model", ["gcn", "gin"])
@@ -166,7 +164,7 @@ def test_rectified_embeddings_are_unbiased() -> None:
 @pytest.mark.parametrize("optimiser", ["descent", "adam"])
 def test_every_model_runs_on_one_node_graphs_and_unlabelled_clients(model: str, embedding: str, optimiser: str) -> None:
     _, out = run(np.inf, model=model, embedding=embedding, optimiser=optimiser, hidden=4, layers=2, learning_rate=0.1)
-    for rows, sizes in zip(out.state.memory["embeddings"], SIZES, strict=True):
+    for rows, sizes in zip(out.state.memory.embeddings, SIZES, strict=True):
         assert rows.shape[0] == sum(sizes)
         assert np.isfinite(rows).all()
         assert rows.min() >= 0

@@ -160,7 +160,7 @@ def test_a_pooled_release_has_the_law_that_is_priced(by: str, library: Graph) ->
     """The best test between two opposite graphs errs as the stated ε allows, and more than at ⅔ of the noise."""
     _, facts = dealt(library)
     plan = plan_of(facts, epsilon=1.0, training="none", release="labels", unit="graph", pooled_by=by)
-    pooled, release = plan.made["pooled"], plan.releases[0]
+    pooled, release = plan.made.pooled, plan.releases[0]
     one, other = (pooled.value(np.eye(facts.num_classes)[i]) for i in (0, 1))
     rng, n = np.random.default_rng(0), 20_000
     found = []
@@ -223,7 +223,7 @@ def test_public_training_learns_and_random_does_not(library: Graph) -> None:
     found = {}
     for training in ("public", "none"):
         plan = plan_of(facts, training=training, epsilon=math.inf, personal=False, unit="graph", projection=None)
-        rows = trained(plan, partition).state.memory["embeddings"]
+        rows = trained(plan, partition).state.memory.embeddings
         guessed = np.concatenate([r.argmax(axis=1) for r in rows])
         found[training] = float((guessed == np.concatenate([s.graph.labels for s in partition.subgraphs])).mean())
         assert plan.paths == ("embedding",)

@@ -90,7 +90,7 @@ def test_without_noise_it_is_deterministic_and_learns(library: Graph) -> None:
 def test_the_server_learns_from_bits_of_unit_mean_square(epsilon: float, library: Graph) -> None:
     """Rows of one ±1 among hundreds of columns would be too small to be learnt from in the given steps."""
     plan, partition, setting = planned(library, epsilon)
-    found = trained(plan, partition, SerialRuntime()).state.memory["features"]
+    found = trained(plan, partition, SerialRuntime()).state.memory.features
     assert found.multiply(found).sum() == pytest.approx(found.shape[0] * found.shape[1], rel=1e-5)
     assert np.unique(np.abs(found.data)).size == 1
     for kind in ("random", "random-bits"):
@@ -115,8 +115,8 @@ def test_prediction_reads_edges_and_messages_only(library: Graph) -> None:
 def test_clients_rows_land_at_their_nodes(library: Graph) -> None:
     plan, partition, setting = planned(library, np.inf, federated=True)
     memory = trained(plan, partition, SerialRuntime()).state.memory
-    assert np.array_equal(memory["labels"], setting.held.labels)
-    assert np.allclose(memory["features"].toarray(), np.clip(setting.held.features.toarray(), 0, 1))
+    assert np.array_equal(memory.labels, setting.held.labels)
+    assert np.allclose(memory.features.toarray(), np.clip(setting.held.features.toarray(), 0, 1))
 
 
 def test_inputs_are_untouched(library: Graph) -> None:
@@ -138,8 +138,8 @@ def test_serial_equals_ray_bit_for_bit(library: Graph, ray_engine: Runtime) -> N
     plan, partition, _ = planned(library, 4.0, federated=True)
     serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
     assert serial.releases == parallel.releases
-    assert np.array_equal(serial.state.memory["labels"], parallel.state.memory["labels"])
-    assert (serial.state.memory["features"] != parallel.state.memory["features"]).nnz == 0
+    assert np.array_equal(serial.state.memory.labels, parallel.state.memory.labels)
+    assert (serial.state.memory.features != parallel.state.memory.features).nnz == 0
 
 
 @pytest.mark.parametrize("num_sampled", [1, 3, 10])

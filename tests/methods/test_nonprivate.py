@@ -130,7 +130,7 @@ def test_wrong_names_are_one_clear_line(settings: dict[str, object], said: str) 
 def test_the_ceiling_takes_the_best_on_validation_and_refits(library: Graph) -> None:
     params = Params(model="ceiling", among=["logistic", "gcn"], rounds=4, local_epochs=5, patience=2, validation=0.3)
     plan, state = trained(library, params)
-    kept: phases.Training = state.memory["training"]
+    kept: phases.Training = state.memory
     assert kept.best is not None
     assert not phases.Place.of(state.model).going
     assert kept.best.candidate == phases.chosen(state)[0]
@@ -152,7 +152,7 @@ def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
     assert np.array_equal(training, graph.labels)
     assert (validation >= 0).sum() == chooses.sum()
     _, state = trained(graph, Params(model="gcn", rounds=5, local_epochs=4))
-    best = state.memory["training"].best
+    best = state.memory.best
     assert np.array_equal(best.parameters, phases.chosen(state)[1]), "no refit with a given mask: the best round answers"
 
 

@@ -144,10 +144,10 @@ def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> No
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(epochs=40), facts, Budget(np.inf, 1e-5))
     state = run(plan, partition).state
-    seed = sage_edge.start(plan, seeds.generator(0, "sage", "start")).memory["seed"]
+    seed = sage_edge.start(plan, seeds.generator(0, "sage", "start")).memory.seed
     how = graphsage.Fitting(40, 0.01, 5e-4)
     own = graphsage.trained_scores(setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(seed))
-    assert np.allclose(state.memory["scores"], own, atol=1e-4)
+    assert np.allclose(state.memory.scores, own, atol=1e-4)
     right = own.argmax(axis=1) == setting.truth
     assert right[setting.truth >= 0].mean() > 0.75
 
@@ -155,13 +155,13 @@ def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> No
 def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
-    scores = run(plan, partition).state.memory["scores"]
+    scores = run(plan, partition).state.memory.scores
     inputs = gcn.whole(setting.held)
     rows = torch.tensor(np.random.default_rng(0).standard_normal((library.num_nodes, 3)).astype(np.float32))
     assert torch.allclose(gcn.Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75
     noisy = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(1.0, 1e-5))
-    assert not np.allclose(run(noisy, partition).state.memory["scores"], scores)
+    assert not np.allclose(run(noisy, partition).state.memory.scores, scores)
     assert noisy.provable().epsilon == 1.0
 
 
@@ -182,7 +182,7 @@ def test_serial_is_ray(level: str, library: Graph) -> None:
     with runtime.start("ray", workers=2) as engine:
         parallel = run(plan, partition, engine).state
     key = "scores" if level == "edge" else "average"
-    assert np.array_equal(run(plan, partition).state.memory[key], parallel.memory[key])
+    assert np.array_equal(getattr(run(plan, partition).state.memory, key), getattr(parallel.memory, key))
 
 
 def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:

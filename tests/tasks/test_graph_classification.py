@@ -175,7 +175,7 @@ def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) 
     def distances(cell: Cell, k: int | None = None) -> np.ndarray:
         made, _, split = task._planned(given, cell, where)
         sizes = [g.num_nodes for g in mutag.graphs]
-        return graph_rows.constant_distances(cell.path[:-1], sizes, made.made["encoding"], 0, where, split, k)[0]
+        return graph_rows.constant_distances(cell.path[:-1], sizes, made.made.encoding, 0, where, split, k)[0]
 
     first = distances(cells[0])
     assert distances(cells[2]) is first

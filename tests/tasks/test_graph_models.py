@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_picking_a_round_looks_at_the_right_graphs(mutag: GraphCollection, monke
         name: np.isin(np.arange(188), rows) for name, rows in {"a": split.validation, "b": split.test, "c": split.train}.items()
     }
     monkeypatch.setattr(graph_models, "_answers", lambda made, name, dealt: np.where(right[name], collection.labels, 2))
-    state: Any = State({"parameters": "c"}, {"kept": ["a", "b"]})  # type: ignore[dict-item]
+    state: Any = State({"parameters": "c"}, SimpleNamespace(kept=["a", "b"]))  # type: ignore[dict-item]
     found = graph_models.answered(None, state, None, collection, split, True)  # type: ignore[arg-type]
     assert found == {"model": 0.0, "model_on_training": 1.0, "model_by_validation": 0.0, "model_tuned_on_test": 1.0}
 
@@ -146,7 +147,7 @@ def test_answers_are_in_the_collections_order(mutag: GraphCollection) -> None:
     spec = {"method": "local_dp", "hidden": 4, "label": "m", "epsilons": ["inf"], "compare": False}
     where, given = context(mutag), params([spec])
     made, dealt, _ = task._planned(given, task.cells(given, where)[-1], where)
-    collection, net = task._collection(given, where), made.made["network"]
+    collection, net = task._collection(given, where), made.made.network
     parameters = np.random.default_rng(0).normal(size=net.layout.num_parameters)
     scores = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs])
     gaps = scores[:, 1] - scores[:, 0]

@@ -103,7 +103,9 @@ def test_a_private_test_node_is_answered_from_its_own_row_alone(library: Graph, 
     setting = made(library, public)
     plan = planned(setting)
     state = features.start(plan, np.random.default_rng(0))
-    state.memory["average"] = np.random.default_rng(1).standard_normal(state.memory["average"].shape).astype(np.float32)
+    vector = state.memory.average
+    average = np.random.default_rng(1).standard_normal(vector.shape).astype(np.float32)
+    state = replace(state, memory=features.Memory(vector, average))
     asked = _protocols.question(setting, plan, lambda: 1.0)
     assert asked.num_edges == 0
     all_together = features.predict(plan, state, asked)

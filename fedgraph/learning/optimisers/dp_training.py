@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
+
+
+@dataclass(frozen=True, eq=False)
+class Descended:
+    """Where a descent is: parameters, velocity and the average of the last iterates so far, float32 [p] each."""
+
+    parameters: np.ndarray
+    velocity: np.ndarray
+    average: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -22,19 +30,19 @@ class Descent:
     steps: int
     averaged: float
 
-    def start(self, parameters: np.ndarray) -> dict[str, Any]:
+    def start(self, parameters: np.ndarray) -> Descended:
         """The optimiser's memory before step 0."""
-        return {"parameters": parameters, "velocity": np.zeros_like(parameters), "average": parameters}
+        return Descended(parameters, np.zeros_like(parameters), parameters)
 
-    def step(self, memory: dict[str, Any], mean_gradient: np.ndarray, number: int) -> dict[str, Any]:
+    def step(self, memory: Descended, mean_gradient: np.ndarray, number: int) -> Descended:
         """The memory after step ``number`` (0, 1, …)."""
-        velocity = self.momentum * memory["velocity"] + mean_gradient.astype(np.float32, copy=False)
-        parameters = memory["parameters"] - np.float32(self.rate) * velocity
+        velocity = self.momentum * memory.velocity + mean_gradient.astype(np.float32, copy=False)
+        parameters = memory.parameters - np.float32(self.rate) * velocity
         first = self.steps - max(1, round(self.averaged * self.steps))
-        average = memory["average"]
+        average = memory.average
         if number >= first:
             average = average + (parameters - average) / np.float32(number - first + 1)
-        return {"parameters": parameters, "velocity": velocity, "average": average}
+        return Descended(parameters, velocity, average)
 
 
 def poisson_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:

@@ -31,7 +31,7 @@ from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix
 from fedgraph.learning.optimisers.optimiser import Optimiser
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
@@ -48,6 +48,13 @@ REFERENCE = """@inproceedings{zhang2024dpar,
   title = {Variational perspective on local graph clustering},
   author = {Fountoulakis, Kimon and Roosta-Khorasani, Farbod and Shun, Julian and Cheng, Xiang and Mahoney, Michael W.},
   journal = {Mathematical Programming}, volume = {174}, year = {2019}}"""
+
+KIND: Kind = "classifier"
+SITUATIONS = (
+    Situation("inductive"),
+    Situation("inductive", ("central",), {"variant": "gm"}),
+    Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0}),
+)
 
 
 class Params(Settings):
@@ -101,7 +108,28 @@ class Work:
     memo: dict[str, AggregatedRows] = field(default_factory=dict)
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """layout: of the parameters. sizes: public counts. noise: the multipliers of both stages."""
+
+    layout: Layout
+    sizes: planned.Sizes
+    noise: noise_of.Noise
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server, where a round is one step: Adam's moment estimates [num_parameters] and how many steps it took."""
+
+    first: np.ndarray
+    second: np.ndarray
+    steps: int
+
+
+NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
     sizes = planned.sizes(params, facts, budget)
@@ -134,34 +162,34 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         epsilon_published=published,
         sampled_once=shape.sampled if private and shape.sampled < 1 else None,
         min_clients=min_clients,
-        made={"layout": Layout((facts.num_features, params.hidden, facts.num_classes)), "sizes": sizes, "noise": found},
+        made=Made(Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found),
         notes=tuple(notes),
     )
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
-    return State({"parameters": plan.made["layout"].start(rng)})
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    return State({"parameters": plan.made.layout.start(rng)}, NEW)
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     return Work(rows_of.with_features(subgraph.graph, plan.params.features))
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
     Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
     client's public share of the nodes.
     """
-    params, sizes = plan.params, plan.made["sizes"]
+    params, sizes = plan.params, plan.made.sizes
     rows = _rows(plan, work, round_, streams, desk)
     batches = rows_of.Batches(rows.num_rows, sizes, params.batches == "fixed", round_, streams)
     clip = None if params.variant == "none" else params.clip
 
     def private(state: Optimiser) -> np.ndarray:
-        return clipped_gradient_sum(plan.made["layout"], state.vector, rows, batches.next(), clip)
+        return clipped_gradient_sum(plan.made.layout, state.vector, rows, batches.next(), clip)
 
     def follow(state: Optimiser, noised: np.ndarray) -> Optimiser:
         state.step(noised, 1.0 / sizes.expected_batch)
@@ -176,24 +204,26 @@ def client(
     return {"parameters": desk.walk("model", walk)}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """The average of the clients' parameters, or one optimiser step on the sum of their gradients."""
     if "parameters" in inbox.sums:
-        return State({"parameters": inbox.sums["parameters"]})
+        return State({"parameters": inbox.sums["parameters"]}, state.memory)
     params, memory = plan.params, state.memory
-    found = Optimiser(state.model["parameters"], params.learning_rate, params.optimiser, **memory)
-    found.step(inbox.sums["gradient"], 1.0 / (plan.made["sizes"].expected_batch * plan.facts.num_clients))
-    return State({"parameters": found.vector}, {"first": found.first, "second": found.second, "steps": found.steps})
+    found = Optimiser(
+        state.model["parameters"], params.learning_rate, params.optimiser, memory.first, memory.second, memory.steps
+    )
+    found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.num_clients))
+    return State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
     features = rows_of.with_features(graph, plan.params.features).features
-    scores = logits(plan.made["layout"], state.model["parameters"], FeatureMatrix(features))
+    scores = logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
     return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
 
 
-def _rows(plan: Plan, work: Work, round_: int, streams: Streams, desk: Desk) -> AggregatedRows:
+def _rows(plan: Plan[Params, Made], work: Work, round_: int, streams: Streams, desk: Desk) -> AggregatedRows:
     """The client's rows: chosen through the desk in round 0, kept afterwards.
 
     A worker that has lost them (it was restarted) replays round 0's choice with round 0's noise: the same

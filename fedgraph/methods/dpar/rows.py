@@ -8,6 +8,7 @@ sampled have lost edges, features and label: public ids stay, so every array has
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,15 +23,18 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.types import Graph
 
+if TYPE_CHECKING:
+    from fedgraph.methods.dpar import Made, Params
+
 
 def with_features(graph: Graph, scaling: str) -> Graph:
     """``graph`` with feature rows of unit norm, or as they are."""
     return dataclasses.replace(graph, features=unit_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose(plan: Plan, graph: Graph, streams: Streams, desk: Desk) -> AggregatedRows:
+def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk) -> AggregatedRows:
     """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
-    params, found = plan.params, plan.made["sizes"]
+    params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
     view, present, sources = _view(graph, found, streams.generator("sample"), public)
     holding = np.flatnonzero(_holds_data(view, present, found)[sources])[: found.cap]
@@ -74,7 +78,7 @@ def _holds_data(view: Graph, present: np.ndarray, found: Sizes) -> np.ndarray:
 
 
 def _choices(
-    plan: Plan, view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
+    plan: Plan[Params, Made], view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
 ) -> tuple[np.ndarray, np.ndarray]:
     """(indices, weights), [S, K] each. Rows of sources that hold no data pass the desk as zeros: noise only."""
     params = plan.params
@@ -97,7 +101,7 @@ def _choices(
     return np.array(chosen), np.array(_passed(desk, "weights", values))
 
 
-def _unprotected(plan: Plan, view: Graph, sources: np.ndarray, desk: Desk) -> sp.csr_array:
+def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, desk: Desk) -> sp.csr_array:
     """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
     params = plan.params
     rows = approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)

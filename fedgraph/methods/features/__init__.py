@@ -36,8 +36,10 @@ from fedgraph.learning.views.projection import ProjectedRows, coordinates
 from fedgraph.methods.base import (
     Budget,
     Inbox,
+    Kind,
     Plan,
     PublicFacts,
+    Situation,
     State,
     Streams,
     gradient_std,
@@ -46,7 +48,7 @@ from fedgraph.methods.base import (
 )
 from fedgraph.methods.features.evidence import of_rounds
 from fedgraph.methods.features.evidence import reads_rounds as reads_rounds
-from fedgraph.methods.features.learner import learner, signal
+from fedgraph.methods.features.learner import Made, learner, signal
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
@@ -61,6 +63,9 @@ REFERENCE = """@inproceedings{abadi2016deep,
   author = {Abadi, Martin and Chu, Andy and Goodfellow, Ian and McMahan, H. Brendan and
     Mironov, Ilya and Talwar, Kunal and Zhang, Li},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
+
+KIND: Kind = "classifier"
+SITUATIONS = (Situation("inductive", settings={"steps": 5}),)
 
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
@@ -109,12 +114,20 @@ class Work:
     labels: torch.Tensor
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server: the velocity of the descent and the average of its last iterates, float32 [num_parameters] each."""
+
+    velocity: np.ndarray
+    average: np.ndarray
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Noise, steps and directions from public numbers and the budget alone."""
     relation = Relation(params.relation)
     strength = signal(facts, _total_mu(budget), relation)
     made = learner(params, facts, strength, budget.private)
-    steps, bound = made["steps"], ClippedSum(made["clip"], facts.num_nodes)
+    steps, bound = made.steps, ClippedSum(made.clip, facts.num_nodes)
     mechanism: Mechanism = Disclose("no noise was asked for")
     event: Event = Unprotected("no noise")
     min_clients, published = 1, None
@@ -139,47 +152,47 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
     )
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
-    vector = plan.made["layout"].start(rng)
-    return State({"parameters": vector}, {"velocity": 0 * vector, "average": 0 * vector})
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    vector = plan.made.layout.start(rng)
+    return State({"parameters": vector}, Memory(0 * vector, 0 * vector))
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     return Work(_inputs(plan, subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The noisy sum of this client's clipped gradients at the current parameters."""
     made = plan.made
-    exact = partial(clipped_gradient_sum, made["layout"], model["parameters"], work.x, work.labels, made["clip"])
+    exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, made.clip)
     return {"gradient": desk.release("model", exact)}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_nodes).astype(np.float32)
     before, made = state.model["parameters"], plan.made
-    if made["curvature"] is not None:
-        step = (made["curvature"] @ gradient.reshape(made["curvature"].shape[0], -1)).reshape(-1)
-        after = before - np.float32(made["learning_rate"]) * step
-        return State({"parameters": after}, {"velocity": state.memory["velocity"], "average": after})
-    velocity = plan.params.momentum * state.memory["velocity"] + gradient
-    after = before - np.float32(made["learning_rate"]) * velocity
+    if made.curvature is not None:
+        step = (made.curvature @ gradient.reshape(made.curvature.shape[0], -1)).reshape(-1)
+        after = before - np.float32(made.learning_rate) * step
+        return State({"parameters": after}, Memory(state.memory.velocity, after))
+    velocity = plan.params.momentum * state.memory.velocity + gradient
+    after = before - np.float32(made.learning_rate) * velocity
     first = plan.rounds - max(1, round(plan.params.averaged * plan.rounds))
-    average = state.memory["average"]
+    average = state.memory.average
     if inbox.round >= first:
         average = average + (after - average) / np.float32(inbox.round - first + 1)
-    return State({"parameters": after}, {"velocity": velocity, "average": average})
+    return State({"parameters": after}, Memory(velocity, average))
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
     test nodes are private, each row is answered from itself alone."""
-    params, basis = plan.params, plan.made["basis"]
-    scores = logits(plan.made["layout"], state.memory["average"], _inputs(plan, graph))
-    if plan.made["pairs"] is not None:
+    params, basis = plan.params, plan.made.basis
+    scores = logits(plan.made.layout, state.memory.average, _inputs(plan, graph))
+    if plan.made.pairs is not None:
         scores = SHARPER * scores
     if plan.facts.public_name != "test-graph":
         return np.asarray(softmax(scores, axis=1))
@@ -193,8 +206,8 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
 
 
-def evidence(plan: Plan, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What every round's messages say of each unit, where the viewer sees them (``_features_evidence``)."""
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
     return of_rounds(plan, state, graph, units, partial(_inputs, plan))
 
 
@@ -204,8 +217,8 @@ def _total_mu(budget: Budget) -> float:
     return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf
 
 
-def _inputs(plan: Plan, graph: Graph) -> FeatureMatrix:
-    basis, pairs = plan.made["basis"], plan.made["pairs"]
+def _inputs(plan: Plan[Params, Made], graph: Graph) -> FeatureMatrix:
+    basis, pairs = plan.made.basis, plan.made.pairs
     if basis is None:
         return FeatureMatrix(unit_rows(graph.features))
     return ProjectedRows(coordinates(graph.features, basis) if pairs is None else pairs.rows(graph.features))

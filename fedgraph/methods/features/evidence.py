@@ -9,6 +9,7 @@ alone: the test that the proof of this method prices.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,27 +17,31 @@ import torch
 from fedgraph.learning.clipping.per_sample import left_over_products
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.methods.base import Plan, State
+from fedgraph.methods.features.learner import Made
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    from fedgraph.methods.features import Memory, Params
 
 MOST = 30_000_000  # numbers in all messages of a run that are kept
 
 
-def reads_rounds(plan: Plan) -> bool:
+def reads_rounds(plan: Plan[Params, Made]) -> bool:
     """Whether ``of_rounds`` wants the rounds of a run kept: the viewer sees them, and they are not too much to keep."""
     viewer = plan.protection.viewer
     messages = plan.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
-    return viewer is not Viewer.CURATOR_TRUSTED and messages * plan.made["layout"].num_parameters <= MOST
+    return viewer is not Viewer.CURATOR_TRUSTED and messages * plan.made.layout.num_parameters <= MOST
 
 
 def of_rounds(
-    plan: Plan, state: State, graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
+    plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
 ) -> np.ndarray | None:
     """For each unit (node, −1, label) the sum over rounds; None where the viewer sees the model alone, or nodes are replaced.
 
     graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
     """
-    seen, made, viewer = state.memory.get("seen", ()), plan.made, plan.protection.viewer
+    seen, made, viewer = state.seen, plan.made, plan.protection.viewer
     if not seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
     together = viewer is Viewer.SERVER_SECURE_AGGREGATION
@@ -49,6 +54,6 @@ def of_rounds(
         x, labels = inputs(graph.induced(nodes)), torch.tensor(graph.labels[nodes], device=device())
         for model, inbox in seen:
             message = inbox.sums["gradient"] if together else inbox.each["gradient"][number]
-            at = (made["layout"], model["parameters"], x, labels, made["clip"])
+            at = (made.layout, model["parameters"], x, labels, made.clip)
             found[nodes] += left_over_products(*at, message, weights[nodes])
     return found[units[:, 0]]

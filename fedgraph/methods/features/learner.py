@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,21 @@ NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampl
 PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
 
 
+@dataclass(frozen=True, eq=False)
+class Made:
+    """layout: of the parameters. basis: public directions of words; pairs: of pairs of words; curvature: the inverse public
+    curvature; each None where it is not used. clip, steps, learning_rate: resolved settings.
+    """
+
+    layout: Layout
+    basis: np.ndarray | None
+    pairs: Pairs | None
+    curvature: np.ndarray | None
+    clip: float
+    steps: int
+    learning_rate: float
+
+
 def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
@@ -28,7 +44,7 @@ def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
     return facts.num_nodes * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
 
 
-def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> dict[str, Any]:
+def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
     """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
     public = facts.public_graph if params.projection != "none" else None
     logistic = params.model == "logistic"
@@ -45,15 +61,7 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     steps = params.steps if params.steps != "auto" else 60 if newton else int(np.clip(round(20 + strength / 60), 20, 100))
     plain_rate = (8.0 if private else 16.0) if logistic else 4.0 if strength < 1500 else 2.0
     rate = params.learning_rate if params.learning_rate != "auto" else 1.0 if newton else plain_rate
-    return {
-        "layout": layout,
-        "basis": basis,
-        "pairs": pairs,
-        "curvature": curvature,
-        "clip": clip,
-        "steps": steps,
-        "learning_rate": rate,
-    }
+    return Made(layout, basis, pairs, curvature, clip, steps, rate)
 
 
 def _views(

@@ -16,17 +16,27 @@ together cost what an inner edge costs, 1² + 1² = √2² (``composition.ends``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Kind,
+    Plan,
+    PublicFacts,
+    Situation,
+    State,
+    Streams,
+    gradient_std,
+    setting_assumptions,
+)
 from fedgraph.methods.gap_edge.params import Params
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
@@ -42,6 +52,9 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   author = {Sajadmanesh, Sina and Shamsabadi, Ali Shahin and Bellet, Aur{\\'e}lien and Gatica-Perez, Daniel},
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
+KIND: Kind = "classifier"
+SITUATIONS = (Situation("transductive"), Situation("inductive-edges"))
+
 
 @dataclass(frozen=True, eq=False)
 class Work:
@@ -51,7 +64,32 @@ class Work:
     nodes: np.ndarray
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: every node's public features and labels. new_nodes: predictions are for the nodes of a public graph."""
+
+    attributes: Graph
+    new_nodes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server: released sums and what followed from them.
+
+    seed: of the classifier. encoder: its parameters. inputs: [H⁰ …], float32 [n, h] each. sent: the rows that were broadcast
+    for each hop. sums: the noisy sums that came back. classifier, scores [n, c]: once every hop is there.
+    """
+
+    seed: int
+    encoder: np.ndarray
+    inputs: tuple[np.ndarray, ...]
+    sent: tuple[np.ndarray, ...]
+    sums: tuple[np.ndarray, ...]
+    classifier: public.Chosen | gap_networks.Classifier | None = None
+    scores: np.ndarray | None = None
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Every hop, priced."""
     if facts.public_attributes is None:
         raise ScenarioError(
@@ -90,7 +128,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         epsilon_published=published,
         per_end=facts.cut_edges_shared,
         min_clients=min_clients,
-        made={"attributes": facts.public_attributes, "new_nodes": facts.public_graph is not None},
+        made=Made(facts.public_attributes, facts.public_graph is not None),
     )
 
 
@@ -98,14 +136,14 @@ def _encoder(params: Params) -> public.Encoder:
     return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     """The encoder, from public features and labels."""
-    encoded = public.encode(plan.made["attributes"], _encoder(plan.params))
-    memory = {"seed": int(rng.integers(2**63)), "inputs": [encoded.own], "encoder": encoded.parameters}
-    return _after_hop(plan, memory | {"sent": [encoded.message], "sums": []}, encoded.message)
+    encoded = public.encode(plan.made.attributes, _encoder(plan.params))
+    memory = Memory(int(rng.integers(2**63)), encoded.parameters, (encoded.own,), (encoded.message,), ())
+    return _after_hop(plan, memory, encoded.message)
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         require_simple(adjacency)
@@ -115,7 +153,7 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
 
@@ -128,49 +166,52 @@ def client(
     return {"aggregate": desk.release("aggregate", aggregate)}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
     parts = inbox.each.get("aggregate")
     sums = placed(parts, plan.facts.members, plan.facts.num_nodes) if parts else inbox.sums["aggregate"]
     rows = unit_length(sums)
-    seen = {"sent": [*state.memory["sent"], rows], "sums": [*state.memory["sums"], sums]}
-    return _after_hop(plan, {**state.memory, **seen, "inputs": [*state.memory["inputs"], rows]}, rows)
+    m = state.memory
+    return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the cached hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
-    if not plan.made["new_nodes"]:
-        return state.memory["scores"]  # type: ignore[no-any-return]
-    inputs = [public.rows_of(state.memory["encoder"], _encoder(plan.params), graph)]
+    memory = state.memory
+    if memory.classifier is None or memory.scores is None:
+        raise RuntimeFailure("gap_edge was asked for predictions before its last hop")
+    if not plan.made.new_nodes:
+        return memory.scores
+    inputs = [public.rows_of(memory.encoder, _encoder(plan.params), graph)]
     for _ in range(plan.params.hops):
         inputs.append(unit_length(hop(graph.adjacency, inputs[-1])))
-    return state.memory["classifier"].scores(inputs)  # type: ignore[no-any-return]
+    return memory.classifier.scores(inputs)
 
 
-def evidence(plan: Plan, state: State, graph: Graph, pairs: np.ndarray) -> np.ndarray:
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
     """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
 
     Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
     """
     ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     found = np.zeros(len(pairs))
-    for rows, sums in zip(state.memory["sent"], state.memory["sums"], strict=False):
+    for rows, sums in zip(state.memory.sent, state.memory.sums, strict=False):
         beyond = sums.astype(np.float64) - hop(graph.adjacency, rows)
         for one, other in (e.T for e in ends):
             found += (beyond[one] * rows[other]).sum(axis=1) - np.square(rows[other]).sum(axis=1) / 2
     return found
 
 
-def _after_hop(plan: Plan, memory: dict[str, Any], rows: np.ndarray) -> State:
+def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> State[Memory]:
     """The next broadcast, or the trained classifier and its scores when every hop is there."""
-    p, inputs = plan.params, memory["inputs"]
+    p, inputs = plan.params, list(memory.inputs)
     if len(inputs) <= p.hops:
         return State({"rows": rows}, memory)
-    labels, rng = plan.made["attributes"].labels, np.random.default_rng(memory["seed"])
+    labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
     chosen: gap_networks.Classifier | public.Chosen
     if p.encoder == "published":
         chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.num_classes, p.epochs, rng)
     else:
         widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
         chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.depth == "chosen", rng)
-    return State({}, {**memory, "classifier": chosen, "scores": chosen.scores(inputs), "depth": chosen.depth})
+    return State({}, replace(memory, classifier=chosen, scores=chosen.scores(inputs)))

@@ -10,7 +10,7 @@ restarted makes the same noisy hops again from the same random stream: same inpu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,13 +20,24 @@ from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import device
-from fedgraph.learning.optimisers.dp_training import Descent, masked, poisson_mask
+from fedgraph.learning.optimisers.dp_training import Descended, Descent, masked, poisson_mask
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.views.projection import public_basis
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, gradient_std, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Kind,
+    Plan,
+    PublicFacts,
+    Situation,
+    State,
+    Streams,
+    gradient_std,
+    setting_assumptions,
+)
 from fedgraph.methods.gap_node import caps
 from fedgraph.methods.gap_node.params import Params
-from fedgraph.methods.gap_node.rows import Work, aggregate, joined, rows_of, sent
+from fedgraph.methods.gap_node.rows import Made, Stage, Work, aggregate, joined, rows_of, sent
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
@@ -41,6 +52,9 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   author = {Sajadmanesh, Sina and Shamsabadi, Ali Shahin and Bellet, Aur{\\'e}lien and Gatica-Perez, Daniel},
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
+KIND: Kind = "classifier"
+SITUATIONS = (Situation("inductive", settings={"steps": 4, "projection": 16}),)
+
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 DISPUTED = (
     "GAP's node level is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888) find privacy flaws in it, and "
@@ -48,7 +62,15 @@ DISPUTED = (
 )
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server: how far the descent of either stage is."""
+
+    encoder: Descended
+    classifier: Descended
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Noise multipliers of both stages and of the hops, and every release."""
     if facts.public_graph is None:
         raise ScenarioError("gap_node is tested on a public graph: set the task's protocol: inductive")
@@ -95,66 +117,68 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         facts=facts,
         epsilon_published=published,
         min_clients=min_clients,
-        made={"first": first, "caps": capped, **_layouts(params, facts)},
+        made=_made(params, facts, first, capped),
         notes=(*capped.notes, DISPUTED) if params.hops else (),
     )
 
 
-def _layouts(params: Params, facts: PublicFacts) -> dict[str, Any]:
+def _made(params: Params, facts: PublicFacts, first: int, capped: caps.Caps) -> Made:
     basis = (
         public_basis(facts.public_graph, params.projection) if params.projection and facts.public_graph is not None else None
     )
     inputs = facts.num_features if basis is None else basis.shape[1]
     widths = (inputs, params.hidden, facts.num_classes) if params.encoder == "hidden" else (inputs, facts.num_classes)
     sent = {"none": inputs, "hidden": params.hidden, "classes": facts.num_classes}[params.encoder]
-    return {"basis": basis, "encoder": Layout(widths), "classifier": Layout((sent * (params.hops + 1), facts.num_classes))}
+    return Made(first, capped, basis, Layout(widths), Layout((sent * (params.hops + 1), facts.num_classes)))
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     descent = _descent(plan)
-    memory = {stage: descent.start(plan.made[stage].start(rng)) for stage in ("encoder", "classifier")}
-    return State({stage: memory[stage]["parameters"] for stage in memory}, memory)
+    memory = Memory(descent.start(plan.made.encoder.start(rng)), descent.start(plan.made.classifier.start(rng)))
+    return State({"encoder": memory.encoder.parameters, "classifier": memory.classifier.parameters}, memory)
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph = subgraph.graph
-    adjacency = plan.made["caps"].weights(graph.adjacency, subgraph.nodes, subgraph.client)
+    adjacency = plan.made.caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
     return Work(rows_of(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
-    stage = "encoder" if round_ < plan.made["first"] else "classifier"
+    stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
     x = work.x if stage == "encoder" else joined(plan, work, model, round_, streams, desk)
 
     def gradient() -> np.ndarray:
         mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        return clipped_gradient_sum(plan.made[stage], model[stage], x, masked(work.labels, mask), plan.params.clip)
+        return clipped_gradient_sum(plan.made.layout(stage), model[stage], x, masked(work.labels, mask), plan.params.clip)
 
     return {"gradient": desk.release(stage, gradient)}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
-    first = plan.made["first"]
-    stage, number = ("encoder", inbox.round) if inbox.round < first else ("classifier", inbox.round - first)
+    first, before = plan.made.first, state.memory
+    number = inbox.round if inbox.round < first else inbox.round - first
     mean = inbox.sums["gradient"] / np.float32(plan.facts.num_nodes * plan.params.sampling_rate)
-    memory = {**state.memory, stage: _descent(plan).step(state.memory[stage], mean, number)}
-    shown = "average" if number == plan.params.steps - 1 else "parameters"
-    return State({**state.model, stage: memory[stage][shown]}, memory)
+    stage: Stage = "encoder" if inbox.round < first else "classifier"
+    after = _descent(plan).step(before.encoder if stage == "encoder" else before.classifier, mean, number)
+    memory = Memory(after, before.classifier) if stage == "encoder" else Memory(before.encoder, after)
+    shown = after.average if number == plan.params.steps - 1 else after.parameters
+    return State({**state.model, stage: shown}, memory)
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
-    adjacency = plan.made["caps"].weights(graph.adjacency, np.arange(graph.num_nodes))
+    adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
     rows = [unit_length(sent(plan, state.model["encoder"], rows_of(plan, graph)))]
     for _ in range(plan.params.hops):
         rows.append(unit_length(aggregate(adjacency, rows[-1])))
-    return logits(plan.made["classifier"], state.model["classifier"], DenseMatrix(np.concatenate(rows, axis=1)))
+    return logits(plan.made.classifier, state.model["classifier"], DenseMatrix(np.concatenate(rows, axis=1)))
 
 
-def _descent(plan: Plan) -> Descent:
+def _descent(plan: Plan[Params, Made]) -> Descent:
     p = plan.params
     return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)

@@ -9,20 +9,42 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.layers.dense import DenseMatrix
-from fedgraph.learning.layers.models import logits
+from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
 from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
 from fedgraph.learning.views.projection import project
 from fedgraph.methods.base import Plan, Streams
+from fedgraph.methods.gap_node.caps import Caps
+from fedgraph.methods.gap_node.params import Params
 from fedgraph.privacy.desk import Desk
 from fedgraph.types import Graph
+
+Stage = Literal["encoder", "classifier"]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """first: rounds of the encoder. caps: how much of each neighbour a hop hears.
+
+    basis: public directions [d, k] that features are projected on, or None. encoder, classifier: layouts of their parameters.
+    """
+
+    first: int
+    caps: Caps
+    basis: np.ndarray | None
+    encoder: Layout
+    classifier: Layout
+
+    def layout(self, stage: Stage) -> Layout:
+        return self.encoder if stage == "encoder" else self.classifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +57,14 @@ class Work:
     hops: dict[str, DenseMatrix] = field(default_factory=dict)
 
 
-def joined(plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk) -> DenseMatrix:
+def joined(
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> DenseMatrix:
     """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there."""
     key = hashlib.sha256(
         np.ascontiguousarray(model["encoder"]).tobytes() + str((streams.root, streams.path[:-1])).encode()
     ).hexdigest()
-    first = plan.made["first"]
+    first = plan.made.first
     if key not in work.hops or round_ == first:
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
         for _ in range(plan.params.hops):
@@ -57,15 +81,15 @@ def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
 
 
-def sent(plan: Plan, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+def sent(plan: Plan[Params, Made], encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
     """What a node's neighbours will sum, before scaling: [n, h]."""
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
     if plan.params.encoder == "hidden":
-        return hidden_units(plan.made["encoder"], encoder, x)
-    return centred_probabilities(logits(plan.made["encoder"], encoder, x))
+        return hidden_units(plan.made.encoder, encoder, x)
+    return centred_probabilities(logits(plan.made.encoder, encoder, x))
 
 
-def rows_of(plan: Plan, graph: Graph) -> FeatureMatrix:
-    basis = plan.made["basis"]
+def rows_of(plan: Plan[Params, Made], graph: Graph) -> FeatureMatrix:
+    basis = plan.made.basis
     return FeatureMatrix(unit_rows(graph.features) if basis is None else project(graph.features, basis))

@@ -33,7 +33,7 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LossName
 from fedgraph.learning.propagation.aggregation import with_cut
 from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
 from fedgraph.methods.gcon import releases as release
 from fedgraph.methods.gcon import rows as encoding
 from fedgraph.privacy.claims import gcon as claim
@@ -46,6 +46,9 @@ REFERENCE = """@inproceedings{wei2024gcon,
   title = {{GCON}: Differentially Private Graph Convolutional Network via Objective Perturbation},
   author = {Wei, Jianxin and Zhu, Yizheng and Xiao, Xiaokui and Bao, Ergute and Yang, Yin and Cai, Kuntai and Ooi, Beng Chin},
   journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
+
+KIND: Kind = "classifier"
+SITUATIONS = (Situation("transductive"), Situation("inductive-edges"))
 
 
 class Params(Settings):
@@ -105,7 +108,26 @@ class Work:
     labelled: np.ndarray
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: every node's public features and labels. own_edges: a node reads its own edges at inference.
+    same_nodes: predictions are for the nodes that were trained on.
+    """
+
+    attributes: Graph
+    own_edges: bool
+    same_nodes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server: the encoder (``rows.of_new`` encodes other nodes with it), and the rows X of all nodes, float64 [n, h]."""
+
+    encoder: encoding.Encoded
+    rows: np.ndarray
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One perturbed minimiser per client that has labelled nodes."""
     if facts.public_attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
@@ -144,20 +166,20 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         facts=facts,
         epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private else None,
         per_end=facts.cut_edges_shared,
-        made={"own_edges": own_edges, "same_nodes": facts.public_graph is None},
+        made=Made(facts.public_attributes, own_edges, facts.public_graph is None),
     )
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
-    rows, memory = encoding.of_public(plan.facts.public_attributes, plan.params)
+    rows, encoder = encoding.of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return State({"theta": release.prior(plan.params, plan.facts.num_classes)}, memory | {"rows": rows})
-    return State({"rows": rows}, memory)
+        return State({"theta": release.prior(plan.params, plan.facts.num_classes)}, Memory(encoder, rows))
+    return State({"rows": rows}, Memory(encoder, rows))
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
-    labels = plan.facts.public_attributes.labels[subgraph.nodes]
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+    labels = plan.made.attributes.labels[subgraph.nodes]
     own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
     if not plan.facts.cut_edges_shared or subgraph.cut is None:
         return Work(capped_walk(own, plan.params.cap), None, nodes, labelled)
@@ -166,7 +188,7 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
     if not any(r.client == desk.client for r in plan.releases):
@@ -180,18 +202,18 @@ def client(
     return {"theta": desk.release("theta", rows)}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """The average: weights are public and already inside the messages."""
-    return State({"theta": inbox.sums["theta"]}, state.memory | {"rows": state.model["rows"]})
+    return State({"theta": inbox.sums["theta"]}, state.memory)
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
     params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
-    rows = state.memory["rows"]
-    if not plan.made["same_nodes"]:
-        rows = encoding.of_new(state.memory, params, graph)
-    if plan.made["own_edges"]:
+    rows = state.memory.rows
+    if not plan.made.same_nodes:
+        rows = encoding.of_new(state.memory.encoder, params, graph)
+    if plan.made.own_edges:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)
     return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]

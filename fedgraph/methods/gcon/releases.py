@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +14,15 @@ from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 
+if TYPE_CHECKING:
+    from fedgraph.methods.gcon import Params
+
 GRADIENT_NORM = 1e-9  # of an accepted minimiser
 LEAST_REGULARISER = 0.02  # of "auto"
 
 
 def minimiser(
-    params: Any, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
+    params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
     c, s = facts.num_classes, len(params.steps)
@@ -49,7 +52,7 @@ def minimiser(
     return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, event, range(1), client=client)
 
 
-def prior(params: Any, num_classes: int) -> np.ndarray:
+def prior(params: Params, num_classes: int) -> np.ndarray:
     """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
     objective = LinearObjective(Loss(params.loss, num_classes, params.width), np.zeros(0, np.int64), 1.0, 1.0, params.scale)
     return objective.centre(len(params.steps) * num_classes)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +11,23 @@ from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.types import Graph
 
+if TYPE_CHECKING:
+    from fedgraph.methods.gcon import Params
 
-def _encoder(params: Any) -> public.Encoder:
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """parameters: of the encoder, flat float32. mean: of the rows of the public nodes [h], where it is taken off."""
+
+    parameters: np.ndarray
+    mean: np.ndarray | None
+
+
+def _encoder(params: Params) -> public.Encoder:
     return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
 
 
-def of_public(attributes: Graph, params: Any) -> tuple[np.ndarray, dict[str, Any]]:
+def of_public(attributes: Graph, params: Params) -> tuple[np.ndarray, Encoded]:
     """(X of every public node, float64 [n, h]; what ``of_new`` needs).
 
     Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
@@ -24,12 +35,12 @@ def of_public(attributes: Graph, params: Any) -> tuple[np.ndarray, dict[str, Any
     """
     encoded = public.encode(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
-    return _scaled(encoded.own, mean), {"encoder": encoded.parameters, "mean": mean}
+    return _scaled(encoded.own, mean), Encoded(encoded.parameters, mean)
 
 
-def of_new(memory: Mapping[str, Any], params: Any, graph: Graph) -> np.ndarray:
+def of_new(encoded: Encoded, params: Params, graph: Graph) -> np.ndarray:
     """X of the nodes of another public graph with the same features."""
-    return _scaled(public.rows_of(memory["encoder"], _encoder(params), graph), memory["mean"])
+    return _scaled(public.rows_of(encoded.parameters, _encoder(params), graph), encoded.mean)
 
 
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:

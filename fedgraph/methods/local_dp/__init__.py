@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -31,15 +31,16 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.views.projection import public_basis
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams
 from fedgraph.methods.local_dp import attendance as attendance
 from fedgraph.methods.local_dp import merging, protected, statement
 from fedgraph.methods.local_dp.encoders import Encoding
 from fedgraph.methods.local_dp.params import ENCODING, Params
 from fedgraph.methods.local_dp.pooled import Pooled, histogram
-from fedgraph.methods.local_dp.training import Work, clipped_gradients, on_public, trained, whole_update
+from fedgraph.methods.local_dp.training import Made, Work, clipped_gradients, on_public, trained, whole_update
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{jin2022gromov,
   title = {Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed Structural Graphs},
@@ -50,7 +51,27 @@ REFERENCE = """@article{jin2022gromov,
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+KIND: Kind = "embedder"
+SITUATIONS = (
+    Situation("ego", ("local",), {"rounds": 2}),
+    Situation("collection", ("local",), {"rounds": 2}),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server. embeddings: per client the latest one, as received or made unbiased; None where none came. kept: float32
+    [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them). where: per client that has
+    trained in clear, where its parameters are, int64. velocity: of protected updates, float32 [num_parameters], else None.
+    """
+
+    embeddings: tuple[np.ndarray | None, ...]
+    kept: np.ndarray
+    where: Mapping[int, np.ndarray] = field(default_factory=dict)
+    velocity: np.ndarray | None = None
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
     table = _attendance(params, facts)
     net, projection = _network(params, facts)
@@ -84,18 +105,18 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         shared_rounds=table.retrievals[0],
         shared_key=f"{key}/{updates[0].mechanism}/{updates[0].event}" if params.protects and updates else key,
         summed=(("model", least),) if least else (),
-        made={
-            "network": net,
-            "projection": projection,
-            "public": facts.public_graph if params.training == "public" else None,
-            "attendance": table,
-            "embedding": tuple(sent),
-            "sizes": sizes,
-            "encoding": encoding,
-            "pooled": pooled,
-            "personal": params.personal and not facts.graph_sizes and promised is None and params.training != "none",
-            "graph_epsilons": encoding.pure_losses(sizes, [r.count for r in sent]),
-        },
+        made=Made(
+            network=net,
+            projection=projection,
+            public=facts.public_graph if params.training == "public" else None,
+            attendance=table,
+            sent=tuple(sent),
+            sizes=sizes,
+            encoding=encoding,
+            pooled=pooled,
+            personal=params.personal and not facts.graph_sizes and promised is None and params.training != "none",
+            graph_epsilons=encoding.pure_losses(sizes, [r.count for r in sent]),
+        ),
         notes=statement.notes(params, facts, whole),
     )
 
@@ -153,16 +174,18 @@ def _releases(
     return encoding, Pooled(params.pooled_by, given.embedding / times, given.embedding_mu / math.sqrt(times), classes, bits)
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     """Random parameters, or those of public training."""
-    parameters = plan.made["network"].layout.start(rng)
-    if plan.made["public"] is not None:
-        parameters = on_public(plan, parameters)
-    return State({"parameters": parameters}, {"velocity": np.zeros_like(parameters)} if plan.params.protects else {})
+    parameters = plan.made.network.layout.start(rng)
+    if plan.made.public is not None:
+        parameters = on_public(plan, parameters, plan.made.public)
+    velocity = np.zeros_like(parameters) if plan.params.protects else None
+    nothing, copies = (None,) * plan.facts.num_clients, parameters[:0].reshape(0, parameters.size)
+    return State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The change of the parameters, and in retrieval rounds its encoded embedding.
 
@@ -170,8 +193,7 @@ def client(
     is that of one graph among several, or of one node, the broadcast model embeds: a row then depends on its own
     neighbourhood only. In clear, only the parameters that a client touches are sent; protected, all of them.
     """
-    table: attendance.Attendance = plan.made["attendance"]
-    params: Params = plan.params
+    table, params = plan.made.attendance, plan.params
     trains, sends = table.trains[desk.client], table.sends[desk.client]
     if round_ not in trains and round_ not in sends:
         return {}
@@ -186,44 +208,48 @@ def client(
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
-        now = trained(params, work, before) if plan.made["personal"] and params.release != "labels" else before
+        now = trained(params, work, before) if plan.made.personal and params.release != "labels" else before
         sent["embedding"] = desk.release("embedding", _embedded(plan, work, now))
     return sent
 
 
-def _planned(plan: Plan, client: int) -> PlannedRelease:
-    return next(r for r in plan.releases if r.path == "model" and r.client == client)
-
-
-def _embedded(plan: Plan, work: Work, parameters: torch.Tensor) -> np.ndarray:
+def _embedded(plan: Plan[Params, Made], work: Work, parameters: torch.Tensor) -> np.ndarray:
     """What is handed to the desk in a retrieval round: rows, or one vector of the graph."""
-    pooled: Pooled | None = plan.made["pooled"]
+    pooled = plan.made.pooled
     if pooled is not None and plan.params.release == "labels":
         return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
     rows = small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)
     return rows if pooled is None else pooled.value(rows.mean(axis=0))
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """The next model, and the latest embedding of every client as received (or made unbiased)."""
-    table: attendance.Attendance = plan.made["attendance"]
-    nothing = [None] * plan.facts.num_clients
-    memory = {"where": dict(state.memory.get("where", {})), "embeddings": list(state.memory.get("embeddings", nothing))}
-    memory |= {"velocity": state.memory["velocity"]} if "velocity" in state.memory else {}
-    before = state.model["parameters"]
-    memory["kept"] = state.memory.get("kept", before[:0].reshape(0, before.size))  # by keep_every; all clients were sent them
-    model = state.model
+    table, known = plan.made.attendance, state.memory
+    where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
+    before, model = state.model["parameters"], state.model
     if inbox.round < plan.params.rounds and "change" in inbox.each:
         training = table.training[inbox.round]
-        new = [c for c in training if c not in memory["where"]]
-        memory["where"].update(zip(new, inbox.each.get("where", []), strict=True))
-        model = {"parameters": merging.merged(plan, before, training, inbox.each["change"], memory["where"])}
-    if "model" in inbox.sums:
-        memory["velocity"] = merging.step(plan, state.memory["velocity"], inbox)
-        model = {"parameters": before + memory["velocity"]}
+        new = [c for c in training if c not in where]
+        where.update(zip(new, inbox.each.get("where", []), strict=True))
+        model = {"parameters": merging.merged(plan, before, training, inbox.each["change"], where)}
+    if "model" in inbox.sums and velocity is not None:
+        velocity = merging.step(plan, velocity, inbox)
+        model = {"parameters": before + velocity}
     if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
-        memory["kept"] = np.concatenate([memory["kept"], model["parameters"][None]])
+        kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            memory["embeddings"][client] = merging.read(plan, client, rows)
-    return State(model, memory)
+            embeddings[client] = merging.read(plan, client, rows)
+    return State(model, Memory(tuple(embeddings), kept, where, velocity))
+
+
+def answers(plan: Plan[Params, Made], parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
+    """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
+    return small_graphs.graph_scores(plan.made.network, parameters, graph, sizes)
+
+
+def in_clear(plan: Plan[Params, Made], state: State[Memory], subgraph: Subgraph) -> np.ndarray:
+    """float64 [n, h]: what the trained model says of all nodes of a client, before any encoding."""
+    work = prepare(plan, subgraph)
+    parameters = on_device(state.model["parameters"][work.where])
+    return small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)

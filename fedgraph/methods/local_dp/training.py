@@ -13,9 +13,33 @@ from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.training import adam, descent
 from fedgraph.methods.base import Plan
+from fedgraph.methods.local_dp.attendance import Attendance
+from fedgraph.methods.local_dp.encoders import Encoding
 from fedgraph.methods.local_dp.params import Params
+from fedgraph.methods.local_dp.pooled import Pooled
+from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.types import Graph, Subgraph
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """network: the shared model. projection: public, of the features before it, [d, k], or None. public: what it trains on
+    where it trains on public nodes alone. attendance: who takes part in which round. sent, sizes, encoding, graph_epsilons:
+    as ``methods.base.kinds.Embedding`` says. pooled: how a graph is sent as one vector, or None. personal: a client embeds
+    with the model that it has trained once more.
+    """
+
+    network: small_graphs.Network
+    projection: np.ndarray | None
+    public: Graph | None
+    attendance: Attendance
+    sent: tuple[PlannedRelease, ...]
+    sizes: tuple[tuple[int, ...], ...]
+    encoding: Encoding
+    pooled: Pooled | None
+    personal: bool
+    graph_epsilons: list[list[float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +59,7 @@ class Work(Part):
     graphs: tuple[Part, ...] = ()
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
     promised, found = plan.protection.promised_degree, int(subgraph.graph.degrees.max())
     if promised is not None and found > promised:
@@ -59,14 +83,14 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
     return Work(made.inputs, made.network, made.where, weight, apart)
 
 
-def _part(plan: Plan, graph: Graph, sizes: tuple[int, ...] | None) -> Part:
-    inputs = small_graphs.inputs(plan.made["network"], graph, sizes)
-    return Part(inputs, *small_graphs.selected(plan.made["network"], inputs))
+def _part(plan: Plan[Params, Made], graph: Graph, sizes: tuple[int, ...] | None) -> Part:
+    inputs = small_graphs.inputs(plan.made.network, graph, sizes)
+    return Part(inputs, *small_graphs.selected(plan.made.network, inputs))
 
 
-def _viewed(plan: Plan, graph: Graph) -> Graph:
+def _viewed(plan: Plan[Params, Made], graph: Graph) -> Graph:
     """The graph with its feature rows through the public projection, where there is one."""
-    matrix = plan.made["projection"]
+    matrix = plan.made.projection
     return graph if matrix is None else replace(graph, features=sp.csr_array(graph.features @ matrix))
 
 
@@ -98,9 +122,9 @@ def clipped_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.
     return total
 
 
-def on_public(plan: Plan, parameters: np.ndarray) -> np.ndarray:
+def on_public(plan: Plan[Params, Made], parameters: np.ndarray, public: Graph) -> np.ndarray:
     """The parameters after full-batch training on the public labelled nodes, which no client holds."""
-    part = _part(plan, _viewed(plan, plan.made["public"]), None)
+    part = _part(plan, _viewed(plan, public), None)
     start, how = on_device(parameters[part.where]), plan.params
     found = adam(start, lambda v: small_graphs.gradient(part.network, v, part.inputs), how.public_steps, how.public_rate, 0.0)
     after = parameters.copy()

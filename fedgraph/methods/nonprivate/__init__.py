@@ -25,7 +25,18 @@ import numpy as np
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Network
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, public_assumptions, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Kind,
+    Plan,
+    PublicFacts,
+    Situation,
+    State,
+    Streams,
+    public_assumptions,
+    setting_assumptions,
+)
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import CEILING, Candidate, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -53,6 +64,13 @@ REFERENCE = """@inproceedings{mcmahan2017communication,
   author = {Kipf, Thomas N. and Welling, Max},
   booktitle = {International Conference on Learning Representations}, year = {2017}}"""
 
+KIND: Kind = "classifier"
+SITUATIONS = (
+    Situation("inductive", settings={"rounds": 3}),
+    Situation("transductive", settings={"rounds": 3}),
+    Situation("inductive-edges", settings={"rounds": 3}),
+)
+
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
@@ -66,7 +84,7 @@ class Work:
     networks: dict[int, Network] = field(default_factory=dict)
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, None]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
     protection = Protection(
         Relation.NODE_ZERO_OUT,
@@ -85,27 +103,28 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         protection=protection,
         delta=budget.delta,
         facts=facts,
+        made=None,
         notes=(note,) if params.model == CEILING else (),
     )
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
+def start(plan: Plan[Params, None], rng: np.random.Generator) -> State[phases.Training]:
     return phases.begin(plan, int(rng.integers(2**31)))
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, None], subgraph: Subgraph) -> Work:
     return Work(subgraph.graph, fitting.inputs(subgraph.graph))
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
     going = phases.Place.of(model).going
     return {"update": desk.release("model", _trained(plan, work, model, desk.client) if going else np.zeros(1))}
 
 
-def _trained(plan: Plan, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
+def _trained(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
     params, place = plan.params, phases.Place.of(model)
     candidate: Candidate = params.candidates[place.candidate]
     network = _network(plan, work, place.candidate)
@@ -128,12 +147,12 @@ def _trained(plan: Plan, work: Work, model: Mapping[str, np.ndarray], number: in
     return np.concatenate((*sums, [weight], judged, [float(work.graph.validation is not None)]))
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, None], state: State[phases.Training], inbox: Inbox) -> State[phases.Training]:
     """The weighted average, then the server's own step; the next candidate when one is done."""
     return phases.merged(plan, state, inbox)
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, None], state: State[phases.Training], graph: Graph) -> np.ndarray:
     """[n, c] scores on the asked graph."""
     index, parameters = phases.chosen(state)
     candidate = plan.params.candidates[index]
@@ -141,14 +160,19 @@ def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
     return _scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
 
 
-def _network(plan: Plan, work: Work, index: int) -> Network:
+def _network(plan: Plan[Params, None], work: Work, index: int) -> Network:
     if index not in work.networks:
         work.networks[index] = fitting.made(phases.shape_of(plan, index), 0)
     return work.networks[index]
 
 
 def _scores(
-    plan: Plan, candidate: Candidate, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.Inputs
+    plan: Plan[Params, None],
+    candidate: Candidate,
+    network: Network,
+    parameters: np.ndarray,
+    graph: Graph,
+    given: fitting.Inputs,
 ) -> np.ndarray:
     found = fitting.scores(network, parameters, given)
     if candidate.alpha < 1:
@@ -156,9 +180,9 @@ def _scores(
     return found
 
 
-def says(plan: Plan, state: State) -> tuple[str, ...]:
+def says(plan: Plan[Params, None], state: State[phases.Training]) -> tuple[str, ...]:
     """Which candidate answers, and how it did on the validation nodes."""
-    best = state.memory["training"].best
+    best = state.memory.best
     if plan.params.model != CEILING or best is None:
         return ()
     found = plan.params.candidates[best.candidate]

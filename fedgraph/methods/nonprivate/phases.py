@@ -19,6 +19,7 @@ from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Shape
 from fedgraph.methods.base import Inbox, Plan, State
 from fedgraph.methods.nonprivate import server_steps
+from fedgraph.methods.nonprivate.params import Params
 from fedgraph.types import Graph
 
 
@@ -71,7 +72,7 @@ class Place:
         return {"parameters": parameters, "moments": moments, "place": place}
 
 
-def shape_of(plan: Plan, index: int) -> Shape:
+def shape_of(plan: Plan[Params, None], index: int) -> Shape:
     facts = plan.facts
     shape: Shape = plan.params.candidates[index].shape(facts.num_features, facts.num_classes, plan.params.arguments)
     return shape
@@ -99,27 +100,27 @@ def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def begin(plan: Plan, seed: int) -> State:
+def begin(plan: Plan[Params, None], seed: int) -> State[Training]:
     return _phase(plan, Training(seed, np.zeros(0, np.float32), server_steps.Moments()), 0, refits=False)
 
 
-def chosen(state: State) -> tuple[int, np.ndarray]:
+def chosen(state: State[Training]) -> tuple[int, np.ndarray]:
     """(candidate, parameters) that answer: of the best round, of the refit, or the last where nothing was validated."""
     return Place.of(state.model).candidate, state.model["parameters"]
 
 
-def _phase(plan: Plan, training: Training, candidate: int, refits: bool) -> State:
+def _phase(plan: Plan[Params, None], training: Training, candidate: int, refits: bool) -> State[Training]:
     """A candidate from its initial parameters."""
     fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate))
     own = replace(training, last=fresh.vector, moments=server_steps.Moments(), in_phase=None, waited=0, lowest=np.inf)
     place = Place(candidate, 0, training.seed, refits, going=True)
-    return State(place.broadcast(fresh.vector, fresh.moments), {"training": own})
+    return State(place.broadcast(fresh.vector, fresh.moments), own)
 
 
-def merged(plan: Plan, state: State, inbox: Inbox) -> State:
+def merged(plan: Plan[Params, None], state: State[Training], inbox: Inbox) -> State[Training]:
     """One round at the server."""
     model, place = state.model, Place.of(state.model)
-    training: Training = state.memory["training"]
+    training = state.memory
     if not place.going:
         return state
     old, p = model["parameters"], model["parameters"].size
@@ -137,7 +138,7 @@ def merged(plan: Plan, state: State, inbox: Inbox) -> State:
     limit = training.best.updates if place.refits and training.best else plan.params.rounds
     if done + 1 < limit and training.waited < plan.params.patience:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
-        return State(after.broadcast(stepped, moments), {"training": training})
+        return State(after.broadcast(stepped, moments), training)
     return _next(plan, training, place, bool(masked))
 
 
@@ -149,7 +150,7 @@ def _noted(training: Training, found: Best) -> Training:
     return replace(training, in_phase=in_phase, waited=waited, lowest=min(training.lowest, found.loss))
 
 
-def _next(plan: Plan, training: Training, place: Place, masked: bool) -> State:
+def _next(plan: Plan[Params, None], training: Training, place: Place, masked: bool) -> State[Training]:
     """The next candidate, the refit of the best, or the end."""
     ended, best = training.in_phase, training.best
     best = ended if ended is not None and ended.beats(best) else best
@@ -163,6 +164,6 @@ def _next(plan: Plan, training: Training, place: Place, masked: bool) -> State:
     return _over(training, best.candidate, best.parameters)
 
 
-def _over(training: Training, candidate: int, parameters: np.ndarray) -> State:
+def _over(training: Training, candidate: int, parameters: np.ndarray) -> State[Training]:
     place = Place(candidate, 0, training.seed, refits=False, going=False)
-    return State(place.broadcast(parameters, np.zeros((2, 0), np.float32)), {"training": training})
+    return State(place.broadcast(parameters, np.zeros((2, 0), np.float32)), training)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
 from fedgraph.methods.sage_edge.params import Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
@@ -36,6 +36,12 @@ REFERENCE = """@article{daigavane2021node,
   author = {Wu, Fan and Long, Yunhui and Zhang, Ce and Li, Bo},
   booktitle = {IEEE Symposium on Security and Privacy}, year = {2022}}"""  # fmt: skip  # noqa: E501
 
+KIND: Kind = "classifier"
+SITUATIONS = (
+    Situation("transductive", ("central", "local")),
+    Situation("transductive", ("central", "local"), {"adjacency": "lapgraph"}),
+)
+
 KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
 
 
@@ -46,7 +52,25 @@ class Work:
     edges: np.ndarray
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: every node's public features and labels."""
+
+    attributes: Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server. seed: of the training. scores: [n, c]. received: the noisy graph, CSR [n, n], where it is not too large
+    to keep. Both are None until the edges are there.
+    """
+
+    seed: int
+    scores: np.ndarray | None = None
+    received: sp.csr_array | None = None
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
     if facts.public_attributes is None or facts.public_graph is not None:
         raise ScenarioError("sage_edge needs public features and labels: set the task's protocol: transductive")
@@ -71,7 +95,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan:
         delta=budget.delta,
         facts=facts,
         epsilon_published=budget.epsilon if budget.private else None,
-        made={"attributes": facts.public_attributes},
+        made=Made(facts.public_attributes),
     )
 
 
@@ -90,11 +114,11 @@ def _release(params: Params, facts: PublicFacts, budget: Budget, client: int) ->
     return PlannedRelease("adjacency", UpperTriangle(size, smaller), mechanism, event, range(1), client=client)
 
 
-def start(plan: Plan, rng: np.random.Generator) -> State:
-    return State({}, {"seed": int(rng.integers(2**63))})
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    return State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: Plan, subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
@@ -105,13 +129,13 @@ def prepare(plan: Plan, subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan, work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The perturbed edges, once."""
     return {"edges": desk.release("adjacency", work.edges)}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State:
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """Put the noisy edges together and train on them."""
     n, p, parts = plan.facts.num_nodes, plan.params, inbox.each["edges"]
     if not plan.facts.cut_edges_shared:
@@ -121,14 +145,15 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State:
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
     how = Fitting(p.epochs, p.training_rate, p.weight_decay)
     train = gcn.trained_scores if p.network == "gcn" else graphsage.trained_scores
-    rng = np.random.default_rng(state.memory["seed"])
+    rng = np.random.default_rng(state.memory.seed)
     received = adjacency if adjacency.nnz <= KEPT else None
-    return State({}, {"scores": train(plan.made["attributes"], adjacency, p.hidden, how, rng), "received": received})
+    scores = train(plan.made.attributes, adjacency, p.hidden, how, rng)
+    return State({}, Memory(state.memory.seed, scores, received))
 
 
-def evidence(plan: Plan, state: State, graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
     """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
-    received = state.memory["received"]
+    received = state.memory.received
     if received is None:
         return None
     asked = sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=received.shape)
@@ -138,6 +163,8 @@ def evidence(plan: Plan, state: State, graph: Graph, pairs: np.ndarray) -> np.nd
     return np.where(np.isin(pairs[:, 0] * width + pairs[:, 1], kept), 1.0, -0.5)
 
 
-def predict(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the noisy graph; ``graph`` is not read."""
-    return state.memory["scores"]  # type: ignore[no-any-return]
+    if state.memory.scores is None:
+        raise RuntimeFailure("sage_edge was asked for predictions before any edge was received")
+    return state.memory.scores

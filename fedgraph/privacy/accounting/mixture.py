@@ -121,7 +121,7 @@ def curves(chosen: Pair, tail: float) -> tuple[Curve, Curve | None]:
         x = np.interp(e, losses, xs)
         for _ in range(3):
             value, slope = chosen.loss(x)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 step = np.where(slope > 0, (e - value) / slope, 0.0)
             x = np.clip(x + step, xs[cell - 1], xs[cell])
         return x

@@ -1,0 +1,10 @@
+"""The commands of ``fedgraph``, one file each, found by their names.
+
+A command module defines
+
+    HELP                              one line for ``fedgraph --help``
+    configure(parser)                 its options
+    run(options) -> int               its exit status
+
+Modules import what they need inside ``run``, so that ``fedgraph --help`` and ``fedgraph price`` load neither torch nor Ray.
+"""

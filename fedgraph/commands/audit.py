@@ -1,0 +1,17 @@
+"""``fedgraph audit``: attacks every mechanism, sound and deliberately broken, and must tell them apart."""
+
+from __future__ import annotations
+
+import argparse
+
+HELP = "attack every mechanism, sound and broken, and tell them apart"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="as python -m fedgraph.audit takes them")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fedgraph.audit import __main__ as command
+
+    return int(command.main(options.arguments or ["mechanisms"]) or 0)

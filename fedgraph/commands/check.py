@@ -1,0 +1,32 @@
+"""``fedgraph check SCENARIO``: is it right, how many cells has it, and what will it take?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fedgraph import shipped
+
+HELP = "validate a scenario, count its cells, and estimate time, memory and disk from a short probe"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario")
+    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a key (dotted)")
+    parser.add_argument("--quick", action="store_true", help="as fedgraph run --quick would run it")
+    parser.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
+    parser.add_argument(
+        "--probe", type=float, default=20.0, metavar="SECONDS", help="how long to probe; 0: only count (default 20)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from fedgraph import probe, scenario
+
+    ready = scenario.load(shipped.find(options.scenario), options.changes, quick=options.quick)
+    print(f"{options.scenario}: valid; {len(ready.tasks)} task(s), {len(ready.scenario.datasets)} data set(s)")
+    found = probe.of(ready, options.data_root, options.probe)
+    for line in found.counts:
+        print(f"  {line}")
+    print(found.estimate)
+    return 0

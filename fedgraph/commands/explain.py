@@ -1,0 +1,25 @@
+"""``fedgraph explain RUN``: a run's ledger in plain words."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fedgraph.errors import ScenarioError
+
+HELP = "explain what a run released, and what that costs, from its ledger"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run's folder, or a ledger.jsonl")
+    parser.add_argument("--cell", metavar="NAME", help="only cells whose name contains this, release by release")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fedgraph.privacy import __main__ as command
+
+    path = options.run / "ledger.jsonl" if options.run.is_dir() else options.run
+    if not path.is_file():
+        raise ScenarioError(f"{path}: no such file; a finished run has a ledger.jsonl")
+    words = ["explain", str(path), *(["--cell", options.cell] if options.cell else [])]
+    return int(command.main(words) or 0)

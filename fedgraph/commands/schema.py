@@ -1,0 +1,28 @@
+"""``fedgraph schema``: the JSON schema of scenarios, so that an editor completes and checks them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from fedgraph.files import write_new
+
+HELP = "print the JSON schema of scenarios, for editors"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it here instead of printing it")
+    parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fedgraph import schema
+
+    text = json.dumps(schema.of_scenarios(), indent=1, ensure_ascii=False)
+    if options.out is None:
+        print(text)
+        return 0
+    write_new(options.out, (text + "\n").encode(), options.force)
+    print(f"{options.out}: put this line first in a scenario: # yaml-language-server: $schema={options.out}")
+    return 0

@@ -1,0 +1,154 @@
+"""The two kinds of method, and the situations in which a method can be used.
+
+A *classifier* gives every node of a graph a score for each class. An *embedder* lets every client release a matrix of
+numbers for its graph or graphs, and those releases are compared. A task says which kind it needs, as a module constant
+``METHOD_KIND``; a scenario that gives it a method of the other kind is refused when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, cast
+
+import numpy as np
+
+from fedgraph import plugins
+from fedgraph.methods.base.facts import Budget, PublicFacts
+from fedgraph.methods.base.plan import Plan
+from fedgraph.methods.base.state import Inbox, State, Streams
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Event
+from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.types import Graph, Subgraph
+
+Kind = Literal["classifier", "embedder"]
+WORDS: dict[str, str] = {
+    "classifier": "gives nodes a class (a classifier)",
+    "embedder": "releases embeddings of whole graphs (an embedder)",
+}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A place in which a method is used, and with which the contract tests run it.
+
+    given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``: the protocols of node
+    classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
+    holds several whole graphs. trusted: which of ``central``, ``secure`` and ``local`` the method supports there (of
+    graphs: ``local`` only). settings: parameters of the method, kept small so that a test is quick.
+    """
+
+    given: Literal["inductive", "transductive", "inductive-edges", "ego", "collection"]
+    trusted: tuple[Literal["central", "secure", "local"], ...] = ("central", "secure", "local")
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Method(Protocol):
+    """What both kinds have in common; the functions are described in ``methods.base``."""
+
+    REFERENCE: str
+    KIND: Kind
+    SITUATIONS: tuple[Situation, ...]
+    Params: Any
+
+    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan[Any, Any]: ...
+    def start(self, plan: Plan[Any, Any], rng: np.random.Generator) -> State[Any]: ...
+    def prepare(self, plan: Plan[Any, Any], subgraph: Subgraph) -> Any: ...
+    def client(
+        self,
+        plan: Plan[Any, Any],
+        work: Any,
+        model: Mapping[str, np.ndarray],
+        round_: int,
+        streams: Streams,
+        desk: Desk,
+    ) -> dict[str, Released]: ...
+    def server(self, plan: Plan[Any, Any], state: State[Any], inbox: Inbox) -> State[Any]: ...
+
+
+class Classifier(Method, Protocol):
+    """A method that gives every node of a graph a score for each class."""
+
+    def predict(self, plan: Plan[Any, Any], state: State[Any], graph: Graph) -> np.ndarray: ...
+
+
+class Encoding(Protocol):
+    """What an embedding goes through before it leaves. width: numbers per node."""
+
+    @property
+    def width(self) -> int: ...
+    def of_graph(self, num_nodes: int) -> tuple[Mechanism, Event]: ...
+
+
+class Embedding(Protocol):
+    """What the plan of every embedder has made.
+
+    encoding: its encoder. sent: per client, the planned release of its embedding. sizes: per client, the nodes of each
+    of its graphs. graph_epsilons: per client and graph, the pure ε of all its retrievals, empty where there is none.
+    """
+
+    @property
+    def encoding(self) -> Encoding: ...
+    @property
+    def sent(self) -> tuple[PlannedRelease, ...]: ...
+    @property
+    def sizes(self) -> tuple[tuple[int, ...], ...]: ...
+    @property
+    def graph_epsilons(self) -> Sequence[Sequence[float]]: ...
+
+
+class Received(Protocol):
+    """What the server of every embedder remembers.
+
+    embeddings: per client the latest embedding that was received, None where none was. kept: float32 [copies,
+    num_parameters], the model at some rounds.
+    """
+
+    @property
+    def embeddings(self) -> Sequence[np.ndarray | None]: ...
+    @property
+    def kept(self) -> np.ndarray: ...
+
+
+class Embedder(Method, Protocol):
+    """A method whose clients release embeddings of their graphs."""
+
+    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan[Any, Embedding]: ...
+    def answers(self, plan: Plan[Any, Any], parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray: ...
+    def in_clear(self, plan: Plan[Any, Any], state: State[Any], subgraph: Subgraph) -> np.ndarray: ...
+
+
+def misfit(name: str, kind: Kind, given: str, trusted: Sequence[str] = ("local",)) -> str | None:
+    """Why the method ``name`` cannot serve a task that needs ``kind``, as one sentence for a scenario's line; else None.
+
+    given: what the task's clients hold (``Situation.given``). trusted: who is trusted, in the task's own words.
+    """
+    found = method(name)
+    if kind != found.KIND:
+        fitting = [other for other in plugins.names("methods") if kind == method(other).KIND]
+        return f"method {name!r} {WORDS[found.KIND]}; this task needs one that {WORDS[kind]}; allowed: {', '.join(fitting)}"
+    places = [s for s in found.SITUATIONS if s.given == given]
+    if not places:
+        allowed = ", ".join(dict.fromkeys(s.given for s in found.SITUATIONS))
+        return f"method {name!r} is not made for {given!r}; allowed for it: {allowed}"
+    served = {t for s in places for t in s.trusted}
+    for setting in trusted:
+        if setting not in served:
+            return f"method {name!r} cannot serve the setting {setting!r}; allowed for it: {', '.join(sorted(served))}"
+    return None
+
+
+def method(name: str) -> Method:
+    """The method called ``name``; ``ScenarioError`` where there is none."""
+    return cast(Method, plugins.load("methods", name))
+
+
+def classifier(name: str) -> Classifier:
+    """The classifier called ``name``. The scenario was refused before this if it is none."""
+    return cast(Classifier, plugins.load("methods", name))
+
+
+def embedder(name: str) -> Embedder:
+    """The embedder called ``name``. The scenario was refused before this if it is none."""
+    return cast(Embedder, plugins.load("methods", name))

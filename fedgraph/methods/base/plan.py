@@ -1,0 +1,136 @@
+"""A plan: a method's noise and every release it will make, fixed before any private data is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from fedgraph.errors import PrivacyError
+from fedgraph.methods.base.facts import PublicFacts
+from fedgraph.privacy.accounting import composition
+from fedgraph.privacy.accounting.accountant import Price
+from fedgraph.privacy.desk import PlannedRelease, declared
+from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
+from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
+
+P = TypeVar("P")
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Generic[P, M]):
+    """A method made ready: its noise is fixed and every release is declared.
+
+    params: the method's settings. made: what it made of them and of public facts, of the method's own type.
+    releases: what each client will release. protection, delta: the
+    guarantee they are counted for. epsilon_published: what the paper's formula says of this noise (None:
+    no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline. per_end: events
+    price one end of an edge, and an edge costs two of them (``composition.ends``).
+    min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds
+    are the same for all cells of one ``shared_key``, which may share them. summed: parts of a message that reach the server as
+    a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a part is named
+    as its path. notes: sentences for the report.
+    keeps_rounds: the server keeps what every round broadcast and received, for an attack to read (``State.seen``).
+    """
+
+    method: str
+    params: P
+    rounds: int
+    releases: tuple[PlannedRelease, ...]
+    protection: Protection
+    delta: float
+    facts: PublicFacts
+    made: M
+    epsilon_published: float | None = None
+    sampled_once: float | None = None
+    per_end: bool = False
+    min_clients: int = 1
+    shared_rounds: int = 0
+    shared_key: str = ""
+    summed: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    keeps_rounds: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sampled_once is not None and self.facts.holdings is not None:
+            raise PrivacyError("a one-time sample amplifies each unit once; clients that overlap would count it several times")
+        if self.per_end and (self.facts.holdings is not None or self.sampled_once is not None):
+            raise PrivacyError(
+                "the ends of an edge compose for clients that share no node and for releases without a secret sample"
+            )
+        for release in self.releases:
+            self._require_noise(release)
+
+    def _require_noise(self, release: PlannedRelease) -> None:
+        """A necessary check against a price for noise that is not there: std ≥ multiplier × the least sensitivity."""
+        event = release.event.event if isinstance(release.event, Repeated) else release.event
+        relation, bound, mechanism = self.protection.relation, release.bound, release.mechanism
+        rows = isinstance(bound, (ClippedSum, L2Ball)) and relation.unit is not Unit.EDGE
+        if not (
+            rows and isinstance(mechanism, GaussianNoise) and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))
+        ):
+            return
+        least = (
+            sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
+        )
+        others = self.facts.num_clients - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
+        others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others
+        if mechanism.std * math.sqrt(others) < event.noise_multiplier * least * (1 - 1e-9):
+            raise PrivacyError(
+                f"release {release.path!r} is priced at noise multiplier {event.noise_multiplier:.6g} for sensitivity at least "
+                f"{least:.6g}, but its noise has standard deviation {mechanism.std:.6g} only"
+            )
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything that shapes the releases."""
+        facts = (self.facts.num_nodes, self.facts.client_sizes)
+        text = repr((self.method, self.params, self.delta, self.protection, self.rounds, facts))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(r.path for r in self.releases))
+
+    def declared(self, path: str | None = None) -> dict[int, Event]:
+        """Per client, everything it will release (on one path); amplified where the plan samples once."""
+        return self.amplified({client: declared(self.releases, client, path) for client in range(self.facts.num_clients)})
+
+    def amplified(self, spent: Mapping[int, Event]) -> dict[int, Event]:
+        """Per client, what its releases count for: inside the secret one-time sample where there is one."""
+        if self.sampled_once is None:
+            return dict(spent)
+        return {client: SampledOnce(event, self.sampled_once) for client, event in spent.items()}
+
+    def provable(self, path: str | None = None) -> Price:
+        """The worst unit's provable price, of everything or of one path."""
+        if self.facts.holdings is None:
+            return self.total(self.declared(path))[0]
+        return composition.overlapping(self.declared(path), self.facts.holdings, self.delta).worst
+
+    def total(self, spent: Mapping[int, Event]) -> tuple[Price, tuple[int, ...] | None]:
+        """(price of what disjoint clients spent, ``spent`` being amplified already; ``Account.holders`` of that price)."""
+        if self.per_end and spent:
+            return composition.ends(spent, self.delta)
+        return composition.disjoint(spent, self.delta), None
+
+
+def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts, colluders: int = 1) -> tuple[float, int]:
+    """(noise std each client adds, clients that must finish) for a summed release of this sensitivity.
+
+    Behind secure aggregation a viewer sees the sum and, being a participant, may know ``colluders`` shares:
+    each client adds σΔ/√(n_min − t), so that the rest of the sum still hides σΔ. Everywhere else the
+    viewer sees the client's own message (or there is one client), which must carry all the noise itself.
+    """
+    if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
+        return noise_multiplier * sensitivity, 1
+    if facts.num_clients <= colluders:
+        raise PrivacyError(
+            f"secure aggregation hides a client among more than {colluders} others, found {facts.num_clients} clients"
+        )
+    return noise_multiplier * sensitivity / math.sqrt(facts.num_clients - colluders), facts.num_clients

@@ -1,0 +1,95 @@
+"""A Flower app as data: ``pyproject.toml``, the two Python files it names, and the run configuration that they look up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedgraph.errors import PricingError
+from fedgraph.pricing import _files
+from fedgraph.pricing._files import Document, Tree
+from fedgraph.pricing._python import Call, Unresolved, Value
+
+
+@dataclass(frozen=True)
+class App:
+    """What the files say together: DP calls, the run configuration, rounds, clients in all."""
+
+    document: Document
+    calls: tuple[tuple[Path, Call], ...]
+    config: Mapping[str, Tree]
+    rounds: int | None
+    clients: int | None
+    mentions: frozenset[str]
+
+
+def number(app: App, path: Path, call: Call, name: str, position: int) -> float:
+    value = _value(app, call.get(name, position))
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        said = value.text if isinstance(value, Unresolved) else value
+        raise PricingError(
+            f"{path}:{call.line}: {call.name} needs {name}, found {said!r}; write a number, or name its key in "
+            "[tool.flwr.app.config]"
+        )
+    return float(value)
+
+
+def _value(app: App, value: Value) -> Value:
+    if isinstance(value, Unresolved) and value.key is not None:
+        return app.config.get(value.key, value.default)
+    return value
+
+
+def assemble(document: Document) -> App:
+    if document.kind == "python":
+        return _assembled(document, [document], {}, None)
+    flwr = document.data["tool"]["flwr"]  # type: ignore[index, call-overload]
+    app = flwr.get("app", {}) if isinstance(flwr, dict) else {}
+    components, config = app.get("components", {}), _flat(app.get("config", {}))
+    files = []
+    for role in ("serverapp", "clientapp"):
+        reference = components.get(role)
+        if not isinstance(reference, str):
+            raise document.error(f"missing [tool.flwr.app.components] {role}", "tool", "flwr", "app", "components")
+        files.append(_files.read(_python_file(document, role, reference)))
+    clients = None
+    for federation in (flwr.get("federations") or {}).values():
+        if isinstance(federation, dict):
+            found = _flat(federation).get("options.num-supernodes")
+            clients = found if isinstance(found, int) and found > 0 else clients
+    return _assembled(document, files, config, clients)
+
+
+def _python_file(document: Document, role: str, reference: str) -> Path:
+    module = reference.partition(":")[0]
+    parts = module.split(".")
+    if not all(part.isidentifier() for part in parts):
+        raise document.error(f"{role} = {reference!r} is not package.module:name", "tool", "flwr", "app", "components", role)
+    root = document.path.parent
+    for base in (root, root / "src"):
+        path = base.joinpath(*parts).with_suffix(".py")
+        if path.is_file():
+            return path
+    raise document.error(
+        f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", "tool", "flwr", "app", "components", role
+    )
+
+
+def _assembled(document: Document, files: list[Document], config: Mapping[str, Tree], clients: int | None) -> App:
+    calls = tuple((file.path, call) for file in files for call in file.calls)
+    app = App(document, calls, config, None, clients, frozenset(n.rsplit(".", 1)[-1] for f in files for n in f.imports))
+    rounds = [_value(app, call.keywords["num_rounds"]) for _, call in calls if "num_rounds" in call.keywords]
+    whole = [r for r in rounds if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    listed = config.get("num-server-rounds")
+    chosen = whole[0] if whole else listed if isinstance(listed, int) and not rounds else None
+    return App(document, calls, config, chosen, clients, app.mentions)
+
+
+def _flat(table: Tree, at: str = "") -> dict[str, Tree]:
+    out: dict[str, Tree] = {}
+    for key, value in table.items() if isinstance(table, dict) else ():
+        name = f"{at}{key}"
+        out |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
+    return out

@@ -1,0 +1,38 @@
+"""Several runs on one page: the answer over all of them, the charts, one table, and every row's statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedgraph.report import answer, everything, front, page, results, statement
+from fedgraph.report.scores import anchor
+
+
+def page_of(rows: Sequence[results.Row], runs: Sequence[str]) -> str:
+    """The self-contained page of rows from several runs. runs: their names, for the title."""
+    answered = answer.of(rows)
+    said = tuple(
+        page.Said(anchor(row), str(row["dataset"]), str(row["task"]), statement.of(row))
+        for row in rows
+        if row["protection"] is not None
+    )
+    methods, datasets, papers = page.library(rows, {}, [])
+    content = page.Content(
+        title=f"{len(runs)} runs together: {', '.join(runs)}",
+        lead="Rows of runs with other seeds, data or versions can be compared only where these do not matter: each run's own "
+        "report says how it was made.",
+        notice=None,
+        answered=answered,
+        opening=page.opening(answered, ()),
+        front=front.figures(answered, None),
+        prices=tuple(front.prices(answered)),
+        chapters=(),
+        said=said,
+        methods=methods,
+        datasets=datasets,
+        references=papers,
+        made=page.Made((), "", ""),
+        columns=everything.columns(answered.scores),
+        lines=everything.lines(answered.scores),
+    )
+    return page.render(content)

@@ -1,0 +1,162 @@
+"""A finished run, for programs: tables, the best row, the figure, the sheet of a row.
+
+run = fedgraph.run("quickstart")
+run.answer                                          # the sentences of the first screen
+run.table()                                         # pandas: one line per configuration
+run.best(unit="node", trust="sums", epsilon=1)      # its name, mean, provable ε, …
+run.figure().savefig("answer.png")
+run.sheet(run.best(unit="node", trust="sums", epsilon=1).anchor)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedgraph.errors import ScenarioError
+from fedgraph.report import answer, results
+from fedgraph.report import runs as stored
+from fedgraph.report.scores import METRICS, Score, Trust, anchor
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+TRUST = {"nobody": Trust.NOBODY, "client": Trust.CLIENT, "sums": Trust.SUMS, "curator": Trust.CURATOR}
+COLUMNS = (
+    "run", "dataset", "task", "unit", "trust", "name", "method", "variant", "setting", "metric", "mean", "deviation", "seeds",
+    "epsilon", "calibrated_by", "delta", "published", "provable", "measured", "status", "anchor",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run, or several together. kept: as they lie in their folders."""
+
+    kept: tuple[stored.Run, ...]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where they lie."""
+        return tuple(run.folder for run in self.kept)
+
+    @property
+    def folder(self) -> Path:
+        """Of the first run."""
+        return self.folders[0]
+
+    @cached_property
+    def rows(self) -> tuple[results.Row, ...]:
+        """Every configuration, its seeds together, run by run."""
+        return tuple(row for _, row in self._owned)
+
+    @cached_property
+    def _owned(self) -> tuple[tuple[Path, results.Row], ...]:
+        found = [(run.folder, row) for run in self.kept for row in run.rows]
+        seen = Counter(anchor(row) for _, row in found)
+        return tuple((f, _named(row, f.name) if seen[anchor(row)] > 1 else row) for f, row in found)
+
+    @cached_property
+    def answered(self) -> answer.Answer:
+        """Sentences, the best rows and all scores, as values (``report.answer``)."""
+        return answer.of(self.rows)
+
+    @property
+    def answer(self) -> str:
+        """The sentences of the first screen, one per line."""
+        return "\n".join(self.answered.sentences)
+
+    def best(self, *, unit: str = "node", trust: str = "curator", epsilon: float, dataset: str | None = None) -> Score | None:
+        """The best row that provably keeps ``epsilon`` and needs no more trust than ``trust``; None where there is none.
+
+        unit: node, edge, graph or client. trust: nobody, client, sums or curator. dataset: needed where rows of several data
+        sets are there. Raises ``ScenarioError`` for a word that is not known.
+        """
+        if trust not in TRUST:
+            raise ScenarioError(f"trust is {trust!r}; allowed: {', '.join(TRUST)}")
+        if unit not in answer.UNITS:
+            raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.UNITS)}")
+        scores = [s for s in self.answered.scores if dataset is None or s.dataset == dataset]
+        asked = list(dict.fromkeys(s.asked for s in scores if s.unit == unit and s.private)) or [None]
+        if len(asked) > 1 and len({a[0] for a in asked if a}) > 1:
+            names = ", ".join(sorted({a[0] for a in asked if a}))
+            raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {names}")
+        return answer.best(scores, unit=unit, trust=TRUST[trust], epsilon=epsilon, asked=asked[0])
+
+    def score(self, row: str) -> Score:
+        """The row called ``row``: its anchor, or its name where that is unique. Raises ``ScenarioError`` otherwise."""
+        found = [s for s in self.answered.scores if row in (s.anchor, s.name, f"{s.name} · {s.setting}")]
+        exact = [s for s in found if s.anchor == row]
+        if len(exact) == 1 or len(found) == 1:
+            return (exact or found)[0]
+        listed = "; ".join(s.anchor for s in (found or self.answered.scores)[:12])
+        what = "names several rows" if found else "is no row of this run"
+        raise ScenarioError(f"{row!r} {what}; say one of: {listed}")
+
+    def table(self) -> pandas.DataFrame:
+        """One line per configuration, with the columns ``COLUMNS``; ε are floats, ∞ included."""
+        import pandas
+
+        owner = {id(row): folder.name for folder, row in self._owned}
+        return pandas.DataFrame([_line(s, owner[id(s.row)]) for s in self.answered.scores], columns=list(COLUMNS))
+
+    def figure(self, unit: str | None = None) -> Figure:
+        """Accuracy against provable ε of every row that releases something; ``unit``: only this one."""
+        from fedgraph.report import library_figure
+
+        return library_figure.draw(self.answered, unit)
+
+    def sheet(self, row: str) -> str:
+        """The privacy sheet of a row, as one HTML page (``fedgraph sheet`` also writes the record for the registry)."""
+        from fedgraph.report import sheet
+
+        asked = self.score(row).row
+        run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self._folder_of(asked) == folder)
+        return sheet.sheet(run, asked).html
+
+    def _folder_of(self, row: results.Row) -> Path:
+        return next(folder for folder, own in self._owned if own is row)
+
+    def __repr__(self) -> str:
+        return f"<Run {', '.join(str(f) for f in self.folders)}: {len(self.rows)} rows>"
+
+
+def open_run(*folders: str | Path) -> Run:
+    """Finished runs by their folders. Raises ``DataError`` in one line for a folder that holds none."""
+    if not folders:
+        raise ScenarioError("name at least one run's folder")
+    return Run(tuple(stored.load(Path(f)) for f in folders))
+
+
+def _line(score: Score, run: str) -> dict[str, Any]:
+    return {
+        "run": run,
+        "dataset": score.dataset,
+        "task": score.task,
+        "unit": score.unit,
+        "trust": next(word for word, trust in TRUST.items() if trust is score.trust),
+        "name": score.name,
+        "method": score.method,
+        "variant": score.variant,
+        "setting": score.setting,
+        "metric": METRICS[score.metric],
+        "mean": score.mean,
+        "deviation": score.deviation,
+        "seeds": score.seeds,
+        "epsilon": score.target,
+        "calibrated_by": score.calibrated_by,
+        "delta": score.delta,
+        "published": score.published,
+        "provable": score.provable,
+        "measured": score.measured,
+        "status": score.status,
+        "anchor": score.anchor,
+    }
+
+
+def _named(row: results.Row, run: str) -> results.Row:
+    """The row with its run in its name: several runs have one like it."""
+    return results.Row(tuple({**e, "variant": f"{e['variant']} @ {run}"} for e in row.entries))

@@ -1,0 +1,152 @@
+"""The command as a person uses it: every command, what it prints, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fedgraph import cli, plugins, scenario, shipped
+
+COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "completion", "sheet"}
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert cli.main(words) == status, capsys.readouterr().err
+    out = capsys.readouterr()
+    if status:
+        assert len(out.err.strip().splitlines()) == 1
+        assert "Traceback" not in out.err
+        return out.err
+    return out.out
+
+
+def test_every_command_is_there_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(plugins.names("commands")) >= COMMANDS
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in COMMANDS)
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out.strip() == f"fedgraph {cli.version()}"
+
+
+def test_help_and_price_load_neither_torch_nor_ray() -> None:
+    script = "import sys; from fedgraph import cli; cli.parser(); assert not {'torch', 'ray'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_ls_names_everything_with_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "ls")
+    for name in ("citeseer", "features", "planetoid/citeseer", "louvain", "node_classification", "neutral"):
+        assert name in text
+    methods = said(capsys, "ls", "methods").splitlines()
+    assert len(methods) == len(plugins.names("methods"))
+    assert all(len(line.split(None, 1)) == 2 for line in methods), "each method says what it is"
+
+
+def test_cp_copies_and_never_replaces_unasked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said(capsys, "cp", "quickstart")
+    assert (tmp_path / "quickstart.yaml").read_bytes() == (shipped.folder() / "quickstart.yaml").read_bytes()
+    assert "say --force" in said(capsys, "cp", "quickstart", status=2)
+    said(capsys, "cp", "quickstart", "--force")
+    assert "did you mean 'quickstart'" in said(capsys, "cp", "quikstart", status=2)
+    assert "cannot be written" in said(capsys, "cp", "quickstart", "/proc/nowhere/x.yaml", status=2)
+
+
+@pytest.mark.parametrize("unit", ["node", "edge"])
+def test_new_writes_a_scenario_that_checks(
+    unit: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "data" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "features.csv").write_text("".join(f"n{i},{i % 3},{i % 2}\n" for i in range(40)), encoding="utf-8")
+    (folder / "edges.csv").write_text("".join(f"n{i},n{(i + 1) % 40}\n" for i in range(40)), encoding="utf-8")
+    (folder / "labels.csv").write_text("".join(f"n{i},{'ab'[i % 2]}\n" for i in range(40)), encoding="utf-8")
+    out = tmp_path / "scenarios" / "mine.yaml"
+    text = said(
+        capsys, "new", "--graph", str(folder), "--unit", unit, "--trust", "curator", "sums", "--epsilons", "1", "inf",
+        "--clients", "3", "--out", str(out),
+    )  # fmt: skip
+    assert "40 nodes" in text
+    written = yaml.safe_load(out.read_text(encoding="utf-8"))
+    assert written["tasks"][0]["settings"] == ["central", "secure"]
+    monkeypatch.chdir("/")
+    ready = scenario.load(out)
+    assert ready.scenario.datasets[0].path is not None
+    assert Path(ready.scenario.datasets[0].path).is_dir(), "the data are found from any folder"
+    assert "exists already" in said(capsys, "new", "--graph", str(folder), "--out", str(out), status=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "--graph is missing"),
+        (("--graph", "nowhere"), "nowhere is neither a file"),
+        (("--graph", "planetoid/citeser"), "did you mean 'planetoid/citeseer'"),
+        (("--graph", "tu/mutag"), "collection of graphs"),
+        (("--graph", "embedded/library", "--epsilons", "-1"), "numbers > 0"),
+        (("--graph", "embedded/library", "--epsilons", "1", "1"), "twice"),
+        (("--graph", "embedded/library", "--clients", "1"), "2 or more"),
+        (("--federation", "nowhere"), "not a folder"),
+    ],
+)
+def test_new_refuses_in_one_line(
+    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert says in said(capsys, "new", *words, status=2)
+    assert not list(tmp_path.iterdir()), "nothing is half-written"
+
+
+def test_check_counts_and_estimates(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "check", "quickstart", "--probe", "0")
+    assert "valid" in text
+    assert "cells in all" in text
+    assert "unknown key" in said(capsys, "check", "quickstart", "--set", "sed=1", status=2)
+
+
+@pytest.mark.slow
+def test_check_probes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "check", "quickstart", "--probe", "3", "--set", "tasks.0.epsilons=[1]")
+    assert "minutes in one process" in text
+
+
+def test_the_schema_accepts_every_shipped_scenario_and_refuses_a_typo(capsys: pytest.CaptureFixture[str]) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    found = json.loads(said(capsys, "schema"))
+    validator = jsonschema.Draft202012Validator(found)
+    for name in shipped.names():
+        text = (shipped.folder() / f"{name}.yaml").read_text(encoding="utf-8")
+        errors = list(validator.iter_errors(yaml.safe_load(text)))
+        assert not errors, f"{name}: {errors[0].message[:300]}"
+    wrong = yaml.safe_load((shipped.folder() / "quickstart.yaml").read_text(encoding="utf-8"))
+    wrong["sed"] = 1
+    assert list(validator.iter_errors(wrong))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_commands_and_scenarios(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "completion", shell)
+    assert "price" in text
+    assert "quickstart" in text
+    if shell == "bash":
+        assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["show", "explain", "compare"])
+def test_a_folder_that_is_no_run_is_refused(command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert str(tmp_path) in said(capsys, command, str(tmp_path), status=2)

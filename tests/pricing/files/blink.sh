@@ -1,0 +1,1 @@
+python run_blink.py hard cora gcn --eps 4

@@ -1,0 +1,167 @@
+"""The library as a program uses it: run, compare, best, table, figure; and one line for every wrong argument."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import fedgraph
+from fedgraph.data import objects
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
+from fedgraph.types import Graph
+
+TINY = {
+    "name": "tiny",
+    "datasets": [{"name": "embedded/library"}],
+    "runtime": {"engine": "serial"},
+    "tasks": [
+        {
+            "task": "node_classification",
+            "label": "t",
+            "settings": ["central"],
+            "epsilons": [1.0, 8.0],
+            "methods": [{"method": "features", "model": "logistic"}],
+        }
+    ],
+}
+
+
+def pyg(library: Graph) -> Any:
+    torch = pytest.importorskip("torch")
+    Data = pytest.importorskip("torch_geometric.data").Data
+    arcs = library.adjacency.tocoo()
+    return Data(
+        x=torch.tensor(library.features.toarray()),
+        edge_index=torch.tensor(np.stack([arcs.coords[0], arcs.coords[1]]).astype(np.int64)),
+        y=torch.tensor(library.labels),
+    )
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return fedgraph.run(TINY, out=tmp_path_factory.mktemp("runs") / "tiny", quiet=True)
+
+
+def test_a_mapping_runs_and_answers(tiny: Any) -> None:
+    table = tiny.table()
+    assert list(table["epsilon"]) == [1.0, 8.0]
+    assert (table["provable"] <= table["epsilon"]).all()
+    best = tiny.best(unit="node", trust="curator", epsilon=1)
+    assert best is not None
+    assert best.provable <= 1
+    assert tiny.best(unit="node", trust="nobody", epsilon=1) is None, "the curator is trusted in every row"
+    assert tiny.best(unit="edge", trust="curator", epsilon=1) is None
+    assert "node level" in tiny.answer
+    assert tiny.score(best.anchor) is best
+    assert (tiny.folder / "report.html").is_file()
+    assert tiny.figure().axes
+    assert "<html" in tiny.sheet(best.anchor)
+
+
+def test_the_same_run_is_opened_again(tiny: Any) -> None:
+    again = fedgraph.open_run(tiny.folder)
+    assert again.table().equals(tiny.table())
+
+
+def test_masks_of_a_pyg_object_are_its_split(library: Graph, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    data = pyg(library)
+    order = torch.arange(library.num_nodes)
+    data.train_mask, data.val_mask, data.test_mask = order % 3 != 0, order % 6 == 0, order % 6 == 3
+    run = fedgraph.compare(data, ["features"], epsilons=[8], out=tmp_path / "run")
+    (row,) = run.rows
+    assert row["facts"]["train_nodes"] == int((data.train_mask | data.val_mask).sum())
+    data.val_mask = torch.ones(2, dtype=torch.bool)
+    with pytest.raises(DataError, match="masks have shapes"):
+        fedgraph.compare(data, ["features"])
+
+
+def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import shutil
+
+    from fedgraph import cli
+
+    other = tmp_path / "other"
+    shutil.copytree(tiny.folder, other)
+    both = fedgraph.open_run(tiny.folder, other)
+    assert len(set(both.table()["anchor"])) == len(both.table()) == 2 * len(tiny.table())
+    page = tmp_path / "both.html"
+    assert cli.main(["compare", str(tiny.folder), str(other), "--html", str(page), "--csv", str(tmp_path / "t.csv")]) == 0
+    assert "runs together" in page.read_text(encoding="utf-8")
+    assert cli.main(["compare", str(tiny.folder), "--html", str(page)]) == 2, "nothing is replaced unasked"
+    assert cli.main(["show", str(tiny.folder)]) == 0
+    assert "node level" in capsys.readouterr().out
+
+
+def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:
+    given = objects.graph_of(pyg(library), "g")
+    arrays = objects.graph_of((library.adjacency, library.features, library.labels), "g")
+    network = nx.Graph()
+    for node in range(library.num_nodes):
+        network.add_node(node, x=library.features[[node]].toarray().ravel(), y=int(library.labels[node]))
+    arcs = library.adjacency.tocoo()
+    network.add_edges_from(zip(arcs.coords[0].tolist(), arcs.coords[1].tolist(), strict=True))
+    third = objects.graph_of(network, "g")
+    for graph in (arrays, third):
+        assert (graph.adjacency != given.adjacency).nnz == 0
+        assert (graph.features != given.features).nnz == 0
+        assert np.array_equal(graph.labels, given.labels)
+        assert graph.provenance.checksums == given.provenance.checksums
+
+
+def test_own_data_compared_in_five_lines(library: Graph, tmp_path: Path) -> None:
+    run = fedgraph.compare(
+        pyg(library), ["features", {"method": "gap_edge", "epochs": 5}], epsilons=[4], trust=["curator", "sums"],
+        clients=3, out=tmp_path / "run",
+    )  # fmt: skip
+    table = run.table()
+    assert set(table["unit"]) == {"node", "edge"}
+    assert set(table["trust"]) == {"curator", "sums"}
+    assert (table["provable"] <= 4).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda g: fedgraph.compare(object()), "allowed: a torch_geometric Data"),
+        (lambda g: fedgraph.compare(g, trust=["me"]), "trust names 'me'"),
+        (lambda g: fedgraph.compare(g, []), "methods is empty"),
+        (lambda g: fedgraph.compare(g, ["featurs"]), "did you mean 'features'"),
+        (lambda g: fedgraph.compare(g, ["features"], epsilons=[0.0]), "every ε must be > 0"),
+        (lambda g: fedgraph.compare((np.ones((2, 3)), np.ones((2, 1)), [0, 1])), "allowed: square"),
+        (lambda g: fedgraph.compare((np.ones((2, 2)), np.ones((3, 1)), [0, 1])), "3 rows of features for 2 labels"),
+        (lambda g: fedgraph.compare((np.ones((2, 2)), np.full((2, 1), math.nan), [0, 1])), "NaN"),
+        (lambda g: fedgraph.compare((np.ones((2, 2)), np.ones((2, 1)), [-1, -1])), "no node has a label"),
+        (lambda g: fedgraph.run("citeser"), "did you mean 'citeseer'"),
+        (lambda g: fedgraph.run({"name": "x"}), "scenario:1"),
+        (lambda g: fedgraph.run({"name": object()}), "no plain value"),
+        (lambda g: fedgraph.open_run("nowhere"), "nowhere: not the folder of a finished run"),
+    ],
+)
+def test_wrong_arguments_get_one_line(call: Any, says: str, library: Graph, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FedgraphError, match=says) as caught:
+        call(library)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, ScenarioError | DataError)
+
+
+def test_words_that_are_not_known_are_named(tiny: Any) -> None:
+    with pytest.raises(ScenarioError, match="allowed: nobody, client, sums, curator"):
+        tiny.best(trust="me", epsilon=1)
+    with pytest.raises(ScenarioError, match="allowed: edge, node"):
+        tiny.best(unit="person", epsilon=1)
+    with pytest.raises(ScenarioError, match="is no row of this run"):
+        tiny.score("nothing")
+
+
+def test_the_module_of_the_command_is_the_function_too() -> None:
+    import fedgraph.run
+
+    assert callable(fedgraph.run)
+    assert hasattr(fedgraph.run, "main")
