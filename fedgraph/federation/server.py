@@ -11,6 +11,7 @@ from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import ClientMessage, Job, Receipt
 from fedgraph.methods.base import Inbox, State, kinds
+from fedgraph.privacy.lines import joined
 from fedgraph.privacy.units import Viewer
 
 
@@ -41,7 +42,7 @@ def merge(
     _require_finite(after, round_)
     if job.plan.keeps_rounds:
         after = State(after.model, after.memory, (*state.seen, (state.model, inbox)))
-    receipt = Receipt(round_, tuple(entry for m in messages for entry in m.lines))
+    receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines))
     return after, after.model, receipt
 
 

@@ -121,7 +121,7 @@ def _unknowns(t: Training) -> tuple[Unknown, ...]:
     if needs_rate:
         # With epochs given, fewer steps at a higher rate: rate 1 is not the worst, so it stays open there.
         worst = None if by_epochs or t.steps is None else 1.0
-        values = tuple(reversed(RATES[1:])) if by_epochs else RATES
+        values = RATES[1:] if by_epochs else RATES
         out.append(
             Unknown(
                 "sampling rate", "Which share of the records is in a batch (batch size / number of records)?", values, worst

@@ -142,12 +142,14 @@ class PoissonGaussian(Event):
 @dataclass(frozen=True)
 class FixedSizeGaussian(Event):
     """As ``PoissonGaussian``, but a batch of exactly ``batch_size`` of ``num_rows`` rows is drawn without
-    replacement, afresh each step, and all touched rows are replaced."""
+    replacement, afresh each step. ``replaced`` True: all touched rows are replaced; False: the own row vanishes (its place in
+    the batch stays), the other touched_rows − 1 change."""
 
     noise_multiplier: float
     batch_size: int
     num_rows: int
     touched_rows: int = 1
+    replaced: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,8 +161,9 @@ class FixedSizeGaussian(Event):
 
 @dataclass(frozen=True)
 class SampledOnce(Event):
-    """``event`` run on a secret Poisson sample of the units, drawn once with rate ``sampling_rate``, where
-    "sampled and zeroed" and "not sampled" give the same output law (zero-out only)."""
+    """``event`` run on a secret sample of the units, drawn once with rate ``sampling_rate``: either by independent coins, where
+    "sampled and zeroed" and "not sampled" give the same output law (zero-out), or a fixed number of them without replacement
+    (rate = that number / all of them), where ``event`` is priced for replaced units (``amplification``)."""
 
     event: Event
     sampling_rate: float

@@ -107,5 +107,5 @@ def _cell(this: Best, line: Sequence[Best]) -> tuple[str, str, str]:
         return ("—", "no row keeps it", "")
     first = next(b.score for b in line if b.score is not None)
     lost = first.mean - this.score.mean
-    cost = f", {-lost:+.3f}" if this.score is not first else ""
+    cost = f" ({-lost:+.3f})".replace("-", "−") if this.score is not first else ""
     return (answer.value(this.score, 3), f"{this.score.name}{cost}", this.score.anchor)

@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from fedgraph.audit import one_run
@@ -19,6 +19,12 @@ COLUMNS = (
     "cut_edges", "public", "seed", "metric", "value", "seconds",
     "status",
 )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def largest(counts: tuple[one_run.Count, ...], delta: float, alpha: float = one_run.ALPHA) -> float:
+    """``one_run.largest``, computed once: every table asks for the same bounds."""
+    return one_run.largest(counts, delta, alpha)
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,12 @@ class Row:
     @cached_property
     def measured(self) -> float | None:
         """The ε that an attack on the attacked seeds together refutes; None where there was none."""
-        return one_run.largest(self.attacked, float(self["delta"])) if self.attacked else None
+        return largest(tuple(self.attacked), float(self["delta"])) if self.attacked else None
 
     @cached_property
     def ceiling(self) -> float:
         """What ``measured`` would be with every guess right."""
-        return one_run.largest([one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked], float(self["delta"]))
+        return largest(tuple(one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked), float(self["delta"]))
 
     @property
     def guaranteed(self) -> float:

@@ -14,6 +14,7 @@ embedding``, the encoder applied to embeddings that are ½ everywhere.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -28,14 +29,15 @@ from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.methods.base.kinds import Embedding
-from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.settings import PerDataset, Says, Settings
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import _graph_settings as settings
+from fedgraph.tasks import _promises
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
 from fedgraph.tasks._graph_settings import METHOD_KEYS as METHOD_KEYS
 from fedgraph.tasks._graph_settings import label as label_of
@@ -217,21 +219,20 @@ def _released(
     if not on_nodes:
         metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = encoded_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
-    ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
-    total = composition.disjoint(ledger.spent(cell.key), made.delta)
-    paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
+    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, dealt.partition))
+    settled = settle(guarantee, trained.releases)
     return Outcome(
         metrics=metrics | measured.metrics,
         facts=_facts(params, collection, dealt, split)
         | {"rounds": made.rounds, "model": made.params.model, "label": label, "pooling": made.params.pooling}
         | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
-        account=Account(cell.key, made.protection, made.delta),
+        account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
-        epsilon_provable=total.epsilon,
+        epsilon_provable=settled.epsilon,
         epsilon_measured=measured.epsilon,
-        theorem=total.theorem,
-        paths=paths,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
         notes=made.notes,
     )  # fmt: skip
 

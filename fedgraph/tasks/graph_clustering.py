@@ -12,6 +12,7 @@ Every table has the rows ``graph size`` (clusters made from the public number of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -24,10 +25,11 @@ from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.methods.base.kinds import Embedding
-from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.settings import Settings
+from fedgraph.tasks import _promises
 from fedgraph.tasks._graph_rows import constant_spaces, degree_distances, embedded_spaces
 from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model
 from fedgraph.tasks._pairwise import all_pairs
@@ -137,7 +139,6 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     assert made is not None
     if cell.method == CONSTANT:
         return _constant(params, cell, context, partition, made, truth, k)
-    assert made.facts.holdings is not None
     shared = context.runtime.share(f"partition:{context.label}:{cell.dataset}:{cell.seed}", partition)
     common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
@@ -151,17 +152,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
     )
 
-    ledger_account = Account(cell.key, made.protection, made.delta)
-    ledger = Ledger([ledger_account], trained.releases)
-    total = composition.overlapping(ledger.spent(cell.key), made.facts.holdings, made.delta)
-    paths: dict[str, float] = {}
-    by_path: dict[str, tuple[int, ...]] = {}
-    quantiles: tuple[float, ...] = ()
-    for path in made.paths:
-        losses = composition.overlapping(ledger.spent(cell.key, path), made.facts.holdings, made.delta)
-        paths[path], by_path[path] = losses.worst.epsilon, losses.worst_holders
-        if path == "embedding":
-            quantiles = losses.quantiles
+    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
+    settled = settle(guarantee, trained.releases)
+    embedding = settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")
     places = None if cell.seed else maps.mds(distances) if params.map == "mds" else maps.tsne(distances, rng)
     by_spectrum = cluster.spectral(distances, k, seeds.generator(context.root, *cell.path, "spectral"))
@@ -172,13 +165,17 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         | {"gw_mean": float(upper.mean()) if upper.size else 0.0},
         facts=_facts(partition)
         | solved
-        | {"rounds": made.rounds, "node_losses": quantiles, "worst_node_clients": len(by_path["embedding"])},
-        account=Account(cell.key, made.protection, made.delta, total.worst_holders, tuple(by_path.items())),
+        | {
+            "rounds": made.rounds,
+            "node_losses": embedding.quantiles,
+            "worst_node_clients": len(embedding.holders or (0,)),
+        },
+        account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
-        epsilon_provable=total.worst.epsilon,
-        theorem=total.worst.theorem,
-        paths=paths,
+        epsilon_provable=settled.epsilon,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
         notes=made.notes,
         artefacts={} if places is None else _artefacts(distances, truth, found.labels, places),
     )

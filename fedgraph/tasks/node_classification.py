@@ -23,7 +23,7 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
 from fedgraph.partition import base
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Infinite, PerDataset, Settings
 from fedgraph.tasks import _node_map, _promises, _protocols, _public, _scores
@@ -175,15 +175,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     shared = context.runtime.share(f"partition:{context.label}:{_partition_key(params, cell)}", partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    account = Account(cell.key, made.protection, made.delta, sampled_once=made.sampled_once)
-    ledger = Ledger([account], trained.releases)
-    spent, holders = made.total(made.amplified(ledger.spent(cell.key)))
-    account = replace(account, holders=holders)
-    broken = _promises.broken(made, partition, spent.epsilon)
-    spent = spent if broken is None else replace(spent, epsilon=np.inf)
+    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
+    settled = settle(guarantee, trained.releases)
+    broken = settled.broken_words
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
-    asked = _protocols.question(setting, made, lambda: spent.epsilon)
+    asked = _protocols.question(setting, made, lambda: settled.epsilon)
     metrics, artefacts = _scores.measures(method.predict(made, trained.state, asked), setting.truth), {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
@@ -206,13 +203,13 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             **({} if broken is None else {"broken_promise": broken}),
         }
         | measured.facts,
-        account=account,
+        account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
-        epsilon_provable=spent.epsilon,
+        epsilon_provable=settled.epsilon,
         epsilon_measured=measured.epsilon,
-        theorem=spent.theorem,
-        paths={p: _of_path(made, ledger, cell.key, p) if broken is None else np.inf for p in made.paths},
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
         notes=(
             *_scores.too_few(setting.truth),
             *((f"The promise is broken: {broken}",) if broken else ()),
@@ -223,11 +220,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     )
 
 
-def _of_path(made: Plan, ledger: Ledger, key: str, path: str) -> float:
-    return made.total(made.amplified(ledger.spent(key, path)))[0].epsilon
-
-
-def _said(method: Any, made: Plan, state: Any) -> tuple[str, ...]:
+def _said(method: Any, made: Plan[Any, Any], state: Any) -> tuple[str, ...]:
     """What the method tells of its training, where it does."""
     return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 

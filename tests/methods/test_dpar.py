@@ -29,6 +29,7 @@ from fedgraph.privacy.events import BoundedRange, Gaussian, Laplace, PoissonGaus
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, LaplaceNoise
 from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
+from fedgraph.privacy.settle import amplified
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
@@ -138,7 +139,7 @@ def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clie
     plan = planned(graph, 2.0, reading, clients, variant=variant)
     out = train(plan, graph)
     spent = Ledger([Account("cell", plan.protection, plan.delta)], out.releases).spent("cell")
-    for client, event in plan.amplified(spent).items():
+    for client, event in amplified(plan.guarantee, spent).items():
         assert price(event, plan.delta).epsilon == price(plan.declared()[client], plan.delta).epsilon
     if variant == "none":
         assert math.isinf(plan.provable().epsilon)
@@ -330,6 +331,16 @@ def test_more_sources_than_nodes_and_tight_limits_are_said() -> None:
     assert any("falls back on its own node" in note for note in planned(random_graph(60), column_rows=1, sampled=1.0).notes)
     with pytest.raises(ValidationError):
         dpar.Params(column_rows=0)
+
+
+@pytest.mark.parametrize(("share", "size"), [(0.0425, 3), (0.09, 5), (0.5, 30)])
+def test_a_fixed_sample_amplifies_by_its_true_rate(share: float, size: int) -> None:
+    """max(1, round(q'n)) nodes of n are drawn, which is the rate that the theorem is about; and rows count as replaced."""
+    plan = planned(random_graph(60), 4.0, "published", variant="features", sampled=share)
+    assert plan.sampled_once == size / 60
+    inner = plan.releases[-1].event.event
+    assert getattr(inner, "replaced", None) is True
+    assert planned(random_graph(60), 4.0, "provable", variant="features", sampled=share).sampled_once == share
 
 
 def test_fixed_batches_are_refused_where_they_would_tell_who_was_sampled() -> None:

@@ -8,17 +8,20 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph import runtime, seeds
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning.clipping import subgraphs
+from fedgraph.learning.clipping import neighbour_rows, subgraphs
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.sparse import FeatureMatrix
+from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
+from fedgraph.privacy import degree_caps, neighbour_gradients
 from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.subgraph_noise import touched_rows
 from fedgraph.privacy.claims.sage import affected_subgraphs
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
@@ -76,7 +79,8 @@ def test_a_node_changes_no_more_gradients_than_claimed(layers: int) -> None:
     adjacency = regular(n, degree, 1)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 5)
     labels = rng.integers(3, size=n)
-    k = affected_subgraphs(degree, layers)
+    k = touched_rows(degree, layers)
+    assert k <= affected_subgraphs(degree, layers), "what is published counts the way back as well"
     for node in range(0, n, 7):
         before = rows_of(adjacency, features, labels, layers, clip, seed=2)
         after = rows_of(*zeroed(adjacency, features, labels, node), layers, clip, seed=2)
@@ -108,7 +112,9 @@ def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) ->
 @pytest.mark.parametrize("epsilon", [2.0, np.inf])
 def test_node_level_spends_what_it_planned(layers: int, batches: str, epsilon: float, library: Graph) -> None:
     setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
-    params = sage_node.Params(layers=layers, batches=batches, sampling_rate=0.3, degree=3, steps=4, hidden=8, projection=16)
+    params = sage_node.Params(
+        layers=layers, batches=batches, sampling_rate=0.3, cap="promised", degree=3, steps=4, hidden=8, projection=16
+    )
     plan = sage_node.plan(params, facts, Budget(epsilon, 1e-3))
     out = run(plan, partition)
     spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
@@ -117,6 +123,65 @@ def test_node_level_spends_what_it_planned(layers: int, batches: str, epsilon: f
     assert plan.provable().epsilon <= epsilon
     assert plan.protection.promised_degree == 3
     assert sage_node.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
+def test_without_a_promise_it_is_provable_for_every_graph(layers: int, relation: str, library: Graph) -> None:
+    setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
+    params = sage_node.Params(layers=layers, steps=3, hidden=4, projection=8, relation=relation)
+    plan = sage_node.plan(params, facts, Budget(2.0, 1e-3))
+    assert plan.protection.promised_degree is None
+    assert 1.9 < plan.provable().epsilon <= 2.0
+    state = run(plan, partition).state
+    assert np.isfinite(sage_node.predict(plan, state, setting.asked)).all()
+    if layers == 2:
+        assert {r.event.touched_rows for r in plan.releases} == {s.graph.num_nodes for s in partition.subgraphs}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> None:
+    """Hubs, cliques and random graphs; parameters far outside the ball; scales at which neighbours count."""
+    rng, n, clip = np.random.default_rng(seed), 61, 0.5
+    dense = regular(n, 4, seed).toarray() if seed < 2 else np.triu(rng.random((n, n)) < 0.2, 1).astype(np.float32)
+    dense = np.maximum(dense, dense.T)
+    dense[0, 1:] = dense[1:, 0] = 1
+    dense[20:35, 20:35] = 1 - np.eye(15)
+    features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 9)
+    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), degree_caps.log_cap(n)
+    if seed % 2:  # everybody alike: what one node moves adds up
+        features, labels = sp.csr_array(np.tile(features.toarray()[:1], (n, 1))), np.zeros(n, dtype=np.int64)
+    vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 30
+    for scale in (0.5, 5.0, 40.0):
+        allowed = neighbour_gradients.sensitivity(cap, clip, 2.0, scale)
+        for node in (0, 1, 25, 60):
+            sums = [
+                neighbour_rows.clipped_sum(
+                    layout, vector, neighbour_rows.rows(x, weighted(a, cap.factors), scale), y, clip, bound=2.0
+                )
+                for a, x, y in ((sp.csr_array(dense), features, labels), zeroed(sp.csr_array(dense), features, labels, node))
+            ]
+            assert np.linalg.norm(sums[0] - sums[1]) <= allowed
+
+
+def test_the_gradient_of_the_log_cap_rows_is_that_of_the_usual_kernel() -> None:
+    rng, layout = np.random.default_rng(0), Layout((8, 3))
+    inputs = rng.standard_normal((40, 8)).astype(np.float32).astype(np.float64) * 0.2
+    labels, vector = rng.integers(-1, 3, size=40), rng.standard_normal(layout.num_parameters).astype(np.float32) * 0.1
+    ours = neighbour_rows.clipped_sum(layout, vector, inputs, labels, 0.3, bound=100.0)
+    usual = clipped_gradient_sum(layout, vector, FeatureMatrix(sp.csr_array(inputs)), torch.tensor(labels), 0.3)
+    assert np.allclose(ours, usual, rtol=2e-3, atol=2e-4)
+
+
+def test_an_enforced_limit_cuts_nothing_and_refuses_what_is_above(library: Graph) -> None:
+    _, partition, facts = situation(library, "inductive", Viewer.SERVER)
+    plan = sage_node.plan(sage_node.Params(cap="limit", limit=60), facts, Budget(2.0, 1e-3))
+    assert plan.protection.degree_limit == 60
+    assert {r.event.touched_rows for r in plan.releases} == {61}
+    sage_node.prepare(plan, partition.subgraphs[0])
+    plan = sage_node.plan(sage_node.Params(cap="limit", limit=1), facts, Budget(2.0, 1e-3))
+    with pytest.raises(DataError, match="more than the stated limit of 1"):
+        sage_node.prepare(plan, partition.subgraphs[0])
 
 
 def test_published_calibration_meets_the_papers_formula(library: Graph) -> None:

@@ -66,7 +66,14 @@ def last(quote: Quote, row: int) -> float:
     return quote.asked[0].answers[-1][1]
 
 
-@pytest.mark.parametrize(("reader", "file", "old", "new", "direction"), MOVES, ids=lambda v: str(v)[:24])
+SLOW = {"dpar", "gap_ndp.sh", "pfl"}  # several seconds each: the authors' own calibration is repeated
+
+
+@pytest.mark.parametrize(
+    ("reader", "file", "old", "new", "direction"),
+    [pytest.param(*m, marks=[pytest.mark.slow] if SLOW & set(m[:2]) else []) for m in MOVES],
+    ids=lambda v: str(v)[:24],
+)
 def test_the_price_moves(tmp_path: Path, reader: str, file: str, old: str, new: str, direction: int) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(FILES, folder)
@@ -121,6 +128,7 @@ def test_svt_of_seven_million_parameters() -> None:
     assert answers["parameters"][7e6] / 1000 == pytest.approx(70_001, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_dpar_as_coded_from_below_and_above() -> None:
     quote = pricing.price(FILES / "dpar.yaml")
     assert quote.rows[1].per_round.epsilon == pytest.approx(65.2, rel=2e-3)

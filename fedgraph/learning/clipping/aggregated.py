@@ -32,7 +32,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 from fedgraph.learning.clipping import aggregated_kernels as kernels
-from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.clipping.rounding import SPREAD, room
 from fedgraph.learning.layers.models import Layout
 
 
@@ -101,7 +101,7 @@ def clipped_gradient_sum(
     _, hidden, classes = layout.widths
     gram = np.zeros(0) if rows.gram is None else rows.gram
     out = np.zeros(layout.num_parameters)
-    dtype, share = room(max(rows.num_rows, rows.features.start.size - 1), kernels.SPREAD)
+    dtype, share = room(max(rows.num_rows, rows.features.start.size - 1), SPREAD)
     limit = np.inf if clip is None else float(clip) * share
     kernels.gradient_sum(
         *rows.features,

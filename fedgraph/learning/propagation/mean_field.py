@@ -50,6 +50,12 @@ def agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> n
     return np.log(((met + met.T) / 2 + classes**2 * chance) / ((edges + classes**2) * chance))
 
 
+def scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
+    """``coupling`` [c, c], scaled down until its largest entry per row is at most ``limit`` on average over rows."""
+    strength = float(coupling.max(axis=1).mean())
+    return coupling * min(1.0, limit / max(strength, 1e-12))
+
+
 def coupled_field(
     scores: np.ndarray, adjacency: sp.csr_array, terms: list[tuple[float | np.ndarray, sp.csr_array]], limit: float, passes: int
 ) -> np.ndarray:
@@ -62,9 +68,7 @@ def coupled_field(
     own = softmax(scores, axis=1)
     spread = own
     for _ in range(passes):
-        coupling = agreement(own, spread, adjacency)
-        strength = float(coupling.max(axis=1).mean())
-        coupling *= min(1.0, limit / max(strength, 1e-12))
+        coupling = scaled_to(agreement(own, spread, adjacency), limit)
         spread = mean_field(scores, [(coupling, adjacency), *terms], 2)
     return spread
 

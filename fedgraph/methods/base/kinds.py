@@ -33,13 +33,13 @@ WORDS: dict[str, str] = {
 class Situation:
     """A place in which a method is used, and with which the contract tests run it.
 
-    given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``: the protocols of node
+    given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
     classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
     holds several whole graphs. trusted: which of ``central``, ``secure`` and ``local`` the method supports there (of
     graphs: ``local`` only). settings: parameters of the method, kept small so that a test is quick.
     """
 
-    given: Literal["inductive", "transductive", "inductive-edges", "ego", "collection"]
+    given: Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection"]
     trusted: tuple[Literal["central", "secure", "local"], ...] = ("central", "secure", "local")
     settings: Mapping[str, Any] = field(default_factory=dict)
 

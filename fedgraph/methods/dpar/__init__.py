@@ -12,8 +12,9 @@ What makes ``provable`` differ from the paper (PRIVACY §4): sampling by indepen
 source marks, rates and denominators from public ids, and noise-only rows for marked nodes that were not
 sampled, so that "sampled and zeroed" and "not sampled" look alike; no node is named by more than B' − 1
 other rows; √2·C₁ for gm; batches really are Poisson. In a federation every client knows its sample, so
-q' = 1. Under ``published`` the sample has a fixed size, and its provable price is computed under replace,
-the relation that such a sample amplifies (Balle et al. 2018, Theorem 9), with every row naming the node.
+q' = 1. Under ``published`` the sample has a fixed size m = round(q'n), and its provable price is computed under replace,
+the only relation that such a sample amplifies (Balle et al. 2018, Theorem 9), at its true rate m/n, with every row naming the
+node.
 """
 
 from __future__ import annotations

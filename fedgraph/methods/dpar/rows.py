@@ -18,7 +18,7 @@ from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.pagerank import approximate_pagerank
 from fedgraph.learning.sampling import neighbours
 from fedgraph.methods.base import Plan, Streams
-from fedgraph.methods.dpar.sizes import Sizes
+from fedgraph.methods.dpar.sizes import Sizes, sample_size
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.types import Graph
@@ -56,7 +56,7 @@ def _view(
     """(view, which of its nodes take part, the nodes marked as sources)."""
     n = graph.num_nodes
     if found.fixed:
-        size = max(1, round(found.sampled * n))
+        size = sample_size(found.sampled, n)
         view = graph.induced(secret.choice(n, size, replace=False))
         return view, np.ones(size, bool), np.arange(min(found.sources, size))
     present = secret.random(n) < found.sampled

@@ -27,10 +27,10 @@ class Sizes:
     """Public numbers of a run.
 
     sampled: q', share of nodes that take part; amplified: the rate that amplifies (1 where clients know the
-    sample). fixed: the sample has a fixed size. sources: M per client, marked: how many ids may become a
-    source, cap: how many of them hold data at most, missed: probability of more. rate, steps, rounds,
-    local_steps: of the gradient steps. expected_batch: rows per step and client. most_mentions: B' − 1, or
-    None. touched: B' as priced.
+    sample; size/n after rounding, of the client where it is largest, where the sample has a fixed size). fixed: it has.
+    sources: M per client, marked: how many ids may become a source, cap: how many of them hold data at most, missed:
+    probability of more. rate, steps, rounds, local_steps: of the gradient steps. expected_batch: rows per step and
+    client. most_mentions: B' − 1, or None. touched: B' as priced.
     """
 
     sampled: float
@@ -80,7 +80,8 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     if not 0 < sampled <= 1:
         raise ScenarioError(f"dpar: sampled = {sampled}; allowed: a share in (0, 1], e.g. 0.09, or auto")
     fixed = budget.calibrated_by == "published" or not budget.private or params.variant == "none"
-    taking_part = [max(1, round(sampled * n)) for n in facts.client_sizes]
+    taking_part = [sample_size(sampled, n) for n in facts.client_sizes]
+    share = max(m / n for m, n in zip(taking_part, facts.client_sizes, strict=True)) if fixed else sampled
     candidates = min(taking_part if fixed else facts.client_sizes)
     if params.top > candidates:
         raise ScenarioError(
@@ -105,7 +106,7 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
     return Sizes(
         sampled=sampled,
-        amplified=sampled if central else 1.0,
+        amplified=share if central else 1.0,
         fixed=fixed,
         sources=sources,
         marked=marked,
@@ -120,6 +121,11 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
         notes=tuple(_remarks(params, sources, marked, most, max(facts.client_sizes), central, sampled)),
     )
+
+
+def sample_size(sampled: float, num_nodes: int) -> int:
+    """How many of ``num_nodes`` nodes a sample of fixed size holds: q'n, rounded, at least one."""
+    return max(1, round(sampled * num_nodes))
 
 
 def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) -> None:

@@ -65,7 +65,7 @@ REFERENCE = """@inproceedings{abadi2016deep,
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
 
 KIND: Kind = "classifier"
-SITUATIONS = (Situation("inductive", settings={"steps": 5}),)
+SITUATIONS = (Situation("inductive", settings={"steps": 5}), Situation("asking", settings={"steps": 5}))
 
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
@@ -78,7 +78,8 @@ class Params(Settings):
 
     From s = 2.5 per public row on, rows are seen through pairs of words: s/3 directions within [64, 1000], curvature
     damping 120/√(n·s). Below it: s/12 directions within [64, 500], damping 60/√(n·s). 60 steps, clip 0.5, rarity 0.75
-    (0 where public features are weighted already). Without curvature (the mlp, or no projection): 20 + s/60 steps (at
+    (0 where public features are weighted already). With nothing public, rows as they are:
+    ``dp_training.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
     most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
     s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
     split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
@@ -172,7 +173,7 @@ def client(
 
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
-    gradient = (inbox.sums["gradient"] / plan.facts.num_nodes).astype(np.float32)
+    gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
     before, made = state.model["parameters"], plan.made
     if made.curvature is not None:
         step = (made.curvature @ gradient.reshape(made.curvature.shape[0], -1)).reshape(-1)

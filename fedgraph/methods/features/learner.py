@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.optimisers.dp_training import full_width
 from fedgraph.learning.views.pairs import Pairs, public_pairs
 from fedgraph.learning.views.projection import coordinates, counts_words, public_basis, public_curvature
 from fedgraph.methods.base import PublicFacts, gradient_std
@@ -41,7 +42,7 @@ def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.num_clients
-    return facts.num_nodes * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+    return facts.num_train * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
 
 
 def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
@@ -55,13 +56,25 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     curvature = None
     if newton and public is not None and basis is not None:
         rows = coordinates(public.features, basis) if pairs is None else pairs.rows(public.features)
-        damping = (60 if pairs is None else 120) / math.sqrt(facts.num_nodes * strength)
+        damping = (60 if pairs is None else 120) / math.sqrt(facts.num_train * strength)
         curvature = public_curvature(rows, layout.bias_scale, damping)
-    clip = params.clip if params.clip != "auto" else 0.5 if newton or (strength < 1e4 and logistic) else 1.0
-    steps = params.steps if params.steps != "auto" else 60 if newton else int(np.clip(round(20 + strength / 60), 20, 100))
-    plain_rate = (8.0 if private else 16.0) if logistic else 4.0 if strength < 1500 else 2.0
-    rate = params.learning_rate if params.learning_rate != "auto" else 1.0 if newton else plain_rate
+    steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public_graph is None)
+    clip = params.clip if params.clip != "auto" else clip
+    steps = params.steps if params.steps != "auto" else steps
+    rate = params.learning_rate if params.learning_rate != "auto" else rate
     return Made(layout, basis, pairs, curvature, clip, steps, rate)
+
+
+def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothing_public: bool) -> tuple[int, float, float]:
+    """(steps, learning rate, clip) where all are ``auto``."""
+    if newton:
+        return 60, 1.0, 0.5
+    if private and logistic and nothing_public:
+        return full_width(strength)
+    steps = int(np.clip(round(20 + strength / 60), 20, 100))
+    if logistic:
+        return steps, 8.0 if private else 16.0, 0.5 if strength < 1e4 else 1.0
+    return steps, 4.0 if strength < 1500 else 2.0, 1.0
 
 
 def _views(

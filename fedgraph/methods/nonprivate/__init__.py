@@ -69,6 +69,7 @@ SITUATIONS = (
     Situation("inductive", settings={"rounds": 3}),
     Situation("transductive", settings={"rounds": 3}),
     Situation("inductive-edges", settings={"rounds": 3}),
+    Situation("asking", settings={"rounds": 3}),
 )
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")

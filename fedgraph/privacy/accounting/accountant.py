@@ -126,7 +126,7 @@ def _settle(leaf: Event) -> Event | Price | None:
         if isinstance(leaf, PoissonGaussian) and rate == 1:
             return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         if isinstance(leaf, FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
-            return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows))
+            return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         return leaf
     if isinstance(leaf, ZCDP):
         size = leaf.rho

@@ -10,6 +10,10 @@ come from public N and public coins, never from the sample (Li, Qardaji & Su 201
 Barthe & Gaboardi 2018, Theorem 8). Void against anyone who knows the sample. The published q'·ε is *not*
 an upper bound of ε'.
 
+A sample of fixed size, m of n units without replacement, gives the same formula with q = m/n if the pipeline is (ε, δ)-DP
+under *replace* (Balle et al. 2018, Theorem 9); the rate is m/n as drawn, after any rounding, not the share that was asked for.
+Under zero-out it is false: of 3 in 10 with noise 1 the true δ at ε = 1 is .0322, the formula says .0077.
+
 **Edge cases.** q = 0 → (0, 0); q = 1 → unchanged; ε = ∞ → ∞; e^ε never overflows (logarithms).
 δ ≥ q: the inner pipeline is read at a δ just below 1.
 """

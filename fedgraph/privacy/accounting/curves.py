@@ -34,6 +34,7 @@ from scipy.special import log_ndtr, ndtri
 from scipy.stats import hypergeom
 
 from fedgraph.privacy.accounting.losses import Curve
+from fedgraph.privacy.events import FixedSizeGaussian
 from fedgraph.privacy.shapes import Array
 
 
@@ -95,11 +96,29 @@ def gaussian_deltas(e: Array, mu: float) -> Array:
     return np.asarray(np.exp(log_above) * -np.expm1(ratio))
 
 
-def fixed_size(noise_multiplier: float, batch_size: int, num_rows: int, touched_rows: int, tail: float) -> Curve:
-    """One batch drawn without replacement, touched rows replaced, the batch revealed."""
-    hits = np.arange(max(0, batch_size - num_rows + touched_rows), min(touched_rows, batch_size) + 1)
-    weights = hypergeom.pmf(hits, num_rows, touched_rows, batch_size)
-    mus = 2.0 * hits / noise_multiplier
+def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[Array, Array]:
+    """(how far apart the two worlds' sums of one batch can be, in clips; with which probability), the batch revealed.
+
+    2j for j replaced rows in the batch; where the own row vanishes instead, 2j + 1 with it and 2j without it, for j others.
+    """
+    if replaced:
+        hits = np.arange(max(0, batch_size - num_rows + touched_rows), min(touched_rows, batch_size) + 1)
+        return 2.0 * hits, hypergeom.pmf(hits, num_rows, touched_rows, batch_size)
+    hits = np.arange(min(touched_rows - 1, batch_size) + 1)
+    inside = batch_size / num_rows
+    own = [
+        (2.0 * hits + there, weight * hypergeom.pmf(hits, num_rows - 1, touched_rows - 1, batch_size - there))
+        for there, weight in ((0, 1 - inside), (1, inside))
+        if weight > 0
+    ]
+    found, weights = np.concatenate([d for d, _ in own]), np.concatenate([w for _, w in own])
+    return found[weights > 0], weights[weights > 0]
+
+
+def fixed_size(step: FixedSizeGaussian, tail: float) -> Curve:
+    """One batch drawn without replacement, the batch revealed: a mixture of Gaussians whose component is known."""
+    hits, weights = distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
+    mus = hits / step.noise_multiplier
 
     def deltas(e: Array) -> Array:
         total = np.zeros_like(e)

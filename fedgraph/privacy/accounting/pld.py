@@ -73,7 +73,7 @@ def _part(leaf: Event, count: int, tail: float) -> losses.Part:
         forward, backward = mixture.curves(chosen, tail)
         return losses.Part(forward, backward, count)
     if isinstance(leaf, FixedSizeGaussian):
-        curve = curves.fixed_size(leaf.noise_multiplier, leaf.batch_size, leaf.num_rows, leaf.touched_rows, tail)
+        curve = curves.fixed_size(leaf, tail)
         return losses.Part(curve, None, count)
     if isinstance(leaf, Laplace):
         return losses.Part(curves.laplace(1 / leaf.noise_multiplier), None, count)

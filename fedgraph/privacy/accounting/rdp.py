@@ -10,7 +10,7 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
     Poisson, zero-out, B' = 1 dp_accounting's exact moments at whole orders             Mironov et al. 2019
     Poisson, otherwise        1/(α−1)·ln E_j exp(α(α−1)d_j²/(2σ²)), coins revealed:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
-    fixed size, replaced      1/(α−1)·ln E_j exp(2α(α−1)j²/σ²), j ~ Hypergeometric(N', B', B), batch revealed
+    fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``curves.distances``, batch revealed
 
 The last two reveal the sample and use E over samples of exp((α−1)D_α): revealing more is never more
 private, and D_α of the joint law is that expectation exactly.
@@ -32,10 +32,10 @@ from functools import lru_cache
 import dp_accounting
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 
 from fedgraph.errors import UnknownEventError
-from fedgraph.privacy.accounting import pure, zcdp
+from fedgraph.privacy.accounting import curves, pure, zcdp
 from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian
 from fedgraph.privacy.shapes import Array
 
@@ -74,9 +74,9 @@ def _per_release(event: Event) -> Array:
             return poisson_one_row(event.noise_multiplier, event.sampling_rate, ORDERS)
         return _poisson_revealed(event)
     if isinstance(event, FixedSizeGaussian):
-        hits = np.arange(min(event.touched_rows, event.batch_size) + 1)
-        log_weights = hypergeom.logpmf(hits, event.num_rows, event.touched_rows, event.batch_size)
-        return _revealed(np.asarray(2.0 * hits), log_weights, event.noise_multiplier)
+        apart, weights = curves.distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
+        with np.errstate(divide="ignore"):
+            return _revealed(apart, np.log(weights), event.noise_multiplier)
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
 
 

@@ -1,10 +1,13 @@
 """Noise of clipped gradients of subgraphs, in which one node touches many rows (Daigavane et al. 2021).
 
-A row is a training node together with its sampled neighbours; with L layers and degree at most D a node lies in at most
-k = 1 + D + … + D^L rows. One step of a client with n rows is either
+A row is a training node together with its neighbours up to L steps away. With degrees of at most D a node lies in at most
+k = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two (of the D² + D + 1 that are published,
+D are the way back). One step of a client with n rows is either
 
-    fixed     B of n rows without replacement    FixedSizeGaussian(σ, B, n, k): all touched rows count as replaced
-    poisson   every row with its own coin q      PoissonGaussian(σ, q, k): zero-out removes one row, changes k − 1
+    fixed     B of n rows without replacement    FixedSizeGaussian(σ, B, n, k)
+    poisson   every row with its own coin q      PoissonGaussian(σ, q, k)
+
+Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch), replacing a node changes k (2k clips).
 
 σ = std / clip. Published: ``claims.sage.node_epsilon`` (Rényi, without replacement) with B = ⌈q·n⌉.
 
@@ -28,13 +31,17 @@ from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian, R
 
 @dataclass(frozen=True)
 class Stage:
-    """T steps at rate q; a node touches at most ``touched`` rows. fixed: batches without replacement. replaced: relation."""
+    """T steps at rate q; a node touches at most ``touched`` rows. fixed: batches without replacement. replaced: relation.
+
+    claimed: k as published, where it is another number.
+    """
 
     steps: int
     rate: float
     touched: int
     fixed: bool
     replaced: bool
+    claimed: int | None = None
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.touched < 1 or not 0 < self.rate <= 1:
@@ -47,14 +54,25 @@ class Stage:
         """One step at a client of ``num_rows`` rows."""
         touched = min(self.touched, num_rows)
         if self.fixed:
-            return FixedSizeGaussian(multiplier, self.batch_size(num_rows), num_rows, touched)
+            return FixedSizeGaussian(multiplier, self.batch_size(num_rows), num_rows, touched, self.replaced)
         return PoissonGaussian(multiplier, self.rate, touched, self.replaced)
+
+
+def touched_rows(degree: int, layers: int) -> int:
+    """k: the node itself, and every node within ``layers`` steps where no node has more than ``degree`` neighbours.
+
+    >>> touched_rows(10, 1), touched_rows(10, 2)
+    (11, 101)
+    """
+    if degree < 1 or layers < 1:
+        raise PrivacyError(f"degree and layers are at least 1, found {degree} and {layers}")
+    return 1 + degree * sum((degree - 1) ** i for i in range(layers))
 
 
 def published_epsilon(stage: Stage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
     """The paper's ε, for the client where it is largest."""
     return max(
-        published.node_epsilon(multiplier, stage.batch_size(n), n, min(stage.touched, n), stage.steps, delta)
+        published.node_epsilon(multiplier, stage.batch_size(n), n, min(stage.claimed or stage.touched, n), stage.steps, delta)
         for n in set(sizes)
     )
 

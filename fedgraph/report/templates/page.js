@@ -45,7 +45,7 @@
     });
     marks.push(Plot.link(points.filter((p) => p.e > 0), { x1: "x", x2: "x", y1: (p) => p.y - p.e, y2: (p) => p.y + p.e, stroke: "c", strokeOpacity: 0.7 }));
     marks.push(Plot.line(lines.flat(), { x: "x", y: "y", z: "z", stroke: "c", strokeWidth: 1.6 }));
-    marks.push(Plot.dot(points, { x: "x", y: "y", stroke: "c", fill: "c", symbol: "s", r: 4.5, ariaLabel: "tip" }));
+    marks.push(Plot.dot(points, { x: "x", y: "y", stroke: "c", fill: "c", symbol: "s", r: 4.5 }));
     marks.push(Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: "tip", maxRadius: 30, fontSize: 12, fill: "var(--back)", stroke: "var(--soft)" })));
     return Plot.plot({
       width, height: Math.round(Math.max(260, Math.min(400, width * 0.7))), marginTop: 30, marginLeft: 52, marginBottom: 42, style: { fontFamily: "inherit" }, ariaLabel: `${spec.title}: ${caption}`,
@@ -70,6 +70,7 @@
       const room = plots.children[i]?.clientWidth || Math.min(figure.clientWidth, spec.panels.length === 1 ? 760 : 400);
       const svg = panel(p, hidden, spec.shared ? shared : bounds([p]), caption, Math.min(760, Math.max(280, room)));
       svg.setAttribute("role", "img");
+      $("[aria-label]", svg).forEach((g) => { g.dataset.mark = g.getAttribute("aria-label"); g.removeAttribute("aria-label"); });
       return make("div", {}, ...(p.title ? [make("h4", { text: p.title, role: "presentation" })] : []), svg);
     }));
     const legends = spec.legend.map((group, i) => {

@@ -1,0 +1,50 @@
+"""Clipped gradients of a logistic regression on rows [own features, projected sums over neighbours], in double precision.
+
+What a node changes in the sum is proven in ``privacy.neighbour_gradients`` from two facts that are made true here: the
+neighbours' part of a row has norm at most 1, and the weights that read it have Frobenius norm at most ``bound``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import softmax
+
+from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.layers.models import Layout
+
+
+def rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndarray:
+    """[x_u; P(Σ_v W_uv x_v / c)], float64 [n, 2d]. features: rows of norm at most 1. weights: W. scale: c."""
+    own = np.asarray(features.astype(np.float64).todense())
+    own /= np.maximum(1.0, np.linalg.norm(own, axis=1, keepdims=True))
+    around = np.asarray(weights.astype(np.float64) @ own) / scale
+    around /= np.maximum(1.0, np.linalg.norm(around, axis=1, keepdims=True))
+    return np.hstack([own, around])
+
+
+def within(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
+    """``vector`` with the weights of the neighbours' part (rows d … 2d of the first layer) projected on ‖·‖_F ≤ bound."""
+    inputs, outputs = layout.shapes[0]
+    found = np.array(vector)
+    part = found[inputs // 2 * outputs : inputs * outputs]
+    part *= min(1.0, bound / max(float(np.linalg.norm(part.astype(np.float64))), 1e-30))
+    return found
+
+
+def clipped_sum(
+    layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
+) -> np.ndarray:
+    """Σ_rows clip(∇ cross-entropy, C), flat float64 [num_parameters]; a row labelled −1 contributes nothing.
+
+    inputs: float64 [n, 2d] of ``rows``. labels: int64 [n]. A row whose norm is not finite counts as zero.
+    """
+    d, c = layout.shapes[0]
+    theta = within(layout, vector.astype(np.float64), bound)
+    error = softmax(inputs @ theta[: d * c].reshape(d, c) + theta[d * c :], axis=1)
+    error[np.arange(len(labels)), np.maximum(labels, 0)] -= 1.0
+    error[labels < 0] = 0.0
+    norms = np.sqrt((np.square(inputs).sum(axis=1) + 1.0) * np.square(error).sum(axis=1))
+    limit = clip * room(len(labels))[1]
+    error *= np.where(np.isfinite(norms), np.minimum(1.0, limit / np.maximum(norms, 1e-30)), 0.0)[:, None]
+    return np.concatenate([(inputs.T @ error).ravel(), error.sum(axis=0)])

@@ -1,0 +1,104 @@
+"""SAGE at node level: how many rows one node touches, and so what a step's noise must hide.
+
+log        one layer: weights of ``privacy.degree_caps`` and the bound of ``privacy.neighbour_gradients``; two layers: every
+           row counts as touched. Proven for every graph, no promise; what it costs grows with the number of nodes
+limit      the platform enforces at most M neighbours: nothing is cut, a node touches at most k(M) rows
+promised   as published: neighbourhoods are cut to D by public coins, k(D) rows; provable only where no node has more than D
+           neighbours, for a slot that a removed node frees is filled again
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.learning.sampling.neighbour_sampling import bounded
+from fedgraph.learning.sampling.stable_cap import require_limit, weighted
+from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.sage_node.params import Params
+from fedgraph.privacy import degree_caps, neighbour_gradients
+from fedgraph.privacy.accounting.subgraph_noise import Stage, touched_rows
+from fedgraph.privacy.claims.sage import affected_subgraphs
+from fedgraph.privacy.degree_caps import DegreeCap
+from fedgraph.privacy.units import Assumption
+
+COIN = 0  # names the public coins that cut neighbourhoods
+
+
+@dataclass(frozen=True)
+class Caps:
+    """The rule. cap: where rows hold weighted sums, that of the largest client. scale: c. sensitivity: Δ of a step then.
+
+    cut: neighbours that a row keeps at most, by public coins. promised, limit: D, M or None. assumptions, notes: what a
+    statement must say.
+    """
+
+    kind: str
+    stage: Stage
+    cap: DegreeCap | None = None
+    scale: float = 1.0
+    sensitivity: float = 0.0
+    cut: int | None = None
+    promised: int | None = None
+    limit: int | None = None
+    assumptions: tuple[Assumption, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
+        """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
+        if self.cap is not None:
+            table = self.cap.factors
+            return weighted(adjacency, np.concatenate([table, np.full(max(0, adjacency.shape[0] - table.size), table[-1])]))
+        if self.cut is not None:
+            return bounded(adjacency, self.cut, ids, COIN)
+        if held and self.limit is not None:
+            require_limit(adjacency, self.limit, ids)
+        return sp.csr_array(adjacency.astype(np.float32))
+
+
+def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
+    """The rule that ``params.cap`` asks for, from public sizes."""
+    published = budget.private and budget.calibrated_by == "published"
+    kind = params.cap if params.cap != "auto" else "promised" if published else "log"
+
+    if kind == "log":
+        return _log(params, max(facts.client_sizes))
+    degree = params.limit or params.degree
+    touched = touched_rows(degree, params.layers)
+    stage = _stage(params, touched, affected_subgraphs(degree, params.layers))
+    if kind == "limit":
+        note = f"A node is in at most {touched} training subgraphs, because the platform allows {degree} neighbours."
+        known = (Assumption.DEGREE_LIMIT_ENFORCED,)
+        return Caps(kind, stage, limit=degree, assumptions=known, notes=(note,))
+    note = (
+        f"A node is in at most {touched} training subgraphs, if no node has more than {degree} neighbours. Above that, "
+        "neighbourhoods are cut and a node that goes frees slots that others refill: where the data break the promise the "
+        "provable ε is ∞."
+    )
+    return Caps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
+
+
+def _stage(params: Params, touched: int, claimed: int | None = None) -> Stage:
+    fixed = params.batches == "fixed"
+    return Stage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
+
+
+def _log(params: Params, largest: int) -> Caps:
+    """largest: nodes of the largest client."""
+    if params.layers > 1:
+        note = (
+            f"No promise: with two layers every one of a client's rows may change with a node, {largest} at the largest "
+            "client, and is priced so. cap: limit or cap: promised price fewer rows, on what they assume."
+        )
+        return Caps("all", _stage(params, largest), cut=params.degree, notes=(note,))
+    cap = degree_caps.log_cap(largest, params.knee)
+    scale = neighbour_gradients.balanced_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
+    delta = neighbour_gradients.sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
+    note = (
+        f"No promise: a node changes a step's sum by at most {delta / params.clip:.4g} clips in every graph of {largest} "
+        f"nodes. For that, sums over neighbours are divided by {scale:.4g}: they hardly count, and the row is about as good as "
+        "DP-SGD on a node's own features with that much more noise."
+    )
+    return Caps("log", _stage(params, 1), cap, scale, delta, notes=(note,))

@@ -1,0 +1,55 @@
+"""The page and the table: complete, self-contained, and the committed table is what the command prints."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fedgraph import cli, pricing
+from fedgraph.pricing import _page, _table, _text
+from fedgraph.pricing.base import rounded_up, shown
+
+ROOT = Path(__file__).parents[2]
+FILES = Path(__file__).parent / "files"
+
+
+def test_the_page_is_self_contained_and_shows_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "page.html"
+    files = [str(FILES / name) for name in ("blink.sh", "neutral.yaml", "nvflare_svt.json")]
+    assert cli.main(["price", *files, "--fix", "1", "--html", str(out)]) == 0
+    text = out.read_text(encoding="utf-8")
+    assert not re.search(r"(src|href)=|<script|https?://(?!www)", text)
+    assert "prefers-color-scheme:dark" in text
+    assert "width=device-width" in text
+    for path in files:
+        for priced in pricing.price(path).rows:
+            assert priced.row.relation in text
+    assert "What this privacy buys" in text
+    assert "noise_multiplier = " in capsys.readouterr().out
+
+
+def test_what_a_file_says_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "<b>.yaml"
+    path.write_text("mechanism: gaussian\nunit: client\nnoise_multiplier: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
+    assert "<b>.yaml" not in _page.of([pricing.price(path)])
+
+
+def test_lines_fit_a_terminal() -> None:
+    for file in ("blink.sh", "gap_edp.sh", "flower_local/pyproject.toml"):
+        assert max(len(line) for line in _text.of(pricing.price(FILES / file)).splitlines()) <= 120
+
+
+def test_shown_bounds_are_never_below() -> None:
+    for value in (1.23441, 9.9999, 0.0123451, 12345.6, 8.0, 1e-9, 213_000_000.4):
+        assert rounded_up(value) >= value * (1 - 1e-12)
+    assert shown(8.0) == "8"
+    assert shown(float("inf")) == "∞"
+
+
+@pytest.mark.slow
+def test_the_committed_table_is_what_the_command_prints() -> None:
+    committed = (ROOT / "docs" / "what_deployed_noise_buys.md").read_text(encoding="utf-8")
+    made = _table.page(FILES, "python -m fedgraph.pricing._table tests/pricing/files")
+    assert made == committed
