@@ -198,7 +198,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_measured=measured.epsilon,
         theorem=settled.theorem,
         paths=settled.path_epsilons(),
-        notes=(*((f"The promise is broken: {broken}",) if broken else ()), *made.notes, *_said(method, made, trained.state)),
+        notes=(
+            *_scores.too_few(setting.truth),
+            *((f"The promise is broken: {broken}",) if broken else ()),
+            *made.notes,
+            *_said(method, made, trained.state),
+        ),
         artefacts=artefacts,
     )
 
