@@ -102,6 +102,7 @@ class Assumption(str, Enum):
     ANSWERS_PRIVATE = "answers-private"
     UPDATES_SUMMED = "updates-summed"
     PUBLIC_LABELS = "public-labels"
+    GRAPH_LABELS_PUBLIC = "graph-labels-public"
 
     @property
     def words(self) -> str:
@@ -140,6 +141,8 @@ _ASSUMPTION_WORDS = {
     "to it alone; an answer that others see may tell them of its edges",
     Assumption.UPDATES_SUMMED: "a client's update reaches the server only inside a sum over clients (ideal secure aggregation, "
     "simulated in floating point; at most one participant adds its own noise share to it); what is compared is seen one by one",
+    Assumption.GRAPH_LABELS_PUBLIC: "for the accuracy of classification alone, the labels of the graphs that the server learns "
+    "from are public",
     Assumption.PUBLIC_LABELS: "the labels of the public nodes are public, too",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
 }

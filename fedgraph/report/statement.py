@@ -44,7 +44,8 @@ def of(row: Row) -> Statement:
     """The statement of one row."""
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
-    title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}"
+    reading = " (as published)" if row["calibrated_by"] == "published" else ""
+    title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}{reading}"
     notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
     return Statement(title, tuple(_sentences(row, protection)), conditions, notes)
