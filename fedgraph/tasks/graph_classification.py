@@ -22,7 +22,6 @@ from pydantic import Field, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import encoded_graphs
-from fedgraph.comparison import gromov
 from fedgraph.comparison.classify import Handling, Split
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.errors import ScenarioError
@@ -32,7 +31,7 @@ from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.settings import PerDataset, Says, Settings
+from fedgraph.settings import PerDataset, Says
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
@@ -41,13 +40,14 @@ from fedgraph.tasks import _promises
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
 from fedgraph.tasks._graph_settings import METHOD_KEYS as METHOD_KEYS
 from fedgraph.tasks._graph_settings import label as label_of
+from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
 
 Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
-class Params(Settings):
+class Params(Solving):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     methods: Models = Field(
@@ -77,7 +77,6 @@ class Params(Settings):
     metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
     weights: Weights = Field("uniform", description=settings.WEIGHTS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
-    restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     classifier: Literal["svm", "neighbours"] = Field(
         "svm", description="svm, with votes beside it; neighbours: the first vote is the accuracy, and far pairs stay unsolved"
@@ -97,6 +96,7 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
+        self.options()
         if self.classifier == "neighbours" and (self.tuned_on_test or not self.neighbours):
             raise ValueError("classifier: neighbours needs a k in neighbours, and has nothing to be tuned_on_test")
         return self
@@ -182,14 +182,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.variant == "baseline":
         split = _dealt(params, cell.seed, context)[0]
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
-        wanted = (params.alpha, params.restarts, context, split, params.only_nearest, params.weights)
+        wanted = (params.alpha, params.options(), context, split, params.only_nearest, params.weights)
         distances, asked = graph_rows.distances_of(cell.method, collection, *wanted)
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
-        sizes, restarts = [g.num_nodes for g in collection.graphs], params.restarts
+        sizes, solving = [g.num_nodes for g in collection.graphs], params.options()
         distances, asked = graph_rows.constant_distances(
-            cell.path[:-1], sizes, made.made.encoding, restarts, context, split, params.only_nearest, params.metric
+            cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
         )
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
@@ -211,7 +211,7 @@ def _released(
         embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
         spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
-        options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)
+        options = params.options(params.alpha if FUSED in own else None)
         distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:

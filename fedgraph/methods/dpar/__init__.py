@@ -147,7 +147,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     training, min_clients = planned.training(params, facts, shape, found, sizes, private)
     assumed: tuple[Assumption, ...] = (
         Assumption.COUNTS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
     )

@@ -101,7 +101,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         releases.append(PlannedRelease("aggregate", sums, mechanism, event, once, per_round=params.hops, client=whose))
     assumed = (
         Assumption.COUNTS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
         *capped.assumptions,

@@ -93,7 +93,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     bound = ClippedSum(params.clip, facts.num_nodes, kernel_name(_kernel(params, capped)))
     assumed = (
         Assumption.COUNTS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
         *capped.assumptions,
