@@ -22,7 +22,8 @@ from fedgraph.pricing.base import MODELS, Published, Reading
 SYSTEM = "TensorFlow Federated / DP queries"
 VERSION = "tff 0.60–0.87, dp_accounting 0.4–0.6"
 SOURCE = (
-    "google-parfait/tensorflow-federated aggregators/differential_privacy.py (0.87.0, and its reference) and tensorflow/privacy at 03035d5 "
+    "google-parfait/tensorflow-federated aggregators/differential_privacy.py (0.87.0, and its reference) "
+    "and tensorflow/privacy at 03035d5 "
     "(2026-04-06) privacy/dp_query/gaussian_query.py, as documented; read 2026-11-21"
 )
 SAID = "TFF's reference says that a multiplier of 1.0 or higher may be needed, and to compute (ε, δ) by the papers it names."
