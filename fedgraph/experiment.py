@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from fedgraph import cells, data, environment, plugins, report, runtime, store
+from fedgraph import cells, data, environment, plugins, report, runtime, seeds, store
 from fedgraph.cells import Stage
 from fedgraph.console import Console
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
@@ -36,7 +36,7 @@ def run(
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}
-    graphs = [known.get(d.label) or load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
+    graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
     store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
     with store.locked(out):
         return _computed(ready, graphs, out, text, console)
@@ -111,6 +111,7 @@ def stages_of(
     ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
 ) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
+    root = seeds.root(ready.scenario.seed)  # of a secret seed the only copy, in memory
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:
@@ -123,7 +124,7 @@ def stages_of(
                 label=task.label,
                 dataset=name,
                 data=graph,
-                root=ready.scenario.seed,
+                root=root,
                 seeds=ready.scenario.seeds,
                 runtime=engine,
                 progress=console.progress,
@@ -149,7 +150,7 @@ def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in:
 def dry_run(ready: Ready, console: Console) -> None:
     """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
     with runtime.start("serial") as engine:
-        graphs = [load(d, None, ready.scenario.seed, stand_in=True) for d in ready.scenario.datasets]
+        graphs = [load(d, None, seeds.public(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
         for graph in graphs:
             console.say(f"planned on: {report.describe(graph)}")
         for stage in stages_of(ready, graphs, engine, console):

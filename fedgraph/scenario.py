@@ -14,7 +14,7 @@ import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -59,7 +59,9 @@ class Scenario(Settings):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     name: str = Field(max_length=MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
     title: str = Field("", description="one sentence: what is compared")
-    seed: int = Field(0, ge=0, description="root of every random stream")
+    seed: Annotated[int, Field(ge=0)] | Literal["secret"] = Field(
+        0, description="root of every random stream; secret: noise and samples from the operating system, never written"
+    )
     seeds: int = Field(1, ge=1, description="independent repetitions")
     runtime: RuntimeSettings = RuntimeSettings()
     datasets: list[DatasetSettings] = Field(default_factory=list, description="each task that needs data runs on each of them")

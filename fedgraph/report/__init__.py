@@ -107,6 +107,7 @@ def _content(
         f"({', '.join(dict.fromkeys(r.label for r in records))}), root seed {scenario.seed}."
     )
     return page.Content(
+        secret=scenario.seed == "secret",
         title=scenario.title or scenario.name,
         lead=lead,
         notice=notice,
