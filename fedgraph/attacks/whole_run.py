@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -31,7 +31,7 @@ from fedgraph.audit import one_run
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.units import Unit
-from fedgraph.settings import Settings
+from fedgraph.settings import Infinite, Settings
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, Partition
 
@@ -46,7 +46,16 @@ class Attack(Settings):
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
     )
+    settings: list[Literal["central", "secure", "local", "nobody"]] | None = Field(
+        None, description="attack these settings only (default: all)"
+    )
+    epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")
     canary: canaries_of.Kind = Field("word", description="a canary node: word (one public feature, any label) or mislabelled")
+
+    def meant_for(self, cell: Cell) -> bool:
+        """Whether the cell is one of those that are attacked."""
+        here = self.settings is None or cell.setting in self.settings
+        return cell.seed < self.seeds and here and (self.epsilons is None or cell.epsilon in self.epsilons)
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ def measure(
     ordinary: State,
 ) -> Measured:  # fmt: skip
     """Attack one cell. held: all clients' nodes. public: whose features may be known. ordinary: of the run that counts."""
-    if settings is None or cell.seed >= settings.seeds or not made.releases or made.protection.unit is Unit.GRAPH:
+    if settings is None or not settings.meant_for(cell) or not made.releases or made.protection.unit is Unit.GRAPH:
         return NOTHING
     rng = seeds.generator(context.root, "attack", *cell.path)
     known = canaries_of.joined(partition, held)

@@ -88,6 +88,15 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
 
 
+def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator, num_init: int = 10) -> Clustering:
+    """k-means on points float64 [S, h]. Where fewer of them differ than there are clusters, some clusters are empty."""
+    model = KMeans(min(num_clusters, len(points)), n_init=num_init, random_state=_legacy_seed(rng))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+        model.fit(np.asarray(points, dtype=np.float64))
+    return Clustering(model.labels_.astype(np.int64), float(model.inertia_), (), int(model.n_iter_), True)
+
+
 def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on the number of nodes alone: the leak-exposing baseline. Fewer distinct sizes, fewer clusters."""
     column = np.asarray(sizes, dtype=np.float64).reshape(-1, 1)

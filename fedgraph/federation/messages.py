@@ -9,7 +9,7 @@ from typing import Any
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import Released
-from fedgraph.privacy.ledger import Release
+from fedgraph.privacy.lines import Line, Release
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class ClientMessage:
 
 @dataclass(frozen=True, eq=False)
 class Receipt:
-    """What the driver learns of a round: the ledger lines it caused."""
+    """What the driver learns of a round: the ledger lines it caused, equal releases of many clients as one."""
 
     round: int
-    releases: tuple[Release, ...]
+    releases: tuple[Line, ...]

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from fedgraph.federation import client, server
 from fedgraph.federation.messages import Job, Receipt
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.ledger import Release
+from fedgraph.privacy.lines import Line, joined
 
 _runs = itertools.count()  # makes every run's workspace at the workers its own
 IN_FLIGHT = 8  # rounds submitted ahead of the last one known to be done
@@ -33,7 +33,7 @@ class Outcome:
     """The final state and every release on the way."""
 
     state: State[Any]
-    releases: tuple[Release, ...]
+    releases: tuple[Line, ...]
 
 
 @dataclass(eq=False)
@@ -72,7 +72,7 @@ def run(
         state, model, receipts = prefixes.known[key]
     rest = range(plan.shared_rounds, plan.rounds)
     state, _, own = _advance(runtime, partition, Job(name, root, stream, plan), state, model, rest, on_round)
-    releases = tuple(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
+    releases = joined(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
     return Outcome(runtime.get(state), releases)
 
 

@@ -1,4 +1,4 @@
-"""``python -m fedgraph.privacy explain DIR/ledger.jsonl`` and ``python -m fedgraph.privacy claims [--json]``."""
+"""``python -m fedgraph.privacy explain DIR/ledger.jsonl [--cell TEXT]`` and ``python -m fedgraph.privacy claims [--json]``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     in_words = commands.add_parser("explain", help="print a ledger in words, with its running total")
     in_words.add_argument("ledger", type=Path, help="a ledger.jsonl, or the folder that holds it")
+    in_words.add_argument("--cell", metavar="TEXT", help="only cells whose name contains this")
     claims = commands.add_parser("claims", help="print published privacy claims beside what can be proven")
     claims.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     path = options.ledger / "ledger.jsonl" if options.ledger.is_dir() else options.ledger
     try:
-        print(explain.explain(explain.read(path)))
+        print(explain.explain(explain.read(path), options.cell))
     except FedgraphError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2

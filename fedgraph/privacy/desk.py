@@ -19,7 +19,7 @@ import numpy as np
 
 from fedgraph.errors import BudgetExceededError, PrivacyError
 from fedgraph.privacy.events import Composed, Event, Repeated
-from fedgraph.privacy.ledger import Release
+from fedgraph.privacy.lines import Release
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import Bound
 

@@ -1,8 +1,8 @@
 """A ledger file in plain words: the guarantee, the releases, the theorem, the running total.
 
-For each cell: what is protected between which worlds, from whom, on what assumptions; its releases in the
-order they happened, runs of equal ones collapsed; after each run the ε of the worst unit so far, for its
-path and in total; at the end the theorem used and the unit it is about.
+First a summary: one line per cell. Then for each cell: what is protected between which worlds, from whom, on what
+assumptions; its releases in the order of their first rounds, equal ones as one line; after each line the ε of the worst
+unit so far, for its path and in total; at the end the theorem used and the unit it is about.
 
 **Guarantee.** Prices are those of ``accountant`` for what the ledger holds, nothing more: it does not know
 what a viewer received outside it. Disjoint clients: the worst client. ``holders`` given: the clients that
@@ -15,41 +15,18 @@ hold the worst node compose. An account with ``sampled_once`` is priced inside t
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting.accountant import Price, price
-from fedgraph.privacy.accounting.composition import disjoint
-from fedgraph.privacy.events import Composed, Event, Repeated, SampledOnce
-from fedgraph.privacy.ledger import Account, Ledger, Release
+from fedgraph.privacy.accounting.accountant import Price
+from fedgraph.privacy.events import Event
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.lines import Line, Spans, spans_of
+from fedgraph.privacy.settle import again
 from fedgraph.privacy.units import Unit
 
-
-@dataclass
-class Run:
-    """Equal releases that follow each other on one path."""
-
-    path: str
-    mechanism: str
-    event: Event
-    clients: Counter[int] = field(default_factory=Counter)
-    rounds: set[int] = field(default_factory=set)
-
-    def takes(self, release: Release) -> bool:
-        return (self.path, self.mechanism, self.event) == (release.path, release.mechanism, release.event)
-
-    def add(self, release: Release) -> None:
-        self.clients[release.client] += 1
-        self.rounds.add(release.round)
-
-    @property
-    def words(self) -> str:
-        total = sum(self.clients.values())
-        count = "1 release" if total == 1 else f"{total:,} releases"
-        return f"rounds {spans(self.rounds)}, clients {spans(self.clients)}: {self.mechanism}, {count}"
+MOST_RUNNING = 50  # lines of a cell up to which a running total is shown after each
 
 
 def read(path: Path) -> Ledger:
@@ -62,14 +39,27 @@ def read(path: Path) -> Ledger:
         raise PrivacyError(f"{path}: not a ledger: not UTF-8 text") from error
 
 
-def explain(ledger: Ledger) -> str:
-    """Every cell of ``ledger``, in words."""
+def explain(ledger: Ledger, cell: str | None = None) -> str:
+    """First one line per cell with its total, then every cell in words; with ``cell`` only those whose name contains it.
+
+    Raises ``PrivacyError`` where no cell's name contains ``cell``.
+    """
     if not ledger.accounts:
         return "The ledger is empty: nothing was released."
-    by_cell: dict[str, list[Release]] = {account.cell: [] for account in ledger.accounts}
-    for release in ledger:
-        by_cell[release.cell].append(release)
-    return "\n\n".join("\n".join(_cell(account, by_cell[account.cell])) for account in ledger.accounts)
+    accounts = [a for a in ledger.accounts if cell is None or cell in a.cell]
+    if not accounts:
+        raise PrivacyError(
+            f"no cell is called {cell!r}, in whole or in part; the first of {len(ledger.accounts)}: {ledger.accounts[0].cell}"
+        )
+    summary = "\n".join(_summary(ledger, accounts))
+    return "\n\n".join([summary, *("\n".join(_cell(a, ledger.of(a.cell))) for a in accounts)])
+
+
+def summary(ledger: Ledger) -> str:
+    """One line per cell: what it released and its total."""
+    if not ledger.accounts:
+        return "The ledger is empty: nothing was released."
+    return "\n".join(_summary(ledger, ledger.accounts))
 
 
 def spans(numbers: Iterable[int]) -> str:
@@ -78,25 +68,55 @@ def spans(numbers: Iterable[int]) -> str:
     >>> spans([0, 1, 2, 5, 7, 8])
     '0–2, 5, 7–8'
     """
-    out: list[tuple[int, int]] = []
-    for n in sorted(set(numbers)):
-        if out and n == out[-1][1] + 1:
-            out[-1] = (out[-1][0], n)
-        else:
-            out.append((n, n))
-    shown = [str(a) if a == b else f"{a}–{b}" for a, b in out]
+    return _ranges(spans_of(numbers))
+
+
+def _ranges(found: Spans) -> str:
+    shown = [str(a) if a == b else f"{a}–{b}" for a, b in found]
     return ", ".join(shown if len(shown) <= 12 else [*shown[:10], f"… ({len(shown) - 11} more ranges)", shown[-1]])
 
 
-def _cell(account: Account, releases: list[Release]) -> Iterator[str]:
-    protection = account.protection
+def _summary(ledger: Ledger, accounts: Sequence[Account]) -> Iterator[str]:
+    count = "1 cell" if len(accounts) == 1 else f"{len(accounts)} cells"
+    yield f"{count}; every ε belongs to one run of one cell. Two cells on the same people compose, and so do two seeds."
+    for account in accounts:
+        lines = ledger.of(account.cell)
+        total = sum(line.count for line in lines)
+        unit, viewer = account.protection.unit.value, account.protection.viewer.value
+        paid = _epsilon(again(account, lines))
+        yield f"  {account.cell}: {paid} at δ = {account.delta:g} per {unit}, from {viewer}; {total:,} releases"
+
+
+def _cell(account: Account, lines: Sequence[Line]) -> Iterator[str]:
     yield f"Cell {account.cell}"
+    yield from _guarantee(account)
+    yield "  Releases:" if lines else "  Releases: none."
+    for number, line in enumerate(lines, 1):
+        so_far = lines[:number]
+        own = _epsilon(again(account, so_far, line.path))
+        count = "1 release" if line.count == 1 else f"{line.count:,} releases"
+        who = f"rounds {_ranges(line.rounds)}, clients {_ranges(line.clients)}"
+        yield f"    {line.path}: {who}: {line.mechanism}, {count}"
+        yield f"      one costs: {_words(line.event)}"
+        if len(lines) <= MOST_RUNNING:
+            yield f"      so far: {line.path} {own}; everything {_epsilon(again(account, so_far))}"
+    for path in dict.fromkeys(line.path for line in lines):
+        paid = again(account, lines, path)
+        yield f"  Path {path}: {_epsilon(paid)} — {paid.theorem}"
+    paid = again(account, lines)
+    yield f"  Total: {_epsilon(paid)} at δ = {account.delta:g}, by {paid.accountant}: {paid.theorem}"
+
+
+def _guarantee(account: Account) -> Iterator[str]:
+    protection = account.protection
     yield f"  Protected: one {protection.unit.value}."
     yield f"  Neighbouring worlds ({protection.relation.value}): {protection.relation.words}."
     yield f"  From: {protection.viewer.words} ({protection.viewer.value})."
     yield f"  δ = {account.delta:g}. Assuming:" + (" nothing further." if not protection.assumptions else "")
     for assumption in protection.assumptions:
         yield f"    - {assumption.value}: {protection.sentence(assumption)}"
+    if account.broken is not None:
+        yield f"  A promise is broken, so nothing can be proven: {account.broken}"
     if account.holders is not None:
         if protection.unit is Unit.EDGE:
             where = " and ".join(str(client) for client in account.holders)
@@ -105,60 +125,6 @@ def _cell(account: Account, releases: list[Release]) -> Iterator[str]:
             yield f"  The worst node is held by clients {spans(account.holders)}; their releases compose."
     if account.sampled_once is not None:
         yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
-    spent = _Spent(account)
-    yield "  Releases:" if releases else "  Releases: none."
-    for run in _runs(releases):
-        spent.add(run)
-        yield f"    {run.path}: {run.words}"
-        yield f"      one costs: {_words(run.event)}"
-        yield f"      so far: {run.path} {_epsilon(spent.price(run.path))}; everything {_epsilon(spent.price(None))}"
-    for path in dict.fromkeys(r.path for r in releases):
-        total = spent.price(path)
-        yield f"  Path {path}: {_epsilon(total)} — {total.theorem}"
-    total = spent.price(None)
-    yield f"  Total: {_epsilon(total)} at δ = {account.delta:g}, by {total.accountant}: {total.theorem}"
-
-
-def _runs(releases: list[Release]) -> Iterator[Run]:
-    """Paths are followed separately, so that two interleaved paths still make two runs."""
-    current: dict[str, Run] = {}
-    finished: list[Run] = []
-    for release in releases:
-        run = current.get(release.path)
-        if run is None or not run.takes(release):
-            run = Run(release.path, release.mechanism, release.event)
-            current[release.path] = run
-            finished.append(run)
-        run.add(release)
-    yield from finished
-
-
-class _Spent:
-    """Per path and client, what the runs so far cost the worst unit."""
-
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        self._events: dict[str, dict[int, list[Event]]] = {}
-
-    def add(self, run: Run) -> None:
-        for client, count in run.clients.items():
-            self._events.setdefault(run.path, {}).setdefault(client, []).append(Repeated(run.event, count))
-
-    def price(self, path: str | None) -> Price:
-        clients: dict[int, list[Event]] = {}
-        for name, per_client in self._events.items():
-            if path is None or name == path:
-                for client, events in per_client.items():
-                    clients.setdefault(client, []).extend(events)
-        holders = dict(self._account.path_holders).get(path or "", self._account.holders)
-        if holders is None:
-            return disjoint({c: self._sampled(Composed(tuple(events))) for c, events in clients.items()}, self._account.delta)
-        held = [event for client in holders for event in clients.get(client, ())]
-        return price(self._sampled(Composed(tuple(held))), self._account.delta)
-
-    def _sampled(self, event: Event) -> Event:
-        rate = self._account.sampled_once
-        return event if rate is None else SampledOnce(event, rate)
 
 
 def _epsilon(paid: Price) -> str:

@@ -56,6 +56,8 @@ def of(rows: Sequence[Row]) -> Answer:
     warned = [*_refuted(rows), *_without_numbers(scores)]
     sentences: list[str] = []
     table: list[Best] = []
+    questions = {(s.asked, s.unit) for s in scores if s.private and not s.raw}
+    most = 3 if len(questions) < 3 else 2 if len(questions) < 5 else 1
     for asked in dict.fromkeys(s.asked for s in scores):
         here = [s for s in scores if s.asked == asked]
         lead = _question(scores, here)
@@ -63,7 +65,7 @@ def of(rows: Sequence[Row]) -> Answer:
         for unit in units:
             found = _table(asked, unit, here)
             table += found
-            sentences += _said(f"{lead} at" if lead else "At", unit, found, here)
+            sentences += _said(f"{lead} at" if lead else "At", unit, found, here, most)
         sentences += _in_clear(here, units, lead)
     if any(b.score is not None for b in table):
         sentences.append(_how_picked(scores))
@@ -133,10 +135,10 @@ def _worse(score: Score, than: Score) -> bool:
     return than.mean - score.mean > 2 * math.sqrt(sum(errors))
 
 
-def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score]) -> list[str]:
-    """One sentence for each ε (of more than three the least, the middle and the largest), and the price of trust."""
+def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score], most: int) -> list[str]:
+    """One sentence for each ε; of more than ``most`` the least, the largest, and the one between, in this order."""
     asked = sorted({b.budget for b in found})
-    shown = asked if len(asked) <= 3 else [asked[0], asked[len(asked) // 2], asked[-1]]
+    shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
     top = ceiling(here)
     if not any(s.unit == unit and s.private and s.usable and s.keeps(asked[-1]) for s in here):
         return [f"{opening} {unit} level, {_nothing_keeps(unit, here)}"]
@@ -192,8 +194,11 @@ def _question(scores: Sequence[Score], here: Sequence[Score]) -> str:
         parts.append(f"on {first.dataset}")
     if len({s.metric for s in scores}) > 1:
         parts.append(f"by {METRICS[first.metric]}")
-    if len({s.asked[2:] for s in scores if s.metric == first.metric}) > 1:
-        parts.append(f"{' '.join(p for p in first.asked[2:] if p)} protocol")
+    alike = [s for s in scores if s.metric == first.metric]
+    if len({s.asked[2] for s in alike}) > 1:
+        parts.append(f"with the {first.asked[2]} protocol" if first.asked[2] else "without a protocol")
+    if len({s.asked[3:] for s in alike}) > 1 and first.asked[3:]:
+        parts.append(f"with the {first.asked[3]} split")
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}," if text else ""
 

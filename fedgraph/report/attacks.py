@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from fedgraph.audit import one_run
-from fedgraph.report.results import Row, bound, number
+from fedgraph.report.results import Row, bound, largest, number
 
 CONFIDENCE = f"{1 - one_run.ALPHA:.0%}"
 ABOUT_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
@@ -34,7 +34,7 @@ def _verdict(row: Row, alpha: float) -> Verdict:
         return Verdict.UNTRIED
     if row.measured <= row.guaranteed:
         return Verdict.SOUND
-    sure = one_run.largest(row.attacked, float(row["delta"]), alpha)
+    sure = largest(tuple(row.attacked), float(row["delta"]), alpha)
     return Verdict.BROKEN if sure > row.guaranteed else Verdict.CHANCE
 
 
@@ -91,7 +91,7 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
         for r in attacked
         if r not in broken
         and r.published is not None
-        and one_run.largest(r.attacked, float(r["delta"]), one_run.ALPHA / len(attacked)) > r.published
+        and largest(tuple(r.attacked), float(r["delta"]), one_run.ALPHA / len(attacked)) > r.published
     ]
     found = []
     if broken:

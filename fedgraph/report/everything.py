@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fedgraph.report import answer, attacks
 from fedgraph.report.results import bound, number, spread
-from fedgraph.report.scores import METRICS, Score
+from fedgraph.report.scores import METRICS, SHORT, Score
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ PROVABLE = (
 def columns(scores: Sequence[Score]) -> tuple[Column, ...]:
     """The columns that say something in this run."""
     several = len({s.dataset for s in scores}) > 1
-    metric = " / ".join(dict.fromkeys(METRICS[s.metric] for s in scores))
+    metric = " / ".join(dict.fromkeys(SHORT[s.metric] for s in scores))
+    kinds = " or ".join(dict.fromkeys(METRICS[s.metric] for s in scores)).capitalize()
     task_room = 3 if len({s.task for s in scores}) > 1 else 4
     found = (
         Column("method", "method", "Method and variant; its paper is under Methods.", 1, False),
@@ -63,7 +64,7 @@ def columns(scores: Sequence[Score]) -> tuple[Column, ...]:
         Column("provable", "ε provable", PROVABLE, 1),
         Column("measured", "ε measured", "An attack showed that ε is at least this, rounded down. It proves no safety.", 2),
         Column("published", "ε published", "What the paper's own formula says of the same noise.", 3),
-        Column("score", metric, "Mean over seeds; ± one standard deviation where there are two seeds or more.", 1),
+        Column("score", metric, f"{kinds}. Mean over seeds; ± one standard deviation from two seeds on.", 1),
         Column("setting", "setting", "Where the data lie: with one curator, or with clients.", 3, False),
         Column("task", "task", "The label of the task in the scenario.", task_room, False),
         Column("calibrated", "noise chosen for", "Which reading of ε the noise was chosen for: proof or paper.", 4, False),

@@ -55,6 +55,7 @@ def draw(
             figure.suptitle(notice, fontsize=8, color="#b00020")
         buffer, text = io.BytesIO(), io.StringIO()
         figure.savefig(buffer, dpi=130, format="png")
+        figure.set_layout_engine("none")  # keep the layout just found
         figure.savefig(text, format="svg", metadata={"Date": None})
     finally:
         plt.close(figure)

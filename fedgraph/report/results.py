@@ -6,9 +6,9 @@ import csv
 import io
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from fedgraph.audit import one_run
@@ -17,7 +17,14 @@ COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
     "calibrated_by", "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients",
     "cut_edges", "public", "seed", "metric", "value", "seconds",
+    "status",
 )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def largest(counts: tuple[one_run.Count, ...], delta: float, alpha: float = one_run.ALPHA) -> float:
+    """``one_run.largest``, computed once: every table asks for the same bounds."""
+    return one_run.largest(counts, delta, alpha)
 
 
 @dataclass(frozen=True)
@@ -51,12 +58,12 @@ class Row:
     @cached_property
     def measured(self) -> float | None:
         """The ε that an attack on the attacked seeds together refutes; None where there was none."""
-        return one_run.largest(self.attacked, float(self["delta"])) if self.attacked else None
+        return largest(tuple(self.attacked), float(self["delta"])) if self.attacked else None
 
     @cached_property
     def ceiling(self) -> float:
         """What ``measured`` would be with every guess right."""
-        return one_run.largest([one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked], float(self["delta"]))
+        return largest(tuple(one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked), float(self["delta"]))
 
     @property
     def guaranteed(self) -> float:
@@ -117,8 +124,18 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
             "public": e["facts"].get("public"),
             "seed": e["seed"],
             "seconds": round(e["seconds"], 3),
+            "status": "ok",
         }
         rows += [{name: {**head, "metric": m, "value": v}[name] for name in COLUMNS} for m, v in e["metrics"].items()]
+    return rows
+
+
+def failures(scenario: str, source: Mapping[str, str], failed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each cell that failed: who it was, no metric, and in ``status`` why."""
+    rows = []
+    for f in failed:
+        known = {**f, "scenario": scenario, "source": source.get(f["dataset"], "none"), "status": f"failed: {f['why']}"}
+        rows.append({name: known.get(name) for name in COLUMNS})
     return rows
 
 

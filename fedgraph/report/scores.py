@@ -57,6 +57,7 @@ _VIEWERS = {
     "server-secure-aggregation": Trust.SUMS,
     "curator-trusted": Trust.CURATOR,
 }
+SHORT = {"accuracy": "test accuracy", "ari": "ARI"}  # for the head of a column
 METRICS = {
     "accuracy": "test accuracy",
     "ari": "adjusted Rand index of the clusters",

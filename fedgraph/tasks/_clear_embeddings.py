@@ -94,9 +94,7 @@ def train(graphs: tuple[Graph, ...], how: Model, rng: np.random.Generator) -> Em
         graphs[0].num_classes,
         graphs[0].provenance,
     )
-    net = small_graphs.network(
-        how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", normalised=False
-    )
+    net = small_graphs.network(how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none")
     given = small_graphs.inputs(net, union, tuple(g.num_nodes for g in graphs))
     own, where = small_graphs.selected(net, given)
     parameters = net.layout.start(rng)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,30 +96,27 @@ def distances_of(
     row: str,
     collection: GraphCollection,
     alpha: float,
-    restarts: int,
+    options: gromov.GromovOptions,
     context: Context,
     split: classify.Split,
     k: int | None,
     weights: Weights = "uniform",
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """As ``compared``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
-    key = ("distances", row, context.dataset, alpha, restarts, weights)
+    key = ("distances", row, context.dataset, alpha, options, weights)
+    plain, fused = replace(options, alpha=None), replace(options, alpha=alpha)
     if k is not None and row in (TOPOLOGY, FUSED):
-        options = gromov.GromovOptions(alpha=alpha if row == FUSED else None, restarts=restarts)
+        used = fused if row == FUSED else plain
         spaces = context.cached((*key, "spaces"), lambda: topology_spaces(collection, row == FUSED, weights))
         known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
-        return compared(spaces, options, context, split, k, known)
+        return compared(spaces, used, context, split, k, known)
     sizes = np.array([g.num_nodes for g in collection.graphs])
     made: dict[str, Callable[[], tuple[np.ndarray, dict[str, Any]]]] = {
         SIZE: lambda: (size_distances(sizes), {}),
         DEGREES: lambda: (degree_distances(collection.graphs), {}),
         SHORTEST: lambda: (shortest_path_distances(collection), {}),
-        TOPOLOGY: lambda: all_pairs(
-            topology_spaces(collection, False, weights), gromov.GromovOptions(restarts=restarts), context
-        ),
-        FUSED: lambda: all_pairs(
-            topology_spaces(collection, True, weights), gromov.GromovOptions(alpha=alpha, restarts=restarts), context
-        ),
+        TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False, weights), plain, context),
+        FUSED: lambda: all_pairs(topology_spaces(collection, True, weights), fused, context),
     }
     return context.cached(key, made[row])  # type: ignore[no-any-return]
 
@@ -151,7 +148,7 @@ def constant_distances(
     key: tuple[Any, ...],
     sizes: Sequence[int],
     encoding: Any,
-    restarts: int,
+    options: gromov.GromovOptions,
     context: Context,
     split: classify.Split,
     k: int | None,
@@ -166,7 +163,7 @@ def constant_distances(
         return constant_spaces(sizes, encoding, metric, seeds.generator(context.root, *key, "constant"))
 
     name = ("constant", *key)
-    spaces, options = context.cached((*name, "spaces"), drawn), gromov.GromovOptions(restarts=restarts)
+    spaces = context.cached((*name, "spaces"), drawn)
     if k is None:
         return context.cached(name, lambda: all_pairs(spaces, options, context))  # type: ignore[no-any-return]
     known = context.cached((*name, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))

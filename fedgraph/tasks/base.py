@@ -24,7 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from fedgraph.federation.rounds import Prefixes
-from fedgraph.privacy.ledger import Account, Release
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.lines import Line
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, GraphCollection
 
@@ -80,7 +81,7 @@ class Outcome:
     metrics: dict[str, float]
     facts: dict[str, Any]
     account: Account | None
-    releases: tuple[Release, ...]
+    releases: tuple[Line, ...]
     epsilon_published: float | None
     epsilon_provable: float
     theorem: str

@@ -14,6 +14,7 @@ embedding``, the encoder applied to embeddings that are ½ everywhere.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -21,31 +22,32 @@ from pydantic import Field, model_validator
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import encoded_graphs
-from fedgraph.comparison import gromov
 from fedgraph.comparison.classify import Handling, Split
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.methods.base.kinds import Embedding
-from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.settings import PerDataset, Says, Settings
+from fedgraph.settings import PerDataset, Says
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import _graph_settings as settings
+from fedgraph.tasks import _promises
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
 from fedgraph.tasks._graph_settings import METHOD_KEYS as METHOD_KEYS
 from fedgraph.tasks._graph_settings import label as label_of
+from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
 
 Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
-class Params(Settings):
+class Params(Solving):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     methods: Models = Field(
@@ -75,7 +77,6 @@ class Params(Settings):
     metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
     weights: Weights = Field("uniform", description=settings.WEIGHTS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
-    restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     classifier: Literal["svm", "neighbours"] = Field(
         "svm", description="svm, with votes beside it; neighbours: the first vote is the accuracy, and far pairs stay unsolved"
@@ -95,6 +96,7 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
+        self.options()
         if self.classifier == "neighbours" and (self.tuned_on_test or not self.neighbours):
             raise ValueError("classifier: neighbours needs a k in neighbours, and has nothing to be tuned_on_test")
         return self
@@ -180,14 +182,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.variant == "baseline":
         split = _dealt(params, cell.seed, context)[0]
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
-        wanted = (params.alpha, params.restarts, context, split, params.only_nearest, params.weights)
+        wanted = (params.alpha, params.options(), context, split, params.only_nearest, params.weights)
         distances, asked = graph_rows.distances_of(cell.method, collection, *wanted)
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
     if cell.method == graph_rows.CONSTANT:
-        sizes, restarts = [g.num_nodes for g in collection.graphs], params.restarts
+        sizes, solving = [g.num_nodes for g in collection.graphs], params.options()
         distances, asked = graph_rows.constant_distances(
-            cell.path[:-1], sizes, made.made.encoding, restarts, context, split, params.only_nearest, params.metric
+            cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
         )
         facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
@@ -209,7 +211,7 @@ def _released(
         embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
         spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
-        options = gromov.GromovOptions(alpha=params.alpha if FUSED in own else None, restarts=params.restarts)
+        options = params.options(params.alpha if FUSED in own else None)
         distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:
@@ -217,21 +219,20 @@ def _released(
     if not on_nodes:
         metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = encoded_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
-    ledger = Ledger([Account(cell.key, made.protection, made.delta)], trained.releases)
-    total = composition.disjoint(ledger.spent(cell.key), made.delta)
-    paths = {p: composition.disjoint(ledger.spent(cell.key, p), made.delta).epsilon for p in made.paths}
+    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, dealt.partition))
+    settled = settle(guarantee, trained.releases)
     return Outcome(
         metrics=metrics | measured.metrics,
         facts=_facts(params, collection, dealt, split)
         | {"rounds": made.rounds, "model": made.params.model, "label": label, "pooling": made.params.pooling}
         | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
-        account=Account(cell.key, made.protection, made.delta),
+        account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
-        epsilon_provable=total.epsilon,
+        epsilon_provable=settled.epsilon,
         epsilon_measured=measured.epsilon,
-        theorem=total.theorem,
-        paths=paths,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
         notes=made.notes,
     )  # fmt: skip
 

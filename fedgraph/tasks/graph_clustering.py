@@ -1,9 +1,9 @@
-"""Clustering small graphs by the geometry of what they release (Jin & Chen, §4 "Graph clustering").
+"""Clustering small graphs by what they release (Jin & Chen, §4 "Graph clustering"), and classifying them by it.
 
-Clients are ego-networks of one big graph. Each sends an (encoded) node embedding; the server makes it a
-metric space, computes all pairwise Gromov-Wasserstein discrepancies and runs k-means whose centroids are
-Gromov-Wasserstein barycentres. The pseudo-label of a graph is the label of its centre node. Scores
-compare with those labels; the simulator knows them, the server does not.
+Clients are ego-networks of one big graph. Each sends an (encoded) node embedding, or one private vector; the server compares
+what it received (``_graph_compare``): by Gromov-Wasserstein discrepancies and k-means whose centroids are barycentres, as in
+the paper, or by what tells classes apart. The pseudo-label of a graph is the label of its centre node. Scores compare with
+those labels; the simulator knows them, the server does not (but for ``classify``, which gives it four in five).
 
 Every table has the rows ``graph size`` (clusters made from the public number of nodes alone), ``size and degrees`` and
 ``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
@@ -12,59 +12,39 @@ Every table has the rows ``graph size`` (clusters made from the public number of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from fedgraph import plugins, seeds
-from fedgraph.comparison import cluster, gromov, maps
-from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
+from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.methods.base.kinds import Embedding
-from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.settings import Settings
-from fedgraph.tasks._graph_rows import constant_spaces, degree_distances, embedded_spaces
-from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model
-from fedgraph.tasks._pairwise import all_pairs
+from fedgraph.tasks import _graph_compare, _promises
+from fedgraph.tasks._clustering_settings import OWN, PLAIN, Params, Row
+from fedgraph.tasks._clustering_settings import rows as rows_of
+from fedgraph.tasks._graph_compare import OF_VECTORS, Clustering, Found
+from fedgraph.tasks._graph_rows import constant_spaces, degree_distances
+from fedgraph.tasks._graph_settings import clear
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
 
 SIZE_ONLY = "graph size"
 SIZE_AND_DEGREES = "size and degrees"
 CONSTANT = "constant embedding"
-PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
-
-
-class Params(Settings):
-    """One encoder, several budgets, and how the server compares and clusters."""
-
-    method: Model = Field({"method": "local_dp"}, description="method: file name in fedgraph/methods, then its settings")
-    partition: dict[str, Any] = Field(
-        default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
-        description="which small graphs are the clients",
-    )
-    epsilons: Epsilons = Field(
-        min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
-    )
-    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
-    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
-    clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
-    metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: Weights = Field("uniform", description=WEIGHTS)
-    restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem")
-    num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
-    max_iterations: int = Field(20, ge=1, description="k-means iterations")
-    map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
-    return [(("method",), "methods", params.method), (("partition",), "partition", params.partition)]
+    given = [{k: v for k, v in m.items() if k not in OWN} for m in params.methods]
+    models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
+    return [*models, (("partition",), "partition", params.partition)]
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -73,40 +53,41 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Per seed: the rows that see no embedding, then every budget and encoder."""
+    """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
     found: list[Cell] = []
+    rows = rows_of(params)
+    encoded = [r for r in rows if not clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE_ONLY, SIZE_AND_DEGREES):
             found.append(Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed))
-        finite = [e for e in params.epsilons if isinstance(e, str) or np.isfinite(e)]
-        if finite:
-            found.append(_cell(params, context, CONSTANT, params.encoders[0], finite[0], seed))
-        for epsilon in params.epsilons:
-            for encoder in params.encoders if epsilon in finite else params.encoders[:1]:
-                found.append(_cell(params, context, params.method["method"], encoder, epsilon, seed))
+        found += [_cell(params, context, CONSTANT, r, seed) for r in encoded[:1]]
+        found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
     return found
 
 
-def _cell(params: Params, context: Context, method: str, encoder: str, epsilon: float | str, seed: int) -> Cell:
-    """The variant names encoder and rule; epsilon is the largest over graphs."""
-    if isinstance(epsilon, str):
+def _cell(params: Params, context: Context, method: str, row: Row, seed: int) -> Cell:
+    """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
+    if isinstance(row.epsilon, str):
         smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
-        return Cell(context.label, context.dataset, method, f"{encoder}/1/n", "local", 1.0 / smallest, _reading(encoder), seed)
-    variant = PLAIN if encoder == "multi-bit" or np.isinf(epsilon) else f"{encoder}/epsilon"
-    reading = "none" if np.isinf(epsilon) else _reading(encoder)
-    return Cell(context.label, context.dataset, method, variant, "local", float(epsilon), reading, seed)
+        return Cell(context.label, context.dataset, method, row.variant, "local", 1.0 / smallest, _reading(row), seed)
+    reading = "none" if np.isinf(row.epsilon) else _reading(row)
+    return Cell(context.label, context.dataset, method, row.variant, "local", float(row.epsilon), reading, seed)
 
 
-def _reading(encoder: str) -> str:
+def _reading(row: Row) -> str:
     """Which ε the target is: of the released code, the published one."""
-    return "published" if encoder == "gaussian-as-coded" else "provable"
+    return "published" if row.encoder == "gaussian-as-coded" and row.how != "histogram" else "provable"
+
+
+def _row(params: Params, cell: Cell) -> Row:
+    return next(r for r in rows_of(params) if r.variant == cell.variant)
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
         return None
-    graph = _graph(context)
+    graph, row = _graph(context), _row(params, cell)
     partition = _partition(params, cell.seed, context)
     facts = PublicFacts(
         num_nodes=graph.num_nodes,
@@ -116,127 +97,113 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
         viewer=Viewer.SERVER,
         holdings=partition.holdings(graph.num_nodes),
         membership_from_edges=partition.from_edges,
+        public_graph=_public(params, cell.seed, context),
     )
-    spec = dict(params.method)
+    spec = {k: v for k, v in params.methods[row.index].items() if k not in OWN}
     module = kinds.embedder(spec.pop("method"))
-    epsilon = cell.epsilon
-    if cell.variant != PLAIN:
-        spec["encoder"], spec["epsilon_rule"] = cell.variant.split("/", 1)
-        epsilon = 1.0 if spec["epsilon_rule"] == "1/n" else epsilon
-    return module.plan(module.Params(**spec), facts, Budget(epsilon, 1.0 / graph.num_nodes))
+    value = cell.epsilon
+    if row.how != "histogram":
+        spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
+        if row.rule != "epsilon" or row.encoder != "multi-bit":
+            spec |= {"encoder": row.encoder, "epsilon_rule": row.rule}
+            value = 1.0 if row.rule == "1/n" else value
+    made = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
+    if params.classify:
+        given = (*made.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
+        made = replace(made, protection=replace(made.protection, assumptions=given))
+    return made
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train and encode at the clients, compare and cluster at the server."""
+    """Train and encode at the clients, compare, cluster and classify at the server."""
     partition = _partition(params, cell.seed, context)
-    truth = np.array([s.graph.labels[s.center] for s in partition.subgraphs])
+    truth = _graph(context).labels[_centres(partition)]
     k = params.clusters or _graph(context).num_classes
     if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
-        return _unreleased(cell, context, partition, truth, _by_counts(cell, context, partition, k), None, {})
+        return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
     assert made is not None
+    how_many = Clustering(k, params.num_init, params.max_iterations)
     if cell.method == CONSTANT:
-        return _constant(params, cell, context, partition, made, truth, k)
-    assert made.facts.holdings is not None
+        rng = seeds.generator(context.root, *cell.path, "constant")
+        spaces = constant_spaces(made.facts.client_sizes, made.made.encoding, params.metric, rng)
+        found = _graph_compare.discrepancies(spaces, params.options(), how_many, cell, context)
+        return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(f"partition:{context.label}:{cell.dataset}:{cell.seed}", partition)
     common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
+    if row.how in OF_VECTORS:
+        found = _graph_compare.vectors(received, row.how, how_many, cell, context)
+    else:
+        weights = params.weights if np.isinf(cell.epsilon) else "uniform"
+        graphs = [s.graph for s in partition.subgraphs]
+        spaces = _graph_compare.spaces(received, graphs, row.how, params.metric, weights)
+        options = params.options(params.alpha if row.how == "fgw" else None)
+        found = _graph_compare.discrepancies(spaces, options, how_many, cell, context)
 
-    weights = params.weights if np.isinf(cell.epsilon) else "uniform"
-    received = _known(trained.state.memory.embeddings, made)
-    spaces = embedded_spaces(received, params.metric, [s.graph for s in partition.subgraphs], weights=weights)
-    distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
-    rng = seeds.generator(context.root, *cell.path, "cluster")
-    found = context.runtime.get(
-        context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
-    )
-
-    ledger_account = Account(cell.key, made.protection, made.delta)
-    ledger = Ledger([ledger_account], trained.releases)
-    total = composition.overlapping(ledger.spent(cell.key), made.facts.holdings, made.delta)
-    paths: dict[str, float] = {}
-    by_path: dict[str, tuple[int, ...]] = {}
-    quantiles: tuple[float, ...] = ()
-    for path in made.paths:
-        losses = composition.overlapping(ledger.spent(cell.key, path), made.facts.holdings, made.delta)
-        paths[path], by_path[path] = losses.worst.epsilon, losses.worst_holders
-        if path == "embedding":
-            quantiles = losses.quantiles
+    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
+    settled = settle(guarantee, trained.releases)
+    embedding = settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")
-    places = None if cell.seed else maps.mds(distances) if params.map == "mds" else maps.tsne(distances, rng)
-    by_spectrum = cluster.spectral(distances, k, seeds.generator(context.root, *cell.path, "spectral"))
-    upper = distances[np.triu_indices(len(spaces), 1)]
+    places = None if cell.seed else maps.mds(found.distances) if params.map == "mds" else maps.tsne(found.distances, rng)
+    by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
+    upper = found.distances[np.triu_indices(len(received), 1)]
     return Outcome(
-        metrics=cluster.scores(truth, found.labels, distances)
+        metrics=_scores(params, cell, context, truth, found)
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
-        | {"gw_mean": float(upper.mean()) if upper.size else 0.0},
+        | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {}),
         facts=_facts(partition)
-        | solved
-        | {"rounds": made.rounds, "node_losses": quantiles, "worst_node_clients": len(by_path["embedding"])},
-        account=Account(cell.key, made.protection, made.delta, total.worst_holders, tuple(by_path.items())),
+        | found.facts
+        | {"rounds": made.rounds, "how": row.how, "training": made.params.training, "release": made.params.release}
+        | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))},
+        account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
-        epsilon_provable=total.worst.epsilon,
-        theorem=total.worst.theorem,
-        paths=paths,
+        epsilon_provable=settled.epsilon,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
         notes=made.notes,
-        artefacts={} if places is None else _artefacts(distances, truth, found.labels, places),
+        artefacts={} if places is None else _artefacts(found.distances, truth, found.labels, places),
     )
 
 
-def _cluster(
-    spaces: Sequence[MetricSpace], k: int, rng: np.random.Generator, num_init: int, max_iterations: int, distances: np.ndarray
-) -> Any:
-    options = gromov.GromovOptions()
-    return cluster.kmeans_gw(
-        spaces, k, rng, options=options, num_init=num_init, max_iterations=max_iterations, distances=distances
-    )
+def _scores(params: Params, cell: Cell, context: Context, truth: np.ndarray, found: Found) -> dict[str, float]:
+    known = found.distances if found.distances.size else None
+    metrics = cluster.scores(truth, found.labels, known)
+    if params.classify and known is not None:
+        rng = seeds.generator(context.root, *cell.path, "classify")
+        metrics |= context.runtime.get(context.runtime.on_server(_graph_compare.accuracy, known, truth, rng))
+    return metrics
 
 
 def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) -> list[np.ndarray]:
-    """A client that never sent an embedding is known by its size alone: ½ everywhere."""
-    width = made.made.encoding.width
-    return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, made.facts.client_sizes, strict=True)]
+    """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
+    width, pooled = made.made.encoding.width, made.made.pooled
+    sizes = made.facts.client_sizes
+    if pooled is not None:
+        return [np.full((1, pooled.width), 1.0 / pooled.width) if h is None else h for h in received]
+    return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]
 
 
-def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> np.ndarray:
+def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Found:
     """Clusters of the sizes alone, or of sizes and degree sequences."""
     rng = seeds.generator(context.root, *cell.path, "cluster")
     if cell.method == SIZE_ONLY:
-        return cluster.size_only(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
-    return cluster.spectral(degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
+        labels = cluster.size_only(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
+    else:
+        labels = cluster.spectral(degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
+    return Found(np.zeros((0, 0)), labels, {})
 
 
-def _constant(
-    params: Params, cell: Cell, context: Context, partition: Partition, made: Plan[Any, Embedding], truth: np.ndarray, k: int
-) -> Outcome:
-    """The encoder on embeddings that hold nothing, then the same geometry."""
-    rng = seeds.generator(context.root, *cell.path, "constant")
-    spaces = constant_spaces(made.facts.client_sizes, made.made.encoding, params.metric, rng)
-    distances, solved = all_pairs(spaces, gromov.GromovOptions(restarts=params.restarts), context)
-    rng = seeds.generator(context.root, *cell.path, "cluster")
-    found = context.runtime.get(
-        context.runtime.on_server(_cluster, spaces, k, rng, params.num_init, params.max_iterations, distances)
-    )
-    return _unreleased(cell, context, partition, truth, found.labels, distances, solved)
-
-
-def _unreleased(
-    cell: Cell,
-    context: Context,
-    partition: Partition,
-    truth: np.ndarray,
-    labels: np.ndarray,
-    distances: np.ndarray | None,
-    more: dict[str, Any],
-) -> Outcome:
+def _unreleased(params: Params, cell: Cell, context: Context, partition: Partition, truth: np.ndarray, found: Found) -> Outcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != SIZE_AND_DEGREES
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(
-        metrics=cluster.scores(truth, labels, distances),
-        facts=_facts(partition) | {"rounds": 0} | more,
+        metrics=_scores(params, cell, context, truth, found),
+        facts=_facts(partition) | {"rounds": 0} | found.facts,
         account=Account(cell.key, protection, 1.0 / _graph(context).num_nodes),
         releases=(),
         epsilon_published=None,
@@ -277,6 +244,36 @@ def _partition(params: Params, seed: int, context: Context) -> Partition:
         found: Partition = module.split(_graph(context), module.Params(**settings), rng)
         if any(s.center is None for s in found.subgraphs):
             raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
-        return found
+        return found if params.labels == "all" else without_labels_of(found, _centres(found))
 
     return context.cached(("ego", context.label, context.dataset, seed), make)  # type: ignore[no-any-return]
+
+
+def _centres(partition: Partition) -> np.ndarray:
+    """int64 [clients]: the node id of each centre."""
+    return np.array([s.nodes[s.center] for s in partition.subgraphs], dtype=np.int64)
+
+
+def without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
+    """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
+    hidden = [np.where(np.isin(s.nodes, nodes), -1, s.graph.labels) for s in partition.subgraphs]
+    parts = zip(partition.subgraphs, hidden, strict=True)
+    return replace(partition, subgraphs=tuple(replace(s, graph=replace(s.graph, labels=labels)) for s, labels in parts))
+
+
+def _public(params: Params, seed: int, context: Context) -> Graph | None:
+    """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
+    if not params.public_share:
+        return None
+    graph = _graph(context)
+
+    def make() -> Graph:
+        held = np.asarray(_partition(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
+        free = np.flatnonzero(held == 0)
+        count = max(1, round(params.public_share * graph.num_nodes))
+        if count > free.size:
+            raise ScenarioError(f"public_share {params.public_share:g} is {count} nodes; {free.size} are held by no client")
+        rng = seeds.generator(context.root, "public", context.label, context.dataset, seed)
+        return graph.induced(np.sort(rng.permutation(free)[:count]))
+
+    return context.cached(("public", context.label, context.dataset, seed), make)  # type: ignore[no-any-return]

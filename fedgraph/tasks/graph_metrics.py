@@ -21,16 +21,16 @@ from fedgraph.comparison import edits, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.settings import Settings
 from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks._graph_rows import FUSED, SIZE, TOPOLOGY
+from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
 
 GED, EMBEDDED = "GED", "GW(H)"
 
 
-class Params(Settings):
+class Params(Solving):
     """Which graphs, which edits, which model."""
 
     graphs: int = Field(100, ge=2, description="small graphs of one repetition, each edited")
@@ -89,7 +89,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     elif cell.method == GED:
         values = np.array([edits.edit_distance(compared[i].adjacency, compared[j].adjacency) for i, j in which])
     else:
-        options = gromov.GromovOptions(alpha=params.alpha if cell.method == FUSED else None, restarts=params.restarts)
+        options = params.options(params.alpha if cell.method == FUSED else None)
         values = gromov.solve_pairs([_space(params, cell.method, g, model) for g in compared], which, options).value
         changes = _changes(params, cell, context, found.graphs, model, options)
         for name, moved in changes.items():

@@ -6,7 +6,8 @@ holds the nodes and who is trusted:
 
 * ``central``: one curator holds all of them (viewer: whoever gets the model);
 * ``secure``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
-* ``local``: clients hold disjoint parts, the server sees each message (viewer: server).
+* ``local``: clients hold disjoint parts, the server sees each message (viewer: server);
+* ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
 """
 
 from __future__ import annotations
@@ -23,21 +24,18 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
 from fedgraph.partition import base
-from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.settle import settle
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _node_map, _promises, _protocols, _public, _scores
+from fedgraph.tasks import _grid, _node_map, _promises, _protocols, _public, _scores
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
-
-VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
 
 
 class Params(Settings):
     """The grid of cells: methods × settings × budgets × seeds."""
 
     methods: list[dict[str, Any]] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
-    settings: list[Literal["central", "secure", "local"]] = Field(min_length=1, description="who is trusted")
+    settings: list[_grid.Setting] = Field(min_length=1, description="who is trusted")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
@@ -79,8 +77,7 @@ class Params(Settings):
     @field_validator("methods")
     @classmethod
     def _distinct(cls, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        require_distinct("the row", [f"{spec.get('method')} · {_variant(spec)}" for spec in values])
-        return values
+        return _grid.checked(values)
 
     @field_validator("delta")
     @classmethod
@@ -105,35 +102,26 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = []
     for index, method in enumerate(params.methods):
-        found.append((("methods", index), "methods", method))
+        given = {k: v for k, v in method.items() if k not in _grid.OWN}
+        found.append((("methods", index), "methods", given))
     found.append((("partition",), "partition", params.partition))
     return found
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return kinds.misfit(name, "classifier", params.protocol, params.settings)
+    own = [s for spec in params.methods if spec.get("method") == name for s in _grid.settings_of(spec, params.settings)]
+    return kinds.misfit(name, "classifier", params.protocol, [s for s in dict.fromkeys(own) if s != "nobody"])
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞."""
-    found: list[Cell] = []
-    for seed in range(context.seeds):
-        for setting in params.settings:
-            for spec in params.methods:
-                name, variant = spec["method"], _variant(spec)
-                for epsilon in [np.inf] if _unprotected(spec) else params.epsilons:
-                    readings = params.calibrated_by if np.isfinite(epsilon) else ["none"]
-                    for reading in readings:
-                        found.append(
-                            Cell(context.label, context.dataset, name, variant, setting, float(epsilon), reading, seed)
-                        )
-    return found
+    """Every cell, seed by seed (``_grid``)."""
+    return _grid.cells(params.methods, params.settings, params.epsilons, params.calibrated_by, context)
 
 
 def alone(params: Params, cell: Cell) -> bool:
     """A curator is one client."""
-    return cell.setting == "central"
+    return cell.setting in _grid.WHOLE
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
@@ -145,13 +133,14 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
         num_features=setting.held.num_features,
         num_classes=setting.held.num_classes,
         client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer=VIEWERS[cell.setting],
+        viewer=_grid.VIEWERS[cell.setting],
         public_graph=setting.public_graph,
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
         membership_from_edges=partition.from_edges,
         cut_edges_shared=_shares_cut_edges(params, cell),
         split_from_edges=params.split == "parts",
+        columns_from_rows=setting.held.columns_from_rows and setting.public_attributes is None,
         public_name=setting.public,
         asking=setting.asking,
     )
@@ -175,15 +164,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     shared = context.runtime.share(f"partition:{context.label}:{_partition_key(params, cell)}", partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    account = Account(cell.key, made.protection, made.delta, sampled_once=made.sampled_once)
-    ledger = Ledger([account], trained.releases)
-    spent, holders = made.total(made.amplified(ledger.spent(cell.key)))
-    account = replace(account, holders=holders)
-    broken = _promises.broken(made, partition, spent.epsilon)
-    spent = spent if broken is None else replace(spent, epsilon=np.inf)
+    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
+    settled = settle(guarantee, trained.releases)
+    broken = settled.broken_words
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
-    asked = _protocols.question(setting, made, lambda: spent.epsilon)
+    asked = _protocols.question(setting, made, lambda: settled.epsilon)
     metrics, artefacts = _scores.measures(method.predict(made, trained.state, asked), setting.truth), {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
@@ -206,41 +192,32 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             **({} if broken is None else {"broken_promise": broken}),
         }
         | measured.facts,
-        account=account,
+        account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
-        epsilon_provable=spent.epsilon,
+        epsilon_provable=settled.epsilon,
         epsilon_measured=measured.epsilon,
-        theorem=spent.theorem,
-        paths={p: _of_path(made, ledger, cell.key, p) if broken is None else np.inf for p in made.paths},
-        notes=(*((f"The promise is broken: {broken}",) if broken else ()), *made.notes, *_said(method, made, trained.state)),
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
+        notes=(
+            *_scores.too_few(setting.truth),
+            *((f"The promise is broken: {broken}",) if broken else ()),
+            *made.notes,
+            *_said(method, made, trained.state),
+        ),
         artefacts=artefacts,
     )
 
 
-def _of_path(made: Plan, ledger: Ledger, key: str, path: str) -> float:
-    return made.total(made.amplified(ledger.spent(key, path)))[0].epsilon
-
-
-def _said(method: Any, made: Plan, state: Any) -> tuple[str, ...]:
+def _said(method: Any, made: Plan[Any, Any], state: Any) -> tuple[str, ...]:
     """What the method tells of its training, where it does."""
     return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 
 
 def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
-    spec = next(s for s in params.methods if s["method"] == cell.method and _variant(s) == cell.variant)
+    spec = next(s for s in params.methods if s["method"] == cell.method and _grid.variant(s) == cell.variant)
     module = kinds.classifier(cell.method)
-    return module, module.Params(**{k: v for k, v in spec.items() if k not in ("method", "label")})
-
-
-def _unprotected(spec: dict[str, Any]) -> bool:
-    """Whether the method ignores the budget: ``nonprivate``, and the ``variant: none`` of a private method."""
-    return spec["method"] == "nonprivate" or spec.get("variant") == "none"
-
-
-def _variant(spec: dict[str, Any]) -> str:
-    """The label of a method's row: ``label`` if given, else its model or the like."""
-    return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")
+    return module, module.Params(**_grid.own_settings(spec))
 
 
 def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
@@ -262,7 +239,7 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
-    kind = "whole" if cell.setting == "central" else sorted(params.partition.items())
+    kind = "whole" if cell.setting in _grid.WHOLE else sorted(params.partition.items())
     shared = ":cut" if _shares_cut_edges(params, cell) else ""
     return f"{cell.dataset}:{_split_key(params)}:{kind}:{cell.seed}{shared}"
 
@@ -274,13 +251,13 @@ def _split_key(params: Params) -> str:
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:
-    return params.cut_edges == "protected" and cell.setting != "central"
+    return params.cut_edges == "protected" and cell.setting not in _grid.WHOLE
 
 
 def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     held = _setting(params, cell.seed, context).held
     key = ("partition", _partition_key(params, cell))
-    if cell.setting == "central":  # one object per key: a runtime refuses another one under a key it has shared
+    if cell.setting in _grid.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
         whole = Subgraph(0, held, np.arange(held.num_nodes))
         one = Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
         return context.cached(key, lambda: one)  # type: ignore[no-any-return]

@@ -28,6 +28,10 @@ NAMED_IN_THE_PLAN = [
     ("overlapping-secure-sum", "clients added in squares"),
     ("composition", "count dropped"),
     ("desk-refusals", "NaN passed through"),
+    ("log-cap-hop", "h twice as steep"),
+    ("log-cap-hop", "cut with refill priced as √D"),
+    ("fixed-size-sample", "amplified by q' instead of size/n"),
+    ("gaussian-sum-of-millions", "sum in single precision"),
 ]
 BLIND_BY_DESIGN = {"desk-refusals"}  # nothing leaves, so there is nothing to distinguish
 

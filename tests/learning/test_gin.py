@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -128,7 +131,7 @@ def test_normalisation_loses_how_many_neighbours_there_are() -> None:
     g = Graph("g", star, sp.csr_array(np.ones((4, 1), np.float32)), np.zeros(4, np.int64), 2, HERE)
     lengths = {}
     for normalised in (True, False):
-        net = small_graphs.network("gin", 1, 5, 2, 2, normalised=normalised)
+        net = small_graphs.network("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
         vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
         rows = gin.hidden(net.layout, vector, small_graphs.inputs(net, g, None))  # type: ignore[arg-type]
         lengths[normalised] = rows.norm(dim=1).numpy()
@@ -154,3 +157,73 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
         assert different == changed
         assert max(different) <= net.affected_hops
     assert gcn.compact(Graph("p", path, features, np.zeros(6, np.int64), 3, HERE)).pool is None
+
+
+class Theirs(torch.nn.Module):
+    """GIN of PyG's layers with our parameters: batch norm inside its perceptrons and after them."""
+
+    def __init__(self, net: small_graphs.Network, vector: torch.Tensor) -> None:
+        super().__init__()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pyg = importlib.import_module("torch_geometric.nn")
+        layout = net.layout
+        assert isinstance(layout, gin.GinLayout)
+        d, hidden = layout.widths[:2]
+        widths = [d, *[hidden] * net.hops]
+        perceptrons = [pyg.MLP([w, hidden, hidden], norm="batch_norm") for w in widths[:-1]]
+        self.convs = torch.nn.ModuleList(pyg.GINConv(p) for p in perceptrons)
+        self.outer = torch.nn.ModuleList(torch.nn.BatchNorm1d(hidden) for _ in perceptrons)
+        self.all_norms = [n for p, o in zip(perceptrons, self.outer, strict=True) for n in (p.norms[0].module, o)]
+        linear, norms = layout.layers(vector), layout.statistics(vector)
+        with torch.no_grad():
+            for k, perceptron in enumerate(perceptrons):
+                for lin, (w, b) in zip(perceptron.lins, linear[2 * k : 2 * k + 2], strict=True):
+                    lin.weight.copy_(w.T)
+                    lin.bias.copy_(b)
+            for norm, parts in zip(self.all_norms, norms, strict=True):
+                for tensor, part in zip((norm.weight, norm.bias, norm.running_mean, norm.running_var), parts, strict=True):
+                    tensor.copy_(part)
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        for conv, norm in zip(self.convs, self.outer, strict=True):
+            x = torch.relu(norm(conv(x, edges)))
+        return x
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
+    """The same rows, and the same running statistics after a training step."""
+    g = graph(12, 1, np.zeros(12, np.int64))
+    net = small_graphs.network("gin", g.num_features, 6, 3, 2, norm="batch")
+    assert isinstance(net.layout, gin.GinLayout)
+    rng = np.random.default_rng(0)
+    vector = torch.tensor(net.layout.start(rng)) + 0.1 * torch.tensor(rng.random(net.layout.num_parameters, np.float32))
+    theirs = Theirs(net, vector).train(training)
+    coo = g.adjacency.tocoo()
+    edges = torch.tensor(np.stack(coo.coords).astype(np.int64))
+    wanted = theirs(torch.tensor(unit_rows(g.features).toarray()), edges)
+    given = gin.compact(g, None, g.labels, unit_rows(g.features), "batch")
+    own, where = small_graphs.selected(net, given)
+    assert isinstance(own.layout, gin.GinLayout)
+    seen: list[torch.Tensor] | None = [] if training else None
+    assert torch.allclose(gin.hidden(own.layout, vector[where], given, seen), wanted, atol=1e-4)
+    if seen is not None:
+        after = net.layout.statistics(gin.with_statistics(net.layout, vector, seen))
+        for part, norm in zip(after, theirs.all_norms, strict=True):
+            assert torch.allclose(part[2], norm.running_mean, atol=1e-4)
+            assert torch.allclose(part[3], norm.running_var, atol=1e-4)
+
+
+def test_batches_hold_every_graph_once() -> None:
+    sizes = (3, 4, 2, 3)
+    labels = np.repeat([0, 1, 0, 1], sizes)
+    g = graph(12, 1, labels)
+    net = small_graphs.network("gin", g.num_features, 5, 2, 2, "sum", "batch")
+    whole = small_graphs.inputs(net, g, sizes)
+    assert isinstance(whole, gin.GraphInputs)
+    parts = small_graphs.Batches(g.adjacency, sizes).inputs(whole, 2, 0)
+    assert sorted(s for p in parts for s in p.pool.sizes) == sorted(sizes)  # type: ignore[union-attr]
+    assert sum(len(p.x) for p in parts) == 12
+    three = small_graphs.Batches(g.adjacency, sizes).inputs(whole, 3, 0)
+    assert len(three) == 1, "a batch of one graph has no statistics of its own"

@@ -18,8 +18,10 @@ from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import base, ego, uniform
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.explain import explain
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.ledger import spent as spent_by
 from fedgraph.privacy.mechanisms.edge_mechanisms import UpperTriangle
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import _protocols, node_classification
@@ -75,8 +77,7 @@ def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str
     assert plan.provable().epsilon == pytest.approx(whole.provable().epsilon, rel=1e-9)
     assert composition.disjoint(plan.declared(), plan.delta).epsilon < 0.8 * plan.provable().epsilon, "one end is not an edge"
     out = run(plan, partition)
-    ledger = Ledger([Account("cut", plan.protection, plan.delta)], out.releases)
-    assert plan.total(ledger.spent("cut"))[0].epsilon == plan.provable().epsilon
+    assert settle(plan.guarantee, out.releases).epsilon == plan.provable().epsilon
 
 
 def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph) -> None:
@@ -105,11 +106,11 @@ def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
     partition, facts = situation(library)
     plan = gcon.plan(gcon.Params(epochs=5, folds=1), facts, Budget(epsilon, 1e-5))
     out = run(plan, partition)
-    ledger = Ledger([Account("cut", plan.protection, plan.delta)], out.releases)
-    spent, holders = plan.total(ledger.spent("cut"))
+    settled = settle(plan.guarantee, out.releases)
+    spent, holders = settled.total.price, settled.total.holders
     assert spent.epsilon == plan.provable().epsilon == epsilon
     assert holders == (0, 0)
-    assert composition.disjoint(ledger.spent("cut"), plan.delta / 2).epsilon == epsilon / 2
+    assert composition.disjoint(spent_by(out.releases), plan.delta / 2).epsilon == epsilon / 2
 
 
 def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> None:

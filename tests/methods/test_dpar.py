@@ -29,6 +29,7 @@ from fedgraph.privacy.events import BoundedRange, Gaussian, Laplace, PoissonGaus
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, LaplaceNoise
 from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
+from fedgraph.privacy.settle import amplified
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
@@ -138,7 +139,7 @@ def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clie
     plan = planned(graph, 2.0, reading, clients, variant=variant)
     out = train(plan, graph)
     spent = Ledger([Account("cell", plan.protection, plan.delta)], out.releases).spent("cell")
-    for client, event in plan.amplified(spent).items():
+    for client, event in amplified(plan.guarantee, spent).items():
         assert price(event, plan.delta).epsilon == price(plan.declared()[client], plan.delta).epsilon
     if variant == "none":
         assert math.isinf(plan.provable().epsilon)

@@ -1,16 +1,22 @@
 """The ledger: append-only, byte-exact round trip, merge, and errors that name the line; and its words."""
 
 import itertools
+import json
 import math
+import pickle
+import random
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import __main__ as command
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
+from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected, to_dict
 from fedgraph.privacy.explain import explain
 from fedgraph.privacy.ledger import Account, Ledger, Release
+from fedgraph.privacy.lines import joined
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 PROTECTION = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
@@ -41,11 +47,14 @@ def test_round_trip(tmp_path):
 def test_append_only():
     ledger = full()
     assert not [name for name in dir(ledger) if name.startswith(("remove", "pop", "clear", "__delitem__", "__setitem__"))]
-    before = list(ledger)
+    before, number = ledger.spent(OPEN.cell), len(ledger)
     ledger.extend([release(0, 10)])
-    assert list(ledger)[: len(before)] == before
+    assert len(ledger) == number + 1
+    after = ledger.spent(OPEN.cell)
+    assert {c: e for c, e in after.items() if c} == {c: e for c, e in before.items() if c}
+    assert after[0] == Composed((Repeated(Gaussian(10.0), 11),))
     with pytest.raises(AttributeError):
-        before[0].client = 3
+        next(iter(ledger)).times = 3
 
 
 def test_merge_and_spent():
@@ -77,6 +86,10 @@ def test_accounts_cannot_be_replaced_or_missing():
         '{"kind": "release", "cell": "x"}',
         '{"kind": "release", "cell": "cora/features", '
         '"path": "m", "client": 0, "round": 0, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": -1}}',
+        '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[0, 3]], "rounds": [[0, 0]], "times": 1, '
+        '"count": 3, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": 1}}',
+        '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[3, 0]], "rounds": [[0, 0]], "times": 1, '
+        '"count": 4, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": 1}}',
         "null",
         "",
     ],
@@ -85,13 +98,13 @@ def test_a_damaged_line_is_named(tmp_path, damage, capsys):
     path = tmp_path / "ledger.jsonl"
     full().write(path)
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:5], damage, *lines[5:]]) + "\n")
-    with pytest.raises(PrivacyError, match=r"ledger\.jsonl:6"):
+    path.write_text("\n".join([*lines[:3], damage, *lines[3:]]) + "\n")
+    with pytest.raises(PrivacyError, match=r"ledger\.jsonl:4"):
         Ledger.read(path)
     assert command.main(["explain", str(path)]) == 2
     out = capsys.readouterr()
     assert out.err.count("\n") == 1
-    assert "ledger.jsonl:6" in out.err
+    assert "ledger.jsonl:4" in out.err
 
 
 def test_missing_and_binary_files(tmp_path, capsys):
@@ -122,3 +135,60 @@ def test_explaining_nothing_and_no_privacy():
     clear = Release(OPEN.cell, "model", 0, 0, "sent in clear", Unprotected("gradients"))
     assert "ε = ∞" in explain(Ledger([OPEN], [clear]))
     assert "ε = 0" in explain(Ledger([OPEN]))
+
+
+def test_a_release_repeated_over_rounds_and_clients_is_one_line():
+    many = [release(c, r) for r in range(20) for c in range(50)]
+    once = Ledger([OPEN], many)
+    assert len(once) == 1000
+    (line,) = once
+    assert (line.clients, line.rounds, line.times, line.count) == (((0, 49),), ((0, 19),), 1, 1000)
+    backwards = Ledger([OPEN], reversed(many))
+    assert list(backwards) == list(once), "the order in which workers report does not matter"
+    twice = Ledger([OPEN], [*many, release(3, 4)])
+    assert twice.spent(OPEN.cell)[3] == Composed((Repeated(Gaussian(10.0), 21),))
+    assert len(twice) == 1001
+
+
+def test_lines_say_exactly_what_was_released():
+    rng = random.Random(0)
+    some = [release(rng.randrange(6), rng.randrange(5), multiplier=rng.choice([1.0, 2.0])) for _ in range(200)]
+    counted = Counter((r.client, r.event) for r in some)
+    found = Ledger([OPEN], some)
+    for client, event in found.spent(OPEN.cell).items():
+        assert {r.event: r.count for r in event.events} == {e: n for (c, e), n in counted.items() if c == client}
+    split = Ledger([OPEN], some[:77])
+    split.extend(some[77:])
+    assert split.spent(OPEN.cell).keys() == found.spent(OPEN.cell).keys()
+    assert len(split) == len(found) == 200
+
+
+def test_a_hundred_rounds_of_ten_thousand_clients_stay_under_a_megabyte():
+    per_round = [joined(release(c, r) for c in range(10_000)) for r in range(3)]
+    pickled = sum(len(pickle.dumps(lines)) for lines in per_round)
+    assert pickled / 3 * 100 < 1e6
+    ledger = Ledger([OPEN], (line for r in range(100) for line in [replace(per_round[0][0], rounds=((r, r),))]))
+    assert len(ledger) == 1_000_000
+    assert sum(map(len, ledger.lines())) < 2_000
+
+
+def test_a_line_of_version_01_is_still_read(tmp_path):
+    head = json.dumps(OPEN.to_dict())
+    old = {"kind": "release", "cell": OPEN.cell, "path": "model", "client": 3, "round": 17, "mechanism": "g"}
+    old["event"] = to_dict(Gaussian(2.0))
+    (tmp_path / "ledger.jsonl").write_text(f"{head}\n{json.dumps(old)}\n")
+    assert Ledger.read(tmp_path / "ledger.jsonl").spent(OPEN.cell) == {3: Composed((Repeated(Gaussian(2.0), 1),))}
+
+
+def test_the_summary_comes_first_and_one_cell_can_be_asked_for(tmp_path, capsys):
+    full().write(tmp_path / "ledger.jsonl")
+    assert command.main(["explain", str(tmp_path), "--cell", "eg"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("1 cell; every ε belongs to one run of one cell.")
+    assert "cora/features" not in text
+    assert "Cell ego" in text
+    assert command.main(["explain", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert text.index("cora/features: ε =") < text.index("Cell cora/features")
+    assert command.main(["explain", str(tmp_path), "--cell", "nothing like it"]) == 2
+    assert "no cell is called 'nothing like it'" in capsys.readouterr().err

@@ -175,7 +175,9 @@ def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) 
     def distances(cell: Cell, k: int | None = None) -> np.ndarray:
         made, _, split = task._planned(given, cell, where)
         sizes = [g.num_nodes for g in mutag.graphs]
-        return graph_rows.constant_distances(cell.path[:-1], sizes, made.made.encoding, 0, where, split, k)[0]
+        return graph_rows.constant_distances(
+            cell.path[:-1], sizes, made.made.encoding, gromov.GromovOptions(), where, split, k
+        )[0]
 
     first = distances(cells[0])
     assert distances(cells[2]) is first
@@ -265,7 +267,7 @@ def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> 
         means[weights] = {c.epsilon: task.run(given, c, where[weights]).metrics["gw_mean"] for c in cells}
         split = task._dealt(given, 0, where[weights])[0]
         collection = task._collection(given, where[weights])
-        wanted = (0.5, 0, where[weights], split, None, given.weights)
+        wanted = (0.5, gromov.GromovOptions(), where[weights], split, None, given.weights)
         topology[weights] = graph_rows.distances_of("GW(A)", collection, *wanted)[0]
         spaces = [from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
         assert topology[weights][0, 1] == gromov.solve_pairs(spaces, np.array([[0, 1]])).value[0]

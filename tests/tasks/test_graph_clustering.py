@@ -16,6 +16,7 @@ from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records
 from fedgraph.store import CellStore
+from fedgraph.tasks import _graph_compare as compare
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph
@@ -100,8 +101,8 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
     """The distances kept for the report are those of a reference solver on what the server received."""
     where, given = context(library), params(epsilons=[np.inf])
     seen: list[Any] = []
-    real = task.all_pairs
-    monkeypatch.setattr(task, "all_pairs", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
+    real = compare.all_pairs
+    monkeypatch.setattr(compare, "all_pairs", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
     cell = task.cells(given, where)[-1]
     out = task.run(given, cell, where)
     which = gromov.pairs(10)
@@ -133,6 +134,11 @@ def test_serial_equals_ray(library: Graph) -> None:
         {"epsilons": ["1/m"]},
         {"epsilons": [1, 1]},
         {"clusters": 1},
+        {"methods": [{"method": "local_dp"}]},
+        {"method": {"method": "local_dp", "compare": ["histogram"]}},
+        {"method": {"method": "local_dp", "release": "labels", "compare": ["gw"]}},
+        {"solver": "pot", "quality": "careful"},
+        {"solver": "pot", "restarts": 1},
         {"method": {"method": "local_dp", "encoder": "none"}},
     ],
 )

@@ -14,21 +14,22 @@ import numpy as np
 from fedgraph.audit.cases import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting import mixture
-from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
 
 ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
 
 
 def cases() -> Iterator[Case]:
-    """Poisson, fixed, without replacement, changing rows (ε and δ), one-time sample."""
+    """Poisson, fixed, without replacement, changing rows (ε and δ), one-time samples."""
     yield from _poisson()
     yield from _fixed_batches()
     yield from _without_replacement()
     yield from _changing_rows()
     yield from _one_changing_step()
     yield from _sampled_once()
+    yield from _fixed_sample()
 
 
 def poisson(sigma: float, rate: float, steps: int, rows: tuple[float, ...], read: mixture.Pair, drawn: bool = True) -> Sampler:
@@ -153,3 +154,24 @@ def _sampled_once() -> Iterator[Case]:
     inner = Claim.of(inside, delta / rate)
     published = Claim(rate * inner.epsilon, delta, "q·ε")
     yield sound.broken("amplified to q·ε", sound.present, claim=published)
+
+
+def _fixed_sample() -> Iterator[Case]:
+    """A quarter of six units was asked for, so round(1.5) = 2 are drawn without replacement: rate ⅓. What is released is a
+    randomised answer to "does the sample hold the unit's first version?"; the other world holds its second one (replace)."""
+    units, share, inner, delta = 6, 0.25, 3.0, 1e-6
+    size = max(1, round(share * units))
+
+    def release(first_version: bool) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            drawn = np.argsort(rng.random((runs, units)), axis=1)[:, :size]
+            held = (drawn == 0).any(axis=1) & first_version
+            return np.asarray(KaryResponse(inner, 2).apply(held.astype(np.int64), rng), dtype=float)
+
+        return sample
+
+    claim = Claim.of(SampledOnce(RandomizedResponse(inner, 2), size / units), delta)
+    sound = Case("fixed-size-sample", REPLACE, claim, release(True), release(False))
+    yield sound
+    asked = Claim.of(SampledOnce(RandomizedResponse(inner, 2), share), delta)
+    yield sound.broken("amplified by q' instead of size/n", sound.present, claim=asked)

@@ -1,4 +1,4 @@
-"""Gaussian sums: one row vanishes (Δ = C), one is replaced (Δ = 2C), one undirected edge comes or goes (Δ = √2).
+"""Gaussian sums: one row vanishes (Δ = C), also from among millions, one is replaced (Δ = 2C), one edge comes or goes (Δ = √2).
 
 Worst case: the unit's row is longer than the clip and points one way (replace: the opposite way in the
 other world). The score is the release along the line between the two worlds, which is sufficient, so the
@@ -24,6 +24,7 @@ EPSILON, DELTA = 1.0, 1e-3
 CLIP = 0.5
 OTHERS = np.array([[0.3, 0.4, 0.0], [0.0, -0.1, 0.2], [-0.5, 0.0, 0.0]])
 OWN = np.array([2.0, 0.0, 0.0])
+RUNS = 10_000  # of the wide sum
 LONG_BUT_PLAUSIBLE = 2 * CLIP  # unclipped, and still within the norm that a sum of four rows may have
 
 
@@ -34,6 +35,7 @@ def cases() -> Iterator[Case]:
     yield from _zero_out(multiplier, claim)
     yield from _replace(multiplier, claim)
     yield from _edge(multiplier, claim)
+    yield from _millions(multiplier, claim)
 
 
 def _zero_out(multiplier: float, claim: Claim) -> Iterator[Case]:
@@ -82,6 +84,22 @@ def _edge(multiplier: float, claim: Claim) -> Iterator[Case]:
     sound = Case("edge-aggregate", relation, claim, release(with_, root), release(without, root), gaussian())
     yield sound
     yield sound.broken("√2 forgotten", release(with_, 1.0), release(without, 1.0))
+
+
+def _millions(multiplier: float, claim: Claim) -> Iterator[Case]:
+    """16.8 million other rows of the clip's length, all alike: as long a sum as they can give. One more row of that length."""
+    width = 64
+    others = np.full(width, 2.0**20 + 0.125)
+    own = np.full(width, CLIP / math.sqrt(width))
+    std = multiplier * sensitivity_l2(ClippedSum(CLIP, 2**24 + 8), Relation.NODE_ZERO_OUT)
+
+    def total(dtype: type) -> np.ndarray:
+        return np.asarray(others.astype(dtype) + own.astype(dtype), dtype=np.float64)
+
+    there, back = (noisy(value, std, own) for value in (total(np.float64), others))
+    sound = Case("gaussian-sum-of-millions", Relation.NODE_ZERO_OUT.value, claim, there, back, gaussian(), runs=RUNS)
+    yield sound
+    yield sound.broken("sum in single precision", noisy(total(np.float32), std, own))
 
 
 def clipped_sum(own: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ class ClassifierNetwork(nn.Module):
         self.norm, self.head = nn.BatchNorm1d(hidden * len(widths)), nn.Linear(hidden * len(widths), num_classes)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        hops = zip(self.bases, x.split(self.widths, dim=1), strict=True)
+        hops = zip(self.bases, torch.split(x, self.widths, dim=1), strict=True)
         joined = functional.normalize(torch.cat([base(hop) for base, hop in hops], dim=-1), dim=-1)
         found: torch.Tensor = self.head(functional.selu(self.norm(joined)))
         return found
@@ -78,7 +78,7 @@ def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
     fitting.write(network, parameters)
     network.eval()
     with torch.no_grad():
-        return network.rows(sparse_rows(unit_rows(public.features))).cpu().numpy()  # type: ignore[no-any-return]
+        return np.asarray(network.rows(sparse_rows(unit_rows(public.features))).cpu().numpy())
 
 
 @dataclass(frozen=True, eq=False)

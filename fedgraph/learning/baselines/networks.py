@@ -83,7 +83,7 @@ class _Spread(nn.Module):
         for gamma in self.gamma[1:]:
             rows = torch.zeros_like(rows).index_add(0, target, rows[source] * weight[:, None])
             found = found + gamma * rows
-        return found
+        return torch.as_tensor(found)
 
 
 def _torch_geometric() -> Any:

@@ -3,16 +3,23 @@
     h⁽ᵏ⁾ = N( relu( relu( ((A + I) h⁽ᵏ⁻¹⁾) W + b ) W' + b' ) ),   k = 1 … L;     Z = relu(h⁽ᴸ⁾ V + c) V' + c'
 
 L layers of a perceptron with one hidden layer (the learnt ε of the paper is 0, its GIN-0), then two linear layers at every
-node; a graph's score is the mean of its nodes' scores. Departure from the paper: N divides each node's row by its own root
-mean square (or does nothing), in place of batch normalisation, whose statistics would mix nodes, graphs and clients.
+node; a graph's score is the mean (or the sum) of its nodes' scores. N is one of
+
+* ``batch``: batch normalisation before either ReLU, as in the paper: of the batch while training, by running statistics
+  afterwards, so that a trained model reads one graph at a time. The statistics are part of the parameters; clients' are
+  averaged as the rest;
+* ``rows``: each node's row after the last ReLU divided by its own root mean square: nothing is shared between nodes, graphs or
+  clients, and it learns much less;
+* ``none``.
 
 Parameters are one flat vector in a ``Layout``; the gradient is automatic differentiation's.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,17 +31,49 @@ from fedgraph.learning.layers.pooling import Pool
 from fedgraph.learning.layers.sparse import device, to_torch
 from fedgraph.types import Graph
 
+Norm = Literal["batch", "rows", "none"]
+MOMENTUM = 0.1  # of the running statistics, as torch's
+VARIANCE = 1e-5  # added to a variance
 
-def layout(num_features: int, hidden: int, layers: int, num_classes: int) -> Layout:
+
+@dataclass(frozen=True)
+class GinLayout(Layout):
+    """Linear maps, then for each of ``norms`` batch norms: scale, shift, running mean, running variance, [hidden] each."""
+
+    norms: int = 0
+
+    @property
+    def num_linear(self) -> int:
+        return super().num_parameters
+
+    @property
+    def num_parameters(self) -> int:
+        return self.num_linear + 4 * self.norms * self.widths[1]
+
+    def start(self, rng: np.random.Generator) -> np.ndarray:
+        """As ``Layout``; scale 1, shift 0, mean 0, variance 1."""
+        vector = np.zeros(self.num_parameters, dtype=np.float32)
+        vector[: self.num_linear] = Layout(self.widths).start(rng)
+        if self.norms:
+            vector[self.num_linear :].reshape(self.norms, 4, -1)[:, (0, 3)] = 1.0
+        return vector
+
+    def statistics(self, vector: torch.Tensor) -> torch.Tensor:
+        """[norms, 4, hidden], a view."""
+        return vector[self.num_linear :].view(self.norms, 4, self.widths[1])
+
+
+def layout(num_features: int, hidden: int, layers: int, num_classes: int, norm: Norm = "rows") -> GinLayout:
     """Widths of all linear maps in order: two for each of ``layers``, two for the head."""
-    return Layout((num_features, *([hidden] * (2 * layers)), hidden, num_classes))
+    widths = (num_features, *([hidden] * (2 * layers)), hidden, num_classes)
+    return GinLayout(widths, norms=2 * layers if norm == "batch" else 0)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
     """One graph, or the union of several: x [n, columns], A + I, labels of nodes or of pooled parts; as in ``gcn``.
 
-    normalised: whether N divides rows by their root mean square.
+    norm: which N.
     """
 
     x: torch.Tensor
@@ -42,15 +81,15 @@ class GraphInputs:
     labels: torch.Tensor
     columns: np.ndarray
     pool: Pool | None = None
-    normalised: bool = True
+    norm: Norm = "rows"
 
 
-def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_array, normalised: bool = True) -> GraphInputs:
+def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_array, norm: Norm = "rows") -> GraphInputs:
     """Inputs over the features that some node has. rows: CSR [n, d], the features as the network sees them."""
     columns = np.unique(rows.indices)
     reach = to_torch(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
     x = DenseRows(rows[:, columns].toarray()).rows
-    return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool, normalised)
+    return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool, norm)
 
 
 class _Aggregate(torch.autograd.Function):
@@ -67,40 +106,75 @@ class _Aggregate(torch.autograd.Function):
         return None, reach @ gradients[0]
 
 
-def hidden(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:
-    """h⁽ᴸ⁾, [n, hidden]; where normalised, each row of root mean square 1 (or zero)."""
+def hidden(
+    layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
+) -> torch.Tensor:
+    """h⁽ᴸ⁾, [n, hidden] ≥ 0. seen: while training; receives mean and variance [2, hidden] of every batch norm."""
     layers = layout.layers(vector)
+    norms = iter(layout.statistics(vector)) if layout.norms else None
     rows = inputs.x
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
-        summed = _Aggregate.apply(inputs.reach, rows @ w)  # A(hW) = (Ah)W, over the narrower of the two
-        rows = torch.relu(torch.relu(summed + b) @ w2 + b2)
-        if inputs.normalised:
+        summed = _Aggregate.apply(inputs.reach, rows @ w) + b  # A(hW) = (Ah)W, over the narrower of the two
+        rows = torch.relu(_normed(summed, norms, seen)) @ w2 + b2
+        rows = torch.relu(_normed(rows, norms, seen))
+        if inputs.norm == "rows":
             rows = rows * torch.rsqrt(rows.square().mean(dim=1, keepdim=True) + 1e-6)
     return rows
 
 
-def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:
+def _normed(rows: torch.Tensor, norms: Iterator[torch.Tensor] | None, seen: list[torch.Tensor] | None) -> torch.Tensor:
+    """Batch normalisation (Ioffe & Szegedy 2015), where there is one."""
+    if norms is None:
+        return rows
+    scale, shift, mean, variance = next(norms)
+    if seen is not None and len(rows) > 1:
+        mean, variance = rows.mean(dim=0), rows.var(dim=0, unbiased=False)
+        seen.append(torch.stack([mean, variance * len(rows) / (len(rows) - 1)]).detach())
+    found: torch.Tensor = (rows - mean) * torch.rsqrt(variance + VARIANCE) * scale + shift
+    return found
+
+
+def scores(
+    layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
+) -> torch.Tensor:
     """Z, [n, c]."""
     (v, c), (v2, c2) = layout.layers(vector)[-2:]
-    return torch.relu(hidden(layout, vector, inputs) @ v + c) @ v2 + c2
+    return torch.relu(hidden(layout, vector, inputs, seen) @ v + c) @ v2 + c2
 
 
-def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero without any."""
+def gradient(
+    layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
+) -> torch.Tensor:
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero without any.
+
+    Running statistics have no gradient. seen: as in ``hidden``; None reads the running statistics.
+    """
     known = inputs.labels >= 0
     if not bool(known.any()):
         return torch.zeros_like(vector)
     leaf = vector.detach().requires_grad_(True)
-    outputs = scores(layout, leaf, inputs)
+    outputs = scores(layout, leaf, inputs, seen)
     pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
     loss = torch.nn.functional.cross_entropy(pooled[known], inputs.labels[known])
     (found,) = torch.autograd.grad(loss, leaf)
+    if layout.norms:
+        layout.statistics(found)[:, 2:] = 0.0
     return found
 
 
-def select(layout: Layout, columns: np.ndarray) -> tuple[Layout, np.ndarray]:
+def with_statistics(layout: GinLayout, vector: torch.Tensor, seen: Sequence[torch.Tensor]) -> torch.Tensor:
+    """``vector`` with its running statistics moved towards those of a batch."""
+    if not (layout.norms and seen):
+        return vector
+    found = vector.clone()
+    running = layout.statistics(found)[:, 2:]
+    running.mul_(1 - MOMENTUM).add_(torch.stack(list(seen)), alpha=MOMENTUM)
+    return found
+
+
+def select(layout: GinLayout, columns: np.ndarray) -> tuple[GinLayout, np.ndarray]:
     """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
     d, width = layout.widths[:2]
     first = (columns[:, None] * width + np.arange(width)).reshape(-1)
     rest = np.arange(d * width, layout.num_parameters)
-    return Layout((columns.size, *layout.widths[1:])), np.concatenate([first, rest])
+    return replace(layout, widths=(columns.size, *layout.widths[1:])), np.concatenate([first, rest])

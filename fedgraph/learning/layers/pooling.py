@@ -18,7 +18,7 @@ class Pool:
     """
 
     def __init__(self, sizes: Sequence[int], total: bool = False) -> None:
-        self.sizes = tuple(sizes)
+        self.sizes, self.total = tuple(sizes), total
         counts = torch.tensor(self.sizes, device=device())
         self.owner = torch.repeat_interleave(torch.arange(len(self.sizes), device=device()), counts)
         shares = torch.ones_like(counts, dtype=torch.float32) if total else 1.0 / counts.to(torch.float32)

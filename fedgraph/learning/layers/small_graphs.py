@@ -30,14 +30,14 @@ Inputs = gcn.GraphInputs | gin.GraphInputs
 class Network:
     """model: which one. layout: widths of its linear maps. hops: how far a row reaches, in rounds of messages.
 
-    pooling: of several graphs at a client; ``none`` where labels belong to nodes. normalised: rows of GIN's layers.
+    pooling: of several graphs at a client; ``none`` where labels belong to nodes. norm: of GIN's layers.
     """
 
     model: Model
     layout: Layout
     hops: int
     pooling: Pooling = "mean"
-    normalised: bool = True
+    norm: gin.Norm = "rows"
 
     @property
     def affected_hops(self) -> int:
@@ -55,12 +55,12 @@ def network(
     layers: int,
     num_classes: int,
     pooling: Pooling = "mean",
-    normalised: bool = True,
+    norm: gin.Norm = "rows",
 ) -> Network:
-    """The GCN always has two layers; ``layers`` and ``normalised`` are for GIN."""
+    """The GCN always has two layers; ``layers`` and ``norm`` are for GIN."""
     if model == "gcn":
         return Network(model, Layout((num_features, hidden, num_classes)), 2, pooling)
-    return Network(model, gin.layout(num_features, hidden, layers, num_classes), layers, pooling, normalised)
+    return Network(model, gin.layout(num_features, hidden, layers, num_classes, norm), layers, pooling, norm)
 
 
 def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
@@ -71,12 +71,35 @@ def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
     labels = graph.labels if pool is None or sizes is None else graph.labels[first_rows(sizes)]
     rows = sp.csr_array(unit_rows(graph.features))
     if net.model == "gin":
-        return gin.compact(graph, pool, labels, rows, net.normalised)
+        return gin.compact(graph, pool, labels, rows, net.norm)
     if sizes is None:
         return gcn.compact(graph)
     columns = np.unique(rows.indices)
     hat = to_torch(symmetric_with_loops(graph.adjacency))
     return gcn.GraphInputs(gcn.DenseRows(rows[:, columns].toarray()), hat, torch.tensor(labels, device=device()), columns, pool)
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """A client's graphs as batches. adjacency: CSR of their union. sizes: nodes of each."""
+
+    adjacency: sp.csr_array
+    sizes: tuple[int, ...]
+
+    def inputs(self, whole: gin.GraphInputs, size: int, epoch: int) -> list[gin.GraphInputs]:
+        """Batches of ``size`` graphs in an order drawn for ``epoch``; a last one of a single graph joins the one before."""
+        order = np.random.default_rng([epoch, len(self.sizes)]).permutation(len(self.sizes))
+        cuts = [at for at in range(size, order.size, size) if order.size - at > 1]
+        return [self._part(whole, chosen) for chosen in np.split(order, cuts)]
+
+    def _part(self, whole: gin.GraphInputs, chosen: np.ndarray) -> gin.GraphInputs:
+        starts = first_rows(self.sizes)
+        rows = np.concatenate([np.arange(starts[g], starts[g] + self.sizes[g]) for g in chosen])
+        inner = self.adjacency[rows][:, rows]
+        reach = to_torch(sp.csr_array(inner + sp.eye_array(rows.size, format="csr")).astype(np.float32))
+        pool = None if whole.pool is None else Pool(tuple(self.sizes[g] for g in chosen), whole.pool.total)
+        labels = whole.labels[torch.tensor(rows if pool is None else chosen, device=device())]
+        return gin.GraphInputs(whole.x[torch.tensor(rows, device=device())], reach, labels, whole.columns, pool, whole.norm)
 
 
 def selected(net: Network, given: Inputs) -> tuple[Network, np.ndarray]:
@@ -86,17 +109,22 @@ def selected(net: Network, given: Inputs) -> tuple[Network, np.ndarray]:
     return replace(net, layout=layout), where
 
 
+def _gin(net: Network) -> gin.GinLayout:
+    assert isinstance(net.layout, gin.GinLayout)
+    return net.layout
+
+
 def gradient(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
     """Gradient of the mean cross-entropy, flat."""
     if isinstance(given, gin.GraphInputs):
-        return gin.gradient(net.layout, vector, given)
+        return gin.gradient(_gin(net), vector, given)
     return gcn.gradient(net.layout, vector, given)
 
 
 def scores(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
     """Z, [n, c]."""
     if isinstance(given, gin.GraphInputs):
-        return gin.scores(net.layout, vector, given)
+        return gin.scores(_gin(net), vector, given)
     return gcn.scores(net.layout, vector, given)
 
 
@@ -105,7 +133,7 @@ def embedding(net: Network, vector: torch.Tensor, given: Inputs, source: Source)
     if source == "softmax":
         return torch.softmax(scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)
     if isinstance(given, gin.GraphInputs):
-        last = gin.hidden(net.layout, vector, given)
+        last = gin.hidden(_gin(net), vector, given)
     else:
         w0, b0 = net.layout.layers(vector)[0]
         last = given.hat @ torch.relu(given.hat @ (given.x @ w0) + b0)

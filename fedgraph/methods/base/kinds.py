@@ -85,7 +85,8 @@ class Embedding(Protocol):
     """What the plan of every embedder has made.
 
     encoding: its encoder. sent: per client, the planned release of its embedding. sizes: per client, the nodes of each
-    of its graphs. graph_epsilons: per client and graph, the pure ε of all its retrievals, empty where there is none.
+    of its graphs. graph_epsilons: per client and graph, the pure ε of all its retrievals, empty where there is none. pooled:
+    what one vector of a whole graph goes through (with its ``width``), None where every node has a row.
     """
 
     @property
@@ -96,6 +97,8 @@ class Embedding(Protocol):
     def sizes(self) -> tuple[tuple[int, ...], ...]: ...
     @property
     def graph_epsilons(self) -> Sequence[Sequence[float]]: ...
+    @property
+    def pooled(self) -> Any: ...
 
 
 class Received(Protocol):

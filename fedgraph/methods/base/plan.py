@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base.facts import PublicFacts
-from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
-from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated, SampledOnce
+from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, Rows, sensitivity_l2
+from fedgraph.privacy.settle import Guarantee, amplified, price_of
 from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
 
 P = TypeVar("P")
@@ -57,12 +56,7 @@ class Plan(Generic[P, M]):
     keeps_rounds: bool = False
 
     def __post_init__(self) -> None:
-        if self.sampled_once is not None and self.facts.holdings is not None:
-            raise PrivacyError("a one-time sample amplifies each unit once; clients that overlap would count it several times")
-        if self.per_end and (self.facts.holdings is not None or self.sampled_once is not None):
-            raise PrivacyError(
-                "the ends of an edge compose for clients that share no node and for releases without a secret sample"
-            )
+        self.guarantee  # noqa: B018  refuses what cannot be settled
         for release in self.releases:
             self._require_noise(release)
 
@@ -70,7 +64,12 @@ class Plan(Generic[P, M]):
         """A necessary check against a price for noise that is not there: std ≥ multiplier × the least sensitivity."""
         event = release.event.event if isinstance(release.event, Repeated) else release.event
         relation, bound, mechanism = self.protection.relation, release.bound, release.mechanism
-        rows = isinstance(bound, (ClippedSum, L2Ball)) and relation.unit is not Unit.EDGE
+        if isinstance(bound, ClippedSum) and not bound.kernel and isinstance(mechanism, GaussianNoise):
+            raise PrivacyError(
+                f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
+                "ClippedSum its kernel, or let the desk clip with Rows"
+            )
+        rows = isinstance(bound, (ClippedSum, L2Ball, Rows)) and relation.unit is not Unit.EDGE
         if not (
             rows and isinstance(mechanism, GaussianNoise) and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))
         ):
@@ -97,27 +96,19 @@ class Plan(Generic[P, M]):
     def paths(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(r.path for r in self.releases))
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What its releases are counted for, before any data are read."""
+        return Guarantee(self.protection, self.delta, self.facts.holdings, self.sampled_once, self.per_end)
+
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Per client, everything it will release (on one path); amplified where the plan samples once."""
-        return self.amplified({client: declared(self.releases, client, path) for client in range(self.facts.num_clients)})
-
-    def amplified(self, spent: Mapping[int, Event]) -> dict[int, Event]:
-        """Per client, what its releases count for: inside the secret one-time sample where there is one."""
-        if self.sampled_once is None:
-            return dict(spent)
-        return {client: SampledOnce(event, self.sampled_once) for client, event in spent.items()}
+        clients = range(self.facts.num_clients)
+        return amplified(self.guarantee, {client: declared(self.releases, client, path) for client in clients})
 
     def provable(self, path: str | None = None) -> Price:
-        """The worst unit's provable price, of everything or of one path."""
-        if self.facts.holdings is None:
-            return self.total(self.declared(path))[0]
-        return composition.overlapping(self.declared(path), self.facts.holdings, self.delta).worst
-
-    def total(self, spent: Mapping[int, Event]) -> tuple[Price, tuple[int, ...] | None]:
-        """(price of what disjoint clients spent, ``spent`` being amplified already; ``Account.holders`` of that price)."""
-        if self.per_end and spent:
-            return composition.ends(spent, self.delta)
-        return composition.disjoint(spent, self.delta), None
+        """The worst unit's provable price, of everything or of one path, where the data keep every promise."""
+        return price_of(self.guarantee, self.releases, path)
 
 
 def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts, colluders: int = 1) -> tuple[float, int]:

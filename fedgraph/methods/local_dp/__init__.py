@@ -147,7 +147,7 @@ def _network(params: Params, facts: PublicFacts) -> tuple[small_graphs.Network, 
     elif k is not None and k < d:
         projection = (seeds.generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
     inputs = d if projection is None else projection.shape[1]
-    how = (params.hidden, params.layers, facts.num_classes, params.pooling, params.normalise)
+    how = (params.hidden, params.layers, facts.num_classes, params.pooling, params.norm)
     return small_graphs.network(params.model, inputs, *how), projection
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fedgraph.learning.layers import small_graphs
+from fedgraph.learning.layers.gin import Norm
 from fedgraph.methods.local_dp.encoders import Encoder, Rule
 from fedgraph.methods.local_dp.pooled import PooledBy, ReleaseKind
 from fedgraph.methods.local_dp.protected import Seen, Training, Unit
@@ -52,7 +53,11 @@ class Params(Settings):
     pooling: small_graphs.Pooling = Field(
         "mean", description="where clients hold whole graphs: mean or sum of node scores; none: labels belong to nodes"
     )
-    normalise: bool = Field(True, description="gin: divide each row by its root mean square after every layer")
+    normalise: Literal["batch"] | bool = Field(
+        "batch",
+        description="gin: batch normalisation; true: each row by its own root mean square after every layer; false: nothing",
+    )
+    batch_size: int | None = Field(None, ge=1, description="gin: graphs per step, a local epoch is one pass; none: all of them")
     rounds: int = Field(60, ge=1, description="FedAvg rounds before embeddings are retrieved")
     local_epochs: int = Field(2, ge=1, description="full-batch steps per client and round")
     optimiser: Literal["descent", "adam"] = Field(
@@ -90,8 +95,19 @@ class Params(Settings):
         """Whether updates leave a client clipped and noisy."""
         return self.training in ("dp_fedavg", "dp_sgd")
 
+    @property
+    def norm(self) -> Norm:
+        """Of gin's layers."""
+        return "batch" if self.normalise == "batch" else "rows" if self.normalise else "none"
+
     @model_validator(mode="after")
     def _parts_that_go_together(self) -> Self:
+        if self.model == "gin" and self.norm == "batch" and self.training == "dp_sgd":
+            raise ValueError(
+                "normalise: batch mixes graphs, and dp_sgd clips the gradient of each alone; write normalise: true or false"
+            )
+        if self.batch_size is not None and (self.model != "gin" or self.training == "dp_sgd"):
+            raise ValueError("batch_size is for model: gin, and not for training: dp_sgd")
         if self.release == "mean" and self.embedding != "softmax":
             raise ValueError("release: mean is a histogram of classes: it needs embedding: softmax")
         if self.training == "none" and self.release == "mean":

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.layers import small_graphs
+from fedgraph.learning.layers import gin, small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.training import adam, descent
 from fedgraph.methods.base import Plan
@@ -53,9 +53,13 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Work(Part):
-    """All that a client holds as one graph, its weight in the average, and (``dp_sgd``) each of its graphs apart."""
+    """All that a client holds as one graph, its weight in the average, and (``dp_sgd``) each of its graphs apart.
+
+    batches: where steps see some of the graphs only.
+    """
 
     weight: float
+    batches: small_graphs.Batches | None = None
     graphs: tuple[Part, ...] = ()
 
 
@@ -80,7 +84,8 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     if plan.params.training == "dp_sgd":
         rows = np.split(np.arange(graph.num_nodes), np.cumsum(sizes or (graph.num_nodes,))[:-1])
         apart = tuple(_part(plan, graph.induced(own), (own.size,) if several else None) for own in rows)
-    return Work(made.inputs, made.network, made.where, weight, apart)
+    batches = small_graphs.Batches(graph.adjacency, sizes) if plan.params.batch_size is not None and sizes else None
+    return Work(made.inputs, made.network, made.where, weight, batches, apart)
 
 
 def _part(plan: Plan[Params, Made], graph: Graph, sizes: tuple[int, ...] | None) -> Part:
@@ -95,14 +100,38 @@ def _viewed(plan: Plan[Params, Made], graph: Graph) -> Graph:
 
 
 def trained(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
-    """``local_epochs`` steps from ``before``, with FedProx's pull towards it."""
+    """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
+    rate = params.learning_rate
+    if isinstance(work.inputs, gin.GraphInputs) and (work.network.norm == "batch" or work.batches is not None):
+        return _trained_in_batches(params, work, work.inputs, before)
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
         found = small_graphs.gradient(work.network, vector, work.inputs)
         return found + params.proximal * (vector - before) if params.proximal else found
 
-    steps, rate = params.local_epochs, params.learning_rate
+    steps = params.local_epochs
     return adam(before, gradient, steps, rate, 0.0) if params.optimiser == "adam" else descent(before, gradient, steps, rate)
+
+
+def _trained_in_batches(params: Params, work: Work, whole: gin.GraphInputs, before: torch.Tensor) -> torch.Tensor:
+    """As ``trained``, a step for each batch of graphs; running statistics of batch norm follow the batches."""
+    layout, vector = work.network.layout, before
+    assert isinstance(layout, gin.GinLayout)
+    first, second, step = torch.zeros_like(vector), torch.zeros_like(vector), 0
+    for epoch in range(params.local_epochs):
+        parts = [whole]
+        if work.batches is not None and params.batch_size is not None:
+            parts = work.batches.inputs(whole, params.batch_size, epoch)
+        for part in parts:
+            seen: list[torch.Tensor] = []
+            found = gin.gradient(layout, vector, part, seen)
+            found = found + params.proximal * (vector - before) if params.proximal else found
+            step += 1
+            if params.optimiser == "adam":
+                first, second = 0.9 * first + 0.1 * found, 0.999 * second + 0.001 * found * found
+                found = (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+            vector = gin.with_statistics(layout, vector - params.learning_rate * found, seen)
+    return vector
 
 
 def whole_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,8 @@ from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, sol
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of
 
 METRICS = ("ari", "nmi", "purity", "silhouette")
+ASKED = {"accuracy": "accuracy, SVM", "knn5": "accuracy, 5 nearest"}
+HOW = {"gw": "GW", "fgw": "FGW", "mean": "distance of mean rows", "histogram": "distance of histograms"}
 
 
 def build(records: Records, notice: str | None) -> Section:
@@ -35,31 +38,43 @@ def build(records: Records, notice: str | None) -> Section:
 
 def _table(rows: Sequence[Row]) -> Table:
     body = []
+    asked = [m for m in ("accuracy", "knn5") if any(m in r.entries[0]["metrics"] for r in rows)]
     for row in rows:
         paths = row["paths"]
         embedding = bound(row.path("embedding"), 2) if "embedding" in paths else "—"
-        model = bound(row.path("model"), 2) if "model" in paths else "—"
-        target = "none" if not paths else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
-        scores = tuple(spread(row, m) for m in (*METRICS, "spectral_ari"))
-        body.append((_name(row), target, *scores, number(row.published, 2), embedding, model, bound(row.provable, 2), "—"))
+        model = bound(row.path("model"), 2) if "model" in paths else "nothing sent" if paths else "—"
+        target = "none" if not paths else "no noise" if math.isinf(row["epsilon"]) else number(row["epsilon"])
+        scores = tuple(spread(row, m) for m in (*METRICS, "spectral_ari", *asked))
+        prices = (number(row.published, 2), embedding, model, bound(row.provable, 2), "—")
+        body.append((_name(row), row["protection"]["unit"], target, *scores, *prices))
     header = (
-        "what is released", "ε per graph", "ARI", "NMI", "purity", "silhouette", "ARI, spectral", "ε published",
-        "ε provable: embedding, worst node", "ε provable: model path", "ε provable: all", "ε measured",
+        "what is released", "unit", "target ε", "ARI", "NMI", "purity", "silhouette", "ARI, spectral",
+        *(ASKED[m] for m in asked), "ε published", "ε provable: embedding", "ε provable: model path", "ε provable: all",
+        "ε measured",
     )  # fmt: skip
     note = (
-        "“ε = 1/n”: each graph its own, the largest is shown. "
-        "Ego-networks overlap: the worst node's loss is the sum over all clients that hold it. "
-        "The published ε counts one graph and leaves the FedAvg updates out."
+        "“ε = 1/n”: each graph its own, the largest is shown. Unit graph: all of one client. Unit node: ego-networks overlap, "
+        "and the worst node's loss is the sum over all clients that hold it. With FedAvg in clear the target is each graph's, "
+        "as published, and leaves the updates out; elsewhere it covers everything that is released. "
     )
+    if asked:
+        note += "Accuracies: five folds; the labels of the other four are given to the server."
     return Table("Clusters and privacy", header, tuple(body), note)
 
 
 def _name(row: Row) -> str:
+    """What is released and how it is compared."""
     if not row["paths"]:
         return str(row["method"])
-    encoder, rule = ("multi-bit", "epsilon") if row["variant"] == "encoded" else str(row["variant"]).split("/", 1)
-    how = "in clear" if math.isinf(row["epsilon"]) else ENCODERS[encoder] + (", ε = 1/n" if rule == "1/n" else "")
-    return f"GW of the embedding, {how}"
+    facts, parts = row.entries[0]["facts"], str(row["variant"]).split(" · ")
+    coded = parts[-1].rsplit("/", 1) if "/" in parts[-1] and not parts[-1].endswith("1/n") else parts[-1].split("/", 1)
+    encoder, rule = (coded[0], coded[1]) if coded[0] in ENCODERS and len(coded) == 2 else ("multi-bit", "epsilon")
+    compared = HOW[facts.get("how", "gw")]
+    what = "in clear" if math.isinf(row["epsilon"]) else ENCODERS[encoder] + (", ε = 1/n" if rule == "1/n" else "")
+    if parts[0] == "encoded" or parts[0].split("/")[0] in ENCODERS:
+        return f"{compared} of the embedding, {what}"
+    in_clear = ", in clear" if math.isinf(row["epsilon"]) else ""
+    return f"{parts[0]}: {compared}{in_clear}"
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
@@ -72,26 +87,33 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         for variant in dict.fromkeys(_encoder(r) for r in encoded):
             own = [r for r in encoded if _encoder(r) == variant]
             means, deviations = [r.mean(metric) for r in own], [r.deviation(metric) for r in own]
-            lines.append(charts.Line(f"{variant} + GW k-means", [r["epsilon"] for r in own], means, deviations))
+            lines.append(charts.Line(variant, [r["epsilon"] for r in own], means, deviations))
         levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
         panels.append(charts.Panel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
     caption = "Clustering scores against the ε of each encoded graph (∞: no encoding). Dashed: graph size alone."
     found = [charts.draw(f"{records.name}-scores", caption, panels, notice, height=3.6)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
-        if "distances" in arrays and (math.isinf(entry["epsilon"]) or entry["epsilon"] == encoded[0]["epsilon"]):
-            tag = "" if entry["variant"] == "encoded" else "-" + entry["variant"].replace("/", "-")
+        by_geometry = entry["facts"].get("how", "gw") == "gw"
+        if (
+            "distances" in arrays
+            and by_geometry
+            and (math.isinf(entry["epsilon"]) or entry["epsilon"] == encoded[0]["epsilon"])
+        ):
+            tag = "" if entry["variant"] == "encoded" else "-" + re.sub("[^A-Za-z0-9]+", "-", entry["variant"])
             how = "t-SNE" if records.params.map == "tsne" else "classical-MDS"
             found.append(_geometry(records.name + tag, entry["epsilon"], arrays, how, notice))
     return tuple(found)
 
 
 def _encoder(row: Row) -> str:
-    """The line that a row belongs to: its encoder, whatever the rule of ε."""
-    return (
-        "multi-bit encoder"
-        if row["variant"] == "encoded"
-        else str(row["variant"]).split("/")[0].replace("multi-bit", "multi-bit encoder")
-    )
+    """The line that a row belongs to: what is released and compared, whatever the rule of ε."""
+    how = HOW[row.entries[0]["facts"].get("how", "gw")]
+    variant = str(row["variant"])
+    if variant == "encoded":
+        return f"multi-bit encoder, {how}"
+    if variant.split("/")[0] in ENCODERS:
+        return variant.split("/")[0].replace("multi-bit", "multi-bit encoder") + f", {how}"
+    return f"{variant.split(' · ')[0]}, {how}"
 
 
 def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.Figure:

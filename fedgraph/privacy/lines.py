@@ -1,0 +1,161 @@
+"""Releases as a ledger remembers them: equal ones of many clients and rounds are one line.
+
+``Release`` is what the desk writes: one client, one round. ``Line`` stands for many of them: each of ``clients`` released
+the same thing on one path ``times`` times in each of ``rounds``. For example, 100 rounds of 10,000 clients that all add the
+same noise are one line: clients 0–9999, rounds 0–99. Nothing is lost: a line says exactly which releases it stands for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.events import Event, from_dict, to_dict
+
+Spans = tuple[tuple[int, int], ...]  # whole numbers as ranges, ascending, both ends inside
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release. path: the channel it belongs to (e.g. ``model``, ``embedding``). client, round: who and when."""
+
+    cell: str
+    path: str
+    client: int
+    round: int
+    mechanism: str
+    event: Event
+
+
+@dataclass(frozen=True)
+class Line:
+    """Each of ``clients`` released on ``path`` ``times`` times in each of ``rounds``, by one mechanism at one price."""
+
+    cell: str
+    path: str
+    clients: Spans
+    rounds: Spans
+    times: int
+    mechanism: str
+    event: Event
+
+    @property
+    def count(self) -> int:
+        """How many releases the line stands for."""
+        return self.times * length(self.clients) * length(self.rounds)
+
+    @property
+    def of_one_client(self) -> int:
+        """How many of them are each client's."""
+        return self.times * length(self.rounds)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "release",
+            "cell": self.cell,
+            "path": self.path,
+            "clients": [list(span) for span in self.clients],
+            "rounds": [list(span) for span in self.rounds],
+            "times": self.times,
+            "count": self.count,
+            "mechanism": self.mechanism,
+            "event": to_dict(self.event),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Line:
+        """Inverse of ``to_dict``; also reads a line of version 0.1, which held one client and one round."""
+        event = from_dict(data["event"])
+        if "client" in data:
+            client, round_ = int(data["client"]), int(data["round"])
+            return cls(data["cell"], data["path"], ((client, client),), ((round_, round_),), 1, data["mechanism"], event)
+        clients, rounds = _spans_from(data["clients"]), _spans_from(data["rounds"])
+        line = cls(data["cell"], data["path"], clients, rounds, int(data["times"]), data["mechanism"], event)
+        if line.times < 1 or line.count != data["count"]:
+            raise PrivacyError(f"count is {data['count']}, but clients, rounds and times make {line.count}")
+        return line
+
+
+def spans_of(numbers: Iterable[int]) -> Spans:
+    """Whole numbers as ranges.
+
+    >>> spans_of([0, 1, 2, 5, 7, 8])
+    ((0, 2), (5, 5), (7, 8))
+    """
+    out: list[tuple[int, int]] = []
+    for n in sorted(set(numbers)):
+        if out and n == out[-1][1] + 1:
+            out[-1] = (out[-1][0], n)
+        else:
+            out.append((n, n))
+    return tuple(out)
+
+
+def members(spans: Spans) -> Iterator[int]:
+    """Every number in ``spans``, ascending."""
+    for first, last in spans:
+        yield from range(first, last + 1)
+
+
+def length(spans: Spans) -> int:
+    return sum(last - first + 1 for first, last in spans)
+
+
+def joined(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
+    """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
+
+    First, equal releases of one round become one line over clients; then equal lines of several rounds become one.
+    The result depends on what was released only, not on the order in which workers reported it.
+    """
+    counted: dict[tuple[str, str, str, Event, int], Counter[int]] = {}
+    lines: list[Line] = []
+    for release in releases:
+        if isinstance(release, Line):
+            lines.append(release)
+        else:
+            key = (release.cell, release.path, release.mechanism, release.event, release.round)
+            counted.setdefault(key, Counter())[release.client] += 1
+    for (cell, path, mechanism, event, round_), clients in counted.items():
+        for times in sorted(set(clients.values())):
+            who = spans_of(c for c, n in clients.items() if n == times)
+            lines.append(Line(cell, path, who, ((round_, round_),), times, mechanism, event))
+    return _over_rounds(lines)
+
+
+def _over_rounds(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """Lines that differ in their rounds only as one; a round that stands in two of them counts twice, and stays apart."""
+    found: dict[tuple[object, ...], list[Line]] = {}
+    for line in lines:
+        same = found.setdefault((line.cell, line.path, line.clients, line.times, line.mechanism, line.event), [])
+        for place, other in enumerate(same):
+            if not _overlap(other.rounds, line.rounds):
+                same[place] = replace(other, rounds=_union(other.rounds, line.rounds))
+                break
+        else:
+            same.append(line)
+    return tuple(sorted((line for same in found.values() for line in same), key=lambda line: line.rounds[0][0]))
+
+
+def _overlap(one: Spans, two: Spans) -> bool:
+    return any(a <= d and c <= b for a, b in one for c, d in two)
+
+
+def _union(one: Spans, two: Spans) -> Spans:
+    """Of two sets of ranges that share no number."""
+    out: list[tuple[int, int]] = []
+    for first, last in sorted((*one, *two)):
+        if out and first == out[-1][1] + 1:
+            out[-1] = (out[-1][0], last)
+        else:
+            out.append((first, last))
+    return tuple(out)
+
+
+def _spans_from(given: Any) -> Spans:
+    found = tuple((int(first), int(last)) for first, last in given)
+    if not found or any(last < first for first, last in found) or spans_of(members(found)) != found:
+        raise PrivacyError(f"not ranges of whole numbers in ascending order: {given}")
+    return found

@@ -1,0 +1,198 @@
+"""What a run costs: the one function that turns releases into an ε, for every task, the dry run and ``explain``.
+
+``settle(guarantee, releases)`` composes what each client released and asks, for the unit that the guarantee protects, what
+the worst one pays:
+
+* clients that share no node: the dearest client (parallel composition);
+* clients that share nodes: the node whose holders' releases cost most together;
+* events that price one *end* of an edge: the dearest pair of ends;
+* a secret one-time sample: each client's total is amplified once, as a whole (``events.SampledOnce``);
+* a promise that the data break: ε = ∞, whatever was released.
+
+**Guarantee.** The ε holds for the unit, the neighbouring relation, the viewer and the assumptions of the guarantee's
+``Protection``, and for one run. **Edge cases.** No release → ε = 0. A promise that is kept changes nothing. A one-time
+sample together with clients that share nodes, or with prices per end, is refused where the guarantee is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting import composition
+from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.desk import PlannedRelease, declared
+from fedgraph.privacy.events import Composed, Event, SampledOnce
+from fedgraph.privacy.ledger import Account, spent
+from fedgraph.privacy.lines import Line
+from fedgraph.privacy.units import Assumption, Protection
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a guarantee assumes of the data, and what the data are.
+
+    stated: the promised number, e.g. the degree D. found: the largest one in the data. breaking, units: how many nodes are
+    above it, of how many.
+    """
+
+    assumption: Assumption
+    stated: float
+    found: float
+    breaking: int
+    units: int
+
+    @property
+    def kept(self) -> bool:
+        return self.breaking == 0
+
+    @property
+    def share(self) -> float:
+        """Of the units, how large a part breaks the promise; 0 … 1."""
+        return self.breaking / self.units if self.units else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """What releases are counted for.
+
+    holdings: who holds which node, CSR [clients, nodes], where clients share nodes; None where they do not. sampled_once:
+    the rate of a secret one-time sample. per_end: events price one end of an edge. promises: what is assumed of the data
+    and was looked up there; empty before any data are read.
+    """
+
+    protection: Protection
+    delta: float
+    holdings: sp.csr_array | None = None
+    sampled_once: float | None = None
+    per_end: bool = False
+    promises: tuple[Promise, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.sampled_once is not None and self.holdings is not None:
+            raise PrivacyError("a one-time sample amplifies each unit once; clients that overlap would count it several times")
+        if self.per_end and (self.holdings is not None or self.sampled_once is not None):
+            raise PrivacyError(
+                "the ends of an edge compose for clients that share no node and for releases without a secret sample"
+            )
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The price of everything, or of one path.
+
+    holders: the clients that hold the worst node, or the worst edge's two ends; None where clients share nothing.
+    quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
+    """
+
+    price: Price
+    holders: tuple[int, ...] | None = None
+    quantiles: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """The price of a run. total: of everything together. paths: of each path alone, the rest taken as given.
+
+    broken: the promises that the data break; where there is one, ``epsilon`` and every path are ∞.
+    """
+
+    total: Settled
+    paths: Mapping[str, Settled]
+    broken: tuple[Promise, ...] = ()
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf if self.broken else self.total.price.epsilon
+
+    @property
+    def theorem(self) -> str:
+        return self.total.price.theorem
+
+    def path_epsilons(self) -> dict[str, float]:
+        return {path: math.inf if self.broken else settled.price.epsilon for path, settled in self.paths.items()}
+
+    @property
+    def broken_words(self) -> str | None:
+        """What the data do to the guarantee's promises, in sentences; None where they keep all of them."""
+        return " ".join(_words(promise, self.total.price.epsilon) for promise in self.broken) or None
+
+    def account(self, cell: str, guarantee: Guarantee) -> Account:
+        """The ledger's opening line for this run."""
+        by_path = tuple((path, s.holders) for path, s in self.paths.items() if s.holders is not None)
+        same = guarantee.per_end  # the worst edge of everything is what the ledger names
+        return Account(
+            cell,
+            guarantee.protection,
+            guarantee.delta,
+            self.total.holders,
+            () if same else by_path,
+            guarantee.sampled_once,
+            self.broken_words,
+        )
+
+
+def settle(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> Settlement:
+    """The price of what was released, or of what a plan will release."""
+    paths = tuple(dict.fromkeys(release.path for release in releases))
+    total = _settled(guarantee, _spent(guarantee, releases, None))
+    by_path = {path: _settled(guarantee, _spent(guarantee, releases, path)) for path in paths}
+    return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
+
+
+def price_of(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Price:
+    """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at."""
+    return _settled(guarantee, _spent(guarantee, releases, path)).price
+
+
+def again(account: Account, lines: Iterable[Line], path: str | None = None) -> Price:
+    """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows."""
+    events = spent(lines, path)
+    holders = dict(account.path_holders).get(path or "", account.holders)
+    guarantee = Guarantee(account.protection, account.delta, sampled_once=account.sampled_once)
+    if holders is None:
+        found = _settled(guarantee, events).price
+    else:
+        held = Composed(tuple(events[client] for client in holders if client in events))
+        found = price(_amplified(held, account.sampled_once), account.delta)
+    return found if account.broken is None else replace(found, epsilon=math.inf)
+
+
+def amplified(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
+    """Per client, what its releases count for: inside the secret one-time sample where there is one."""
+    return {client: _amplified(event, guarantee.sampled_once) for client, event in events.items()}
+
+
+def _amplified(event: Event, rate: float | None) -> Event:
+    return event if rate is None else SampledOnce(event, rate)
+
+
+def _spent(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease], path: str | None) -> dict[int, Event]:
+    planned = [r for r in releases if isinstance(r, PlannedRelease)]
+    if not planned:
+        return spent((r for r in releases if isinstance(r, Line)), path)
+    named = {r.client for r in planned if r.client is not None}
+    most = guarantee.holdings.shape[0] if guarantee.holdings is not None else 1 + max(named, default=0)
+    return {client: declared(planned, client, path) for client in range(most)}
+
+
+def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> Settled:
+    if guarantee.holdings is not None:
+        losses = composition.overlapping(events, guarantee.holdings, guarantee.delta)
+        return Settled(losses.worst, losses.worst_holders, losses.quantiles)
+    given = amplified(guarantee, events)
+    if guarantee.per_end and given:
+        return Settled(*composition.ends(given, guarantee.delta))
+    return Settled(composition.disjoint(given, guarantee.delta))
+
+
+def _words(promise: Promise, epsilon: float) -> str:
+    kept = math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else math.inf
+    return (
+        f"no node may have more than D = {promise.stated:g} neighbours, but {promise.breaking} of {promise.units} nodes "
+        f"({100 * promise.share:.1f} %) do, up to {promise.found:g}; if none did, ε would be at most {kept:g}."
+    )

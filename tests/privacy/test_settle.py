@@ -1,0 +1,113 @@
+"""One function prices every run: composition, overlap, ends of edges, one-time samples, and promises that the data break."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting import composition
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
+from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.lines import Release, joined
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.sensitivity import L2Ball
+from fedgraph.privacy.settle import Guarantee, Promise, again, price_of, settle
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+
+NODE = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
+EDGE = Protection(Relation.EDGE_UNDIRECTED, Viewer.SERVER, (Assumption.FEATURES_LABELS_PUBLIC,))
+DELTA = 1e-5
+
+
+def released(*entries):
+    """(path, client, round, noise multiplier) …"""
+    return joined(Release("c", path, client, round_, "g", Gaussian(sigma)) for path, client, round_, sigma in entries)
+
+
+LINES = released(*(("model", c, r, 4.0 + c) for c in range(3) for r in range(5)), ("embedding", 1, 5, 2.0))
+TOGETHER = Composed((Repeated(Gaussian(5.0), 5), Gaussian(2.0)))
+
+
+def test_disjoint_clients_pay_the_dearest_of_them():
+    found = settle(Guarantee(NODE, DELTA), LINES)
+    assert found.epsilon == price(TOGETHER, DELTA).epsilon
+    assert found.paths["embedding"].price == price(Gaussian(2.0), DELTA)
+    assert found.path_epsilons() == {p: s.price.epsilon for p, s in found.paths.items()}
+
+
+def test_clients_that_share_nodes_compose_at_the_worst_node():
+    holdings = sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))
+    found = settle(Guarantee(NODE, DELTA, holdings=holdings), LINES)
+    of_both = Composed((Repeated(Gaussian(4.0), 5), TOGETHER))
+    assert found.epsilon == pytest.approx(price(of_both, DELTA).epsilon, rel=1e-9)
+    assert found.total.holders == (0, 1)
+    assert len(found.total.quantiles) == 5
+
+
+def test_an_edge_pays_its_two_ends():
+    found = settle(Guarantee(EDGE, DELTA, per_end=True), LINES)
+    assert found.epsilon == composition.ends({1: TOGETHER}, DELTA)[0].epsilon
+    assert found.total.holders == (1, 1)
+
+
+def test_a_secret_sample_amplifies_the_whole_once():
+    found = settle(Guarantee(NODE, DELTA, sampled_once=0.1), LINES)
+    assert found.epsilon == price(SampledOnce(TOGETHER, 0.1), DELTA).epsilon < price(TOGETHER, DELTA).epsilon
+
+
+def test_a_broken_promise_is_worth_nothing_and_says_so():
+    kept = Promise(Assumption.PROMISED_DEGREE, 10, 10, 0, 200)
+    broken = Promise(Assumption.PROMISED_DEGREE, 10, 168, 15, 200)
+    assert settle(Guarantee(NODE, DELTA, promises=(kept,)), LINES).epsilon == price(TOGETHER, DELTA).epsilon
+    guarantee = Guarantee(NODE, DELTA, promises=(broken,))
+    found = settle(guarantee, LINES)
+    assert math.isinf(found.epsilon)
+    assert set(map(math.isinf, found.path_epsilons().values())) == {True}
+    assert broken.share == 0.075
+    assert "15 of 200 nodes (7.5 %) do, up to 168; if none did, ε would be at most" in found.broken_words
+    account = found.account("c", guarantee)
+    assert math.isinf(again(account, LINES).epsilon), "whoever prices the ledger again finds the same"
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        Guarantee(NODE, DELTA),
+        Guarantee(NODE, DELTA, sampled_once=0.1),
+        Guarantee(NODE, DELTA, holdings=sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))),
+        Guarantee(EDGE, DELTA, per_end=True),
+    ],
+    ids=["disjoint", "sampled", "overlapping", "ends"],
+)
+def test_a_ledger_file_is_worth_what_the_run_said(guarantee, tmp_path):
+    found = settle(guarantee, LINES)
+    account = found.account("c", guarantee)
+    Ledger([account], LINES).write(tmp_path / "ledger.jsonl")
+    read = Ledger.read(tmp_path / "ledger.jsonl")
+    (same,) = read.accounts
+    assert again(same, read.of("c")).epsilon == pytest.approx(found.epsilon, rel=1e-9)
+    if guarantee.holdings is not None:
+        assert again(same, read.of("c"), "model").epsilon == pytest.approx(found.path_epsilons()["model"], rel=1e-9)
+
+
+def test_a_plan_is_priced_as_its_run_will_be():
+    planned = (
+        PlannedRelease("model", L2Ball(1.0), GaussianNoise(4.0), Gaussian(4.0), range(5)),
+        PlannedRelease("embedding", L2Ball(1.0), GaussianNoise(2.0), Gaussian(2.0), range(5, 6), client=1),
+    )
+    lines = released(*(("model", c, r, 4.0) for c in range(3) for r in range(5)), ("embedding", 1, 5, 2.0))
+    for guarantee in (Guarantee(NODE, DELTA), Guarantee(NODE, DELTA, sampled_once=0.3), Guarantee(EDGE, DELTA, per_end=True)):
+        assert price_of(guarantee, planned).epsilon == pytest.approx(settle(guarantee, lines).epsilon, rel=1e-9)
+
+
+def test_nothing_released_costs_nothing_and_nonsense_is_refused():
+    assert settle(Guarantee(NODE, DELTA), ()).epsilon == 0
+    holdings = sp.csr_array(np.ones((2, 2)))
+    with pytest.raises(PrivacyError, match="one-time sample"):
+        Guarantee(NODE, DELTA, holdings=holdings, sampled_once=0.5)
+    with pytest.raises(PrivacyError, match="ends of an edge"):
+        Guarantee(EDGE, DELTA, holdings=holdings, per_end=True)
