@@ -78,7 +78,7 @@ def main() -> int:
 
             def watch() -> None:
                 nonlocal peak
-                while not done.wait(0.5):
+                while not done.wait(2.0):
                     cpu_seconds(process.pid, used)
                     peak = max(peak, pss_bytes(process.pid))
 
