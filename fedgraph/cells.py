@@ -9,6 +9,7 @@ splits and plans, so they are dealt together (``runtime.base.Queues``), and a wo
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 
 from fedgraph import plugins
 from fedgraph.console import Console
-from fedgraph.errors import FedgraphError, RuntimeFailure
+from fedgraph.errors import FedgraphError
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import TaskSettings
@@ -35,10 +36,10 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """A computed cell. seconds: wall time of it alone."""
+    """A computed cell. outcome: what it found, or one sentence that says why it failed. seconds: wall time of it alone."""
 
     cell: Cell
-    outcome: Outcome
+    outcome: Outcome | str
     seconds: float
 
 
@@ -53,6 +54,7 @@ class Order:
     cell: Cell
 
 
+MOST_CHARACTERS = 500  # of the sentence of a failed cell
 _orders = itertools.count()  # makes the groups of every call their own
 _kept: dict[str, Context] = {}  # at a worker: the latest group's context; made again wherever it is missing
 
@@ -63,7 +65,7 @@ def computed(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Conso
     yield from _side_by_side(list(itertools.compress(todo, beside)), engine, console)
     for stage, cell in itertools.compress(todo, [not b for b in beside]):
         console.begin(cell.key)
-        yield Done(cell, *timed(stage.task, cell, stage.context))
+        yield Done(cell, *_attempted(stage.task, cell, stage.context))
         console.finish(cell.key)
 
 
@@ -89,19 +91,37 @@ def _side_by_side(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: 
         console.finish(order.cell.key)
 
 
-def compute(order: Order, data: Graph | GraphCollection | None) -> tuple[Outcome, float]:
-    """(outcome, seconds) of one cell, all of it in this process."""
+def compute(order: Order, data: Graph | GraphCollection | None) -> tuple[Outcome | str, float]:
+    """(outcome or why it failed, seconds) of one cell, all of it in this process."""
     cell = order.cell
     if order.group not in _kept:
         _kept.clear()
         _kept[order.group] = Context(cell.task, cell.dataset, data, order.root, order.seeds, SerialRuntime())
+    return _attempted(order.task, cell, _kept[order.group])
+
+
+def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome | str, float]:
+    """A cell that fails must not end the others: its error becomes a sentence. A machine that fails (``OSError``) ends all."""
+    began = time.perf_counter()
+    found: Outcome | str
     try:
-        return timed(order.task, cell, _kept[order.group])
-    except FedgraphError:
+        found = timed(task, cell, context)[0]
+        wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
+        if wrong and found.account is not None:
+            found = f"{', '.join(wrong)} cannot be computed (not a number)"
+    except OSError:
         raise
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        raise RuntimeFailure(f"cell {cell.key}: {what}; --runtime serial shows where") from error
+        found = sentence(error)
+    return found, time.perf_counter() - began
+
+
+def sentence(error: Exception) -> str:
+    """One line that says what went wrong, also for an error that nobody foresaw."""
+    text = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError):
+        text = f"not enough memory ({str(error) or 'no size told'})"
+    return " ".join(text.split())[:MOST_CHARACTERS]
 
 
 def timed(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:

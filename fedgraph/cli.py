@@ -42,7 +42,9 @@ def guarded(act: Callable[[], int]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"fedgraph: {where}{error.strerror or error}; finished cells are kept: --resume goes on", 1)
     except MemoryError as error:
-        return _say(f"fedgraph: not enough memory ({error or 'no size told'}); finished cells are kept: --resume goes on", 1)
+        return _say(
+            f"fedgraph: not enough memory ({str(error) or 'no size told'}); finished cells are kept: --resume goes on", 1
+        )
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise

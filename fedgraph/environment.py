@@ -21,7 +21,7 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def describe(seed: int, graphs: list[Graph | GraphCollection], runtime: dict[str, Any]) -> dict[str, Any]:
+def describe(seed: int | str, graphs: list[Graph | GraphCollection], runtime: dict[str, Any]) -> dict[str, Any]:
     """The content of ``environment.json``."""
     return {
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},

@@ -5,19 +5,22 @@ scenario → data → (task → partition → clients → release → server →
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
 
-from fedgraph import cells, data, environment, plugins, preview, report, runtime, store
+from fedgraph import cells, data, environment, plugins, preview, report, runtime, seeds, store
 from fedgraph.cells import Stage
 from fedgraph.console import Console
+from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
+from fedgraph.methods.base import Plan
 from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
-from fedgraph.scenario import DatasetSettings, Ready
-from fedgraph.tasks.base import Context
+from fedgraph.scenario import DatasetSettings, Ready, file_name
+from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -30,12 +33,18 @@ def run(
     given: Mapping[str, Graph] | None = None,
 ) -> Path:
     """Everything a scenario asks for; returns the folder with the results. given: data sets that are in memory, by label."""
-    began = time.time()
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}
-    graphs = [known.get(d.label) or load(d, data_root, ready.scenario.seed) for d in ready.scenario.datasets]
+    graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
     store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
+    with store.locked(out):
+        return _computed(ready, graphs, out, text, console)
+
+
+def _computed(ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console) -> Path:
+    """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
+    began = time.time()
     kept = store.CellStore(out)
     console.say(f"{ready.scenario.name}: {ready.scenario.title or 'no title'} → {out}")
     for graph in graphs:
@@ -44,20 +53,49 @@ def run(
     with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker) as engine:
         stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
+        for line in kept.damaged:
+            console.say(f"{line}; it is computed again")
+        require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
         total = sum(len(stage.cells) for stage in stages)
         console.plan(total, total - len(todo))
         for done in cells.computed(todo, engine, console):
-            kept.save(done.cell, done.outcome, done.seconds)
+            if isinstance(done.outcome, str):
+                kept.fail(done.cell, done.outcome, done.seconds)
+                console.say(f"FAILED {done.cell.key}: {done.outcome}")
+            else:
+                kept.save(done.cell, done.outcome, done.seconds)
         where = engine.describe()
     facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
-    report.write(out, ready.scenario, text, [records_of(stage, kept) for stage in stages], graphs, facts, console)
+    failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
+    records = [records_of(stage, kept) for stage in stages]
+    report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)
+    if failed:
+        first = "; ".join(f"{f['task']}/{f['dataset']}/{f['method']}/{f['variant']}: {f['why']}" for f in failed[:3])
+        raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
     return out
+
+
+def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
+    """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise."""
+    for stage, cell in todo:
+        plan_of(ready, stage, cell)
+
+
+def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
+    """The cell's plan. ``ScenarioError`` with file and line where the scenario asks for what cannot be."""
+    try:
+        made: Plan | None = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
+    except DataError as error:
+        raise DataError(f"{ready.place(stage.task, cell.method, cell.variant)}: {error}") from error
+    except Exception as error:
+        raise ScenarioError(f"{ready.place(stage.task, cell.method, cell.variant)}: {cells.sentence(error)}") from error
+    return made
 
 
 def records_of(stage: Stage, kept: store.CellStore) -> Records:
     """A stage's finished cells, for the report."""
-    found = [kept.load(cell) for cell in stage.cells]
-    name = f"{stage.task.label}-{stage.context.dataset}".replace("/", "-")
+    found = [kept.load(cell) for cell in stage.cells if kept.failure(cell) is None]
+    name = file_name(f"{stage.task.label}-{stage.context.dataset}")
     return Records(
         name,
         stage.task.kind,
@@ -73,6 +111,7 @@ def stages_of(
     ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
 ) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
+    root = seeds.root(ready.scenario.seed)  # of a secret seed the only copy, in memory
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:
@@ -85,7 +124,7 @@ def stages_of(
                 label=task.label,
                 dataset=name,
                 data=graph,
-                root=ready.scenario.seed,
+                root=root,
                 seeds=ready.scenario.seeds,
                 runtime=engine,
                 progress=console.progress,
@@ -111,7 +150,8 @@ def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in:
 def dry_run(ready: Ready, console: Console) -> None:
     """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
     with runtime.start("serial") as engine:
-        graphs = [load(d, None, ready.scenario.seed, stand_in=True) for d in ready.scenario.datasets]
+        graphs = [load(d, None, seeds.public(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
         for graph in graphs:
             console.say(f"planned on: {report.describe(graph)}")
-        preview.show(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, console)
+        plan = functools.partial(plan_of, ready)
+        preview.show(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)

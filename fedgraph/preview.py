@@ -9,11 +9,10 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedgraph import plugins
 from fedgraph.cells import Stage
 from fedgraph.console import Console
 from fedgraph.methods.base import Plan
@@ -52,10 +51,13 @@ class Row:
         return (name, cell.setting, targets, provable, f"{made.delta:.2g}", unit, *facts)
 
 
-def show(stages: Sequence[Stage], seeds: int, console: Console) -> None:
-    """One table for each task and data set."""
+Planner = Callable[[Stage, Cell], Plan[Any, Any] | None]
+
+
+def show(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -> None:
+    """One table for each task and data set. plan: of one cell; None where nothing is released."""
     tables = [_rows(stage) for stage in stages]
-    _plan_in_turn(stages, tables)
+    _plan_in_turn(stages, tables, plan)
     for stage, rows in zip(stages, tables, strict=True):
         title = f"{stage.task.label} on {stage.context.dataset}: {len(stage.cells)} cells, {seeds} seed(s)"
         lines = [row.line() for row in rows[:LINES]]
@@ -73,13 +75,13 @@ def _rows(stage: Stage) -> list[Row]:
     return list(found.values())
 
 
-def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]]) -> None:
+def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]], plan: Planner) -> None:
     """First one budget of every shown row, task by task in turn, then the next, until the work is done or too much."""
     until = time.process_time() + SECONDS
     for stage, row, cell in _turns(stages, tables):
         if row.unreleased:
             continue
-        made = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
+        made = plan(stage, cell)
         if made is None:
             row.unreleased = True
         else:

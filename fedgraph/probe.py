@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedgraph import cells, experiment, runtime, store
+from fedgraph import cells, experiment, runtime, seeds, store
 from fedgraph.console import Console
 from fedgraph.scenario import Ready
 from fedgraph.tasks.base import Cell
@@ -34,7 +34,9 @@ def of(ready: Ready, data_root: Path | None, seconds: float) -> Found:
     """Count the cells; with ``seconds`` > 0 also load the data and probe."""
     probes = seconds > 0
     began = time.monotonic()
-    graphs = [experiment.load(d, data_root, ready.scenario.seed, stand_in=not probes) for d in ready.scenario.datasets]
+    graphs = [
+        experiment.load(d, data_root, seeds.public(ready.scenario.seed), stand_in=not probes) for d in ready.scenario.datasets
+    ]
     loading = time.monotonic() - began
     with runtime.start("serial") as engine:
         stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))

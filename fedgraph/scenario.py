@@ -11,10 +11,10 @@ import copy
 import functools
 import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -22,7 +22,7 @@ from fedgraph import plugins
 from fedgraph.data import base as families
 from fedgraph.errors import ScenarioError
 from fedgraph.settings import Settings
-from fedgraph.source import MOST_DEPTH, Location, Source, shown
+from fedgraph.source import Location, Source, assign, shown
 from fedgraph.validation import validate
 
 MOST_LABEL = 80
@@ -59,7 +59,9 @@ class Scenario(Settings):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     name: str = Field(max_length=MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
     title: str = Field("", description="one sentence: what is compared")
-    seed: int = Field(0, ge=0, description="root of every random stream")
+    seed: Annotated[int, Field(ge=0)] | Literal["secret"] = Field(
+        0, description="root of every random stream; secret: noise and samples from the operating system, never written"
+    )
     seeds: int = Field(1, ge=1, description="independent repetitions")
     runtime: RuntimeSettings = RuntimeSettings()
     datasets: list[DatasetSettings] = Field(default_factory=list, description="each task that needs data runs on each of them")
@@ -90,6 +92,13 @@ class Ready:
     resolved: dict[str, Any]
     source: Source
 
+    def place(self, task: TaskSettings, method: str, variant: str = "") -> str:
+        """``file:line`` of a method's settings in a task, or of the task."""
+        specs = plugins.load("tasks", task.kind).plugins_of(task.params)
+        found = [(where, spec) for where, package, spec in specs if package == "methods" and spec.get("method") == method]
+        named = [where for where, spec in found if spec.get("label") and str(spec["label"]) in variant.split("/")]
+        return self.source.place((*task.at, *(named or [where for where, _ in found] or [()])[0]))
+
 
 def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> Ready:
     """Read, change (``--quick``, ``--seeds``, then ``--set key=value`` …) and validate a scenario file.
@@ -113,7 +122,7 @@ def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quic
     source.changes.clear()
     if quick:
         for key, value in (data.get("quick") or {"seeds": 1}).items():
-            source.changes[_assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
+            source.changes[assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
                 f"{source.name}:{source.line(('quick', key))}"
             )
     if seeds is not None:
@@ -125,7 +134,7 @@ def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quic
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         new = _in_todays_words(Source(what, value, lined=False).data)
-        source.changes[_assign(data, key, new, functools.partial(_of, what))] = what
+        source.changes[assign(data, key, new, functools.partial(_of, what))] = what
     return _validated(source, data)
 
 
@@ -284,33 +293,3 @@ def _plugin(source: Source, at: Location, package: str, name: Any) -> types.Modu
         return plugins.load(package, str(name))
     except ScenarioError as error:
         raise source.error(at, str(error)) from None
-
-
-def _assign(data: Any, key: str, value: Any, error: Callable[[str], ScenarioError]) -> Location:
-    """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
-    *path, last = key.split(".")
-    if not all((*path, last)) or len(path) > MOST_DEPTH:
-        raise error(f"{shown(key)} is not a dotted key such as tasks.0.epsilons")
-    at = data
-    where: Location = ()
-    for part in path:
-        where = (*where, int(part) if isinstance(at, list) and _is_index(part) else part)
-        if isinstance(at, list) and _is_index(part) and int(part) < len(at):
-            at = at[int(part)]
-        elif isinstance(at, dict):
-            at = at.setdefault(part, {})
-        else:
-            raise error(f"there is no {part!r} in {key!r}")
-    if isinstance(at, list):
-        if not _is_index(last) or int(last) >= len(at):
-            raise error(f"{last!r} is not a position in {'.'.join(path)!r}, which has {len(at)} entries")
-        at[int(last)] = value
-        return (*where, int(last))
-    if isinstance(at, dict):
-        at[last] = value
-        return (*where, last)
-    raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
-
-
-def _is_index(part: str) -> bool:
-    return part.isascii() and part.isdigit() and len(part) < 7

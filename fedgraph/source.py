@@ -6,6 +6,7 @@ a part of it. It needs no tags, no deep nesting and no megabytes, so these are r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,33 @@ def shown(value: object) -> str:
     """``value`` as a message repeats it: one line, not too long."""
     text = repr(value) if isinstance(value, str) else " ".join(str(value).split())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def assign(data: Any, key: str, value: Any, error: Callable[[str], ScenarioError]) -> Location:
+    """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
+    *path, last = key.split(".")
+    if not all((*path, last)) or len(path) > MOST_DEPTH:
+        raise error(f"{shown(key)} is not a dotted key such as tasks.0.epsilons")
+    at = data
+    where: Location = ()
+    for part in path:
+        where = (*where, int(part) if isinstance(at, list) and _is_index(part) else part)
+        if isinstance(at, list) and _is_index(part) and int(part) < len(at):
+            at = at[int(part)]
+        elif isinstance(at, dict):
+            at = at.setdefault(part, {})
+        else:
+            raise error(f"there is no {part!r} in {key!r}")
+    if isinstance(at, list):
+        if not _is_index(last) or int(last) >= len(at):
+            raise error(f"{last!r} is not a position in {'.'.join(path)!r}, which has {len(at)} entries")
+        at[int(last)] = value
+        return (*where, int(last))
+    if isinstance(at, dict):
+        at[last] = value
+        return (*where, last)
+    raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
+
+
+def _is_index(part: str) -> bool:
+    return part.isascii() and part.isdigit() and len(part) < 7

@@ -1,7 +1,9 @@
 """What a run leaves on disk, cell by cell, so that nothing is lost when it is killed.
 
     DIR/scenario.yaml            the scenario, resolved
-    DIR/cells/<name>.json, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all)
+    DIR/cells/<name>.json, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum
+    DIR/cells/<name>.failed      why a cell failed; it counts as missing
+    DIR/cells/lock               held by the run that is at work here
     DIR/pairs/<name>.npz         the discrepancies of one set of spaces, pair by pair (``<name>.<number>.npz``: still at work)
 
 A cell is there or it is not. ``--resume`` computes what is missing, and since every random stream is
@@ -10,20 +12,28 @@ named by its cell the result is the same as without the interruption.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import io
 import json
 import math
 import os
+import zipfile
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.tasks.base import Cell, Outcome
+
+CHECKSUM = "sha256"
+IDENTITY = ("task", "dataset", "method", "variant", "setting", "calibrated_by", "epsilon", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,29 +50,64 @@ class CellStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "cells"
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.damaged: list[str] = []  # what ``has`` found, for the user to know
 
     def has(self, cell: Cell) -> bool:
-        return self._file(cell).exists()
+        """Whether the cell is there, whole and as it was written; a damaged or edited one is computed again."""
+        if not self._file(cell).exists():
+            return False
+        try:
+            self.load(cell)
+        except DataError as error:
+            self.damaged.append(str(error))
+            return False
+        return True
+
+    def fail(self, cell: Cell, why: str, seconds: float) -> None:
+        """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
+        entry = {name: getattr(cell, name) for name in IDENTITY} | {"why": why, "seconds": seconds}
+        write_atomically(self._file(cell).with_suffix(".failed"), json.dumps(portable(entry)).encode())
+
+    def failure(self, cell: Cell) -> dict[str, Any] | None:
+        """What ``fail`` noted: the cell's identity and ``why``; None where the cell is there or was not tried."""
+        file = self._file(cell).with_suffix(".failed")
+        if self._file(cell).exists() or not file.exists():
+            return None
+        found: dict[str, Any] = _restore(json.loads(file.read_text(encoding="utf-8")))
+        return found
 
     def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
-        """Write artefacts first, then the JSON that makes the cell exist; both atomically."""
+        """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""
         entry = entry_of(cell, outcome, seconds)
         file = self._file(cell)
         if outcome.artefacts:
             buffer = io.BytesIO()
             np.savez_compressed(buffer, allow_pickle=False, **outcome.artefacts)
             write_atomically(file.with_suffix(".npz"), buffer.getvalue())
-        write_atomically(file, json.dumps(portable(entry)).encode())
+        text = portable(entry)
+        write_atomically(file, json.dumps({**text, CHECKSUM: self._checksum(text, file)}).encode())
+        file.with_suffix(".failed").unlink(missing_ok=True)
 
     def load(self, cell: Cell) -> Record:
-        """The finished cell; floats are floats again (∞ included)."""
+        """The finished cell; floats are floats again (∞ included). ``DataError``: the files are not as they were written."""
         file = self._file(cell)
-        entry = _restore(json.loads(file.read_text(encoding="utf-8")))
-        artefacts: dict[str, np.ndarray] = {}
-        if file.with_suffix(".npz").exists():
-            with np.load(file.with_suffix(".npz"), allow_pickle=False) as data:
-                artefacts = dict(data)
-        return Record(entry, artefacts)
+        try:
+            text = json.loads(file.read_text(encoding="utf-8"))
+            if text.pop(CHECKSUM) != self._checksum(text, file):
+                raise ValueError("its checksum is another")
+            artefacts: dict[str, np.ndarray] = {}
+            if file.with_suffix(".npz").exists():
+                with np.load(file.with_suffix(".npz"), allow_pickle=False) as data:
+                    artefacts = dict(data)
+        except (ValueError, KeyError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
+        return Record(_restore(text), artefacts)
+
+    @staticmethod
+    def _checksum(text: dict[str, Any], file: Path) -> str:
+        """Of the entry, and of the artefacts beside it."""
+        artefacts = file.with_suffix(".npz")
+        return hashlib.sha256(json.dumps(text).encode() + (artefacts.read_bytes() if artefacts.exists() else b"")).hexdigest()
 
     def _file(self, cell: Cell) -> Path:
         return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}.json"
@@ -106,8 +151,11 @@ class PairStore:
         """Every part that was written whole; an empty list where there is none."""
         found = []
         for file in self._files(name):
-            with np.load(file, allow_pickle=False) as data:
-                found.append(dict(data))
+            try:
+                with np.load(file, allow_pickle=False) as data:
+                    found.append(dict(data))
+            except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+                file.unlink()  # damaged: its pairs are solved again
         return found
 
     def add(self, name: str, columns: dict[str, np.ndarray]) -> None:
@@ -144,11 +192,35 @@ class PairStore:
 def write_atomically(path: Path, data: bytes) -> None:
     """All of ``data`` or the file as it was."""
     partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
-        file.write(data)
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else may write into ``folder`` meanwhile; ``ScenarioError`` where another run does. Death releases the lock."""
+    with (folder / "cells" / "lock").open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            other = file.read(20).strip() or "?"
+            raise ScenarioError(f"{folder}: process {other} is at work in it; wait, or choose another --out") from None
+        except OSError:  # a file system without locks
+            yield
+            return
+        file.truncate(0)
+        file.write(str(os.getpid()))
         file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+        yield
 
 
 def portable(value: Any) -> Any:
@@ -177,6 +249,9 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
 
     comparable: what decides the numbers: the scenario but for the runtime, and the data's source and checksums.
     """
+    option = "--resume" if resume else "--out"
+    if folder.exists() and not folder.is_dir():
+        raise ScenarioError(f"{option} {folder}: a file; allowed: a folder, or a name that does not exist yet")
     mark = folder / "cells" / "scenario.sha256"
     digest = hashlib.sha256(comparable.encode()).hexdigest()
     if resume:

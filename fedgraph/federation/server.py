@@ -39,10 +39,18 @@ def merge(
     inbox = _inbox(messages, round_, sums_only, job.plan.summed)
     method = kinds.method(job.plan.method)
     after = method.server(job.plan, state, inbox)
+    _require_finite(after, round_)
     if job.plan.keeps_rounds:
         after = State(after.model, after.memory, (*state.seen, (state.model, inbox)))
     receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines))
     return after, after.model, receipt
+
+
+def _require_finite(state: State, round_: int) -> None:
+    """``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy."""
+    for name, value in state.model.items():
+        if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
+            raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
 
 
 def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool, summed: Sequence[tuple[str, int]] = ()) -> Inbox:

@@ -35,6 +35,7 @@ from fedgraph.privacy.events import (
     ApproxDP,
     Composed,
     Event,
+    FixedSizeGaussian,
     Gaussian,
     Laplace,
     PoissonGaussian,
@@ -98,6 +99,10 @@ def poisson(multiplier: float, rate: float, replaced: bool = False, records: int
         return events(PoissonGaussian(multiplier, rate, records, replaced))
 
     def cost(rounds: int, delta: float) -> Price:
+        if rounds == 0:
+            return price(Composed(()), delta)
+        if delta < losses.SMALLEST_DELTA:  # Rényi, with coins revealed and the others changed: looser, and valid
+            return price(Repeated(PoissonGaussian(multiplier, rate, records), rounds), delta)
         hits = np.arange(records + 1, dtype=float)
         weights = binom.pmf(hits, records, rate)
         keep = weights > 0
@@ -121,6 +126,12 @@ def fixed_size(multiplier: float, rate: float, replaced: bool) -> Cost:
         return events(Gaussian(math.inf))
 
     def cost(rounds: int, delta: float) -> Price:
+        if rounds == 0:
+            return price(Composed(()), delta)
+        if delta < losses.SMALLEST_DELTA:  # Rényi with the batch revealed
+            rows = 10**9
+            event = FixedSizeGaussian(multiplier * (1 if replaced else 2), math.ceil(rate * rows), rows)
+            return price(Repeated(event, rounds), delta)
         tail = losses.tail(delta, rounds)
         found = [
             Price(

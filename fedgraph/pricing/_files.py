@@ -211,7 +211,8 @@ def _namespace(path: Path, body: str) -> dict[str, Tree]:
     out: dict[str, Tree] = {}
     for keyword in call.keywords:
         value = _python.constant(keyword.value, {})
-        out[keyword.arg or "**"] = ast.unparse(keyword.value) if isinstance(value, _python.Unresolved) else value
+        plain = value is None or isinstance(value, (bool, int, float, str))
+        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)  # type: ignore[assignment]
     return out
 
 
@@ -245,6 +246,11 @@ def options(words: list[str]) -> dict[str, Tree]:
             index += 1
         out[name] = scalar(value) if equals else True
     return out
+
+
+def table(value: Tree) -> dict[str, Tree]:
+    """``value`` where it is a mapping, else an empty one: what is missing is then said by name."""
+    return value if isinstance(value, dict) else {}
 
 
 def scalar(text: str) -> Tree:

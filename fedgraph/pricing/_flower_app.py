@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import _files
-from fedgraph.pricing._files import Document, Tree
+from fedgraph.pricing._files import Document, Tree, table
 from fedgraph.pricing._python import Call, Unresolved, Value
 
 
@@ -43,11 +43,12 @@ def _value(app: App, value: Value) -> Value:
 
 
 def assemble(document: Document) -> App:
+    """The app of a ``pyproject.toml`` or of one Python file."""
     if document.kind == "python":
         return _assembled(document, [document], {}, None)
-    flwr = document.data["tool"]["flwr"]  # type: ignore[index, call-overload]
-    app = flwr.get("app", {}) if isinstance(flwr, dict) else {}
-    components, config = app.get("components", {}), _flat(app.get("config", {}))
+    flwr = table(table(document.data.get("tool")).get("flwr"))
+    app = table(flwr.get("app"))
+    components, config = table(app.get("components")), _flat(app.get("config"))
     files = []
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
@@ -55,10 +56,9 @@ def assemble(document: Document) -> App:
             raise document.error(f"missing [tool.flwr.app.components] {role}", "tool", "flwr", "app", "components")
         files.append(_files.read(_python_file(document, role, reference)))
     clients = None
-    for federation in (flwr.get("federations") or {}).values():
-        if isinstance(federation, dict):
-            found = _flat(federation).get("options.num-supernodes")
-            clients = found if isinstance(found, int) and found > 0 else clients
+    for federation in table(flwr.get("federations")).values():
+        found = _flat(federation).get("options.num-supernodes")
+        clients = found if isinstance(found, int) and found > 0 else clients
     return _assembled(document, files, config, clients)
 
 

@@ -9,6 +9,8 @@ from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest
 from fedgraph.pricing._files import Document, Tree, scalar
 
+MOST_WHOLE, LARGEST = 10**12, 1e60
+
 
 class Options:
     """data: the mapping. at: the keys under which it stands in the document, for messages."""
@@ -36,6 +38,10 @@ class Options:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
             raise self.error(name, f"{name}: found {value!r}; a number is allowed")
+        if math.isfinite(value) and abs(value) > LARGEST:
+            raise self.error(name, f"{name}: found {value:g}; numbers up to {LARGEST:g} are priced")
+        if 0 < abs(value) < 1 / LARGEST:
+            raise self.error(name, f"{name}: found {value:g}; numbers down to {1 / LARGEST:g} (or 0) are priced")
         if value < least or (above and value == least):
             raise self.error(name, f"{name}: found {value}; allowed: {'>' if above else '≥'} {least:g}")
         return float(value)
@@ -51,8 +57,8 @@ class Options:
         found = self.number(name, None, least)
         if found is None:
             return default
-        if found != int(found):
-            raise self.error(name, f"{name}: found {found}; a whole number is allowed")
+        if not math.isfinite(found) or found > MOST_WHOLE or found != int(found):
+            raise self.error(name, f"{name}: found {found:g}; a whole number up to {MOST_WHOLE:,} is allowed")
         return int(found)
 
     def delta(self, name: str = "delta", default: float | None = None) -> float | None:

@@ -88,15 +88,15 @@ def _names(tree: ast.AST) -> dict[str, Value]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                for name in ast.walk(target):
-                    if isinstance(name, ast.Name):
-                        seen.setdefault(name.id, []).append(node.value if name is target else None)
+                for part in ast.walk(target):
+                    if isinstance(part, ast.Name):
+                        seen.setdefault(part.id, []).append(node.value if part is target else None)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             seen.setdefault(node.target.id, []).append(node.value)
         elif isinstance(node, (ast.AugAssign, ast.For, ast.NamedExpr)):
-            for name in ast.walk(node.target):
-                if isinstance(name, ast.Name):
-                    seen.setdefault(name.id, []).append(None)
+            for part in ast.walk(node.target):
+                if isinstance(part, ast.Name):
+                    seen.setdefault(part.id, []).append(None)
         elif isinstance(node, ast.arg):
             seen.setdefault(node.arg, []).append(None)
     names: dict[str, Value] = {}

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from types import ModuleType
 
+import numpy as np
+
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing._files import Document
 from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Setting, Unknown
@@ -16,14 +18,21 @@ _STEPS = 60
 
 def of(document: Document, reader: ModuleType, target: float | None) -> Quote:
     """The whole quote. ``PricingError`` in one line for numbers that mean nothing."""
-    reading: Reading = reader.read(document)
     try:
-        facts = _facts(reading)
-        rows = tuple(_priced(row, reading) for row in reading.rows(facts, 1.0))
-        asked = tuple(_asked(reading, unknown, facts) for unknown in reading.unknowns)
-        fix = None if target is None else _fix(reading, facts, target)
+        with np.errstate(all="ignore"):
+            return _of(document, reader, target)
     except PrivacyError as error:
         raise PricingError(f"{document.path}: {' '.join(str(error).split())}") from None
+    except (ArithmeticError, ValueError) as error:
+        raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
+
+
+def _of(document: Document, reader: ModuleType, target: float | None) -> Quote:
+    reading: Reading = reader.read(document)
+    facts = _facts(reading)
+    rows = tuple(_priced(row, reading) for row in reading.rows(facts, 1.0))
+    asked = tuple(_asked(reading, unknown, facts) for unknown in reading.unknowns)
+    fix = None if target is None else _fix(reading, facts, target)
     return Quote(str(document.path), reader.SYSTEM, reader.VERSION, reader.SOURCE, reader.SAID, reading, rows, asked, fix)
 
 

@@ -13,11 +13,10 @@ values moves by at most 2γ, which costs ε₃/c. Pure ε adds up over rounds.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import _costs
-from fedgraph.pricing._files import Document, Tree
+from fedgraph.pricing._files import Document, Tree, table
 from fedgraph.pricing._options import Options
 from fedgraph.pricing.base import SERVER, Facts, Published, Reading, Row, Setting, Unknown
 
@@ -120,23 +119,28 @@ def _clear(reason: str, rounds: int | None, others: tuple[str, ...]) -> Reading:
 def _filters(document: Document) -> list[tuple[str, dict[str, Tree]]]:
     out: list[tuple[str, dict[str, Tree]]] = []
     for kind in ("task_result_filters", "task_data_filters"):
-        groups: Any = document.data.get(kind) or []
-        for group in groups if isinstance(groups, list) else []:
-            for entry in group.get("filters", []) if isinstance(group, dict) else []:
+        for group in _listed(document, document.data.get(kind), kind):
+            for entry in _listed(document, table(group).get("filters"), kind):
                 if not isinstance(entry, dict):
-                    raise PricingError(f"{document.path}: a filter is a mapping with name or path, found {entry!r}")
+                    raise document.error(f"a filter is a mapping with name or path, found {entry!r}", kind)
                 name = str(entry.get("name") or entry.get("class_path") or entry.get("path") or "?").rsplit(".", 1)[-1]
-                out.append((name, dict(entry.get("args") or {})))
+                args = entry.get("args")
+                if args is not None and not isinstance(args, dict):
+                    raise document.error(f"args of {name}: found {args!r}; a mapping is expected", kind)
+                out.append((name, dict(args or {})))
     return out
 
 
+def _listed(document: Document, value: Tree, key: str) -> list[Tree]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise document.error(f"{key}: found {value!r}; a list is expected", key)
+    return value
+
+
 def _rounds(data: dict[str, Tree]) -> int | None:
-    for key in ("num_rounds", "min_rounds"):
-        if isinstance(data.get(key), int):
-            return int(data[key])  # type: ignore[arg-type]
-    for workflow in data.get("workflows") or []:  # type: ignore[union-attr]
-        if isinstance(workflow, dict) and isinstance(workflow.get("args"), dict):
-            found = workflow["args"].get("num_rounds")
-            if isinstance(found, int):
-                return found
-    return None
+    workflows = data.get("workflows")
+    inside = [table(table(w).get("args")).get("num_rounds") for w in workflows] if isinstance(workflows, list) else []
+    found = [r for r in (data.get("num_rounds"), *inside) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    return found[0] if found else None

@@ -28,14 +28,16 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """One row per task, setting and budget, the dearest first."""
-    tasks: list[dict[str, Tree]] = [t for t in document.data["tasks"] if isinstance(t, dict)]  # type: ignore[union-attr]
+    listed = document.data.get("tasks")
+    tasks = [t for t in listed if isinstance(t, dict)] if isinstance(listed, list) else []
     found: list[tuple[float, float, str, str]] = []
     for task in tasks:
         delta = task.get("delta")
         at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
-        settings = task.get("settings") or ["central"]
+        named = task.get("settings")
+        settings = named if isinstance(named, list) else ["central"]
         for budget in _budgets(task):
-            found += [(budget, at, str(task.get("label", task["task"])), str(s)) for s in settings]  # type: ignore[union-attr]
+            found += [(budget, at, str(task.get("label", task.get("task"))), str(s)) for s in settings]
     if not found:
         raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
     found.sort(key=lambda each: -each[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 
 from fedgraph.report import answer, everything, front, page, results
 from fedgraph.report.sections.base import Records
+from fedgraph.store import portable, write_atomically
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -53,35 +55,36 @@ def write(
     graphs: Sequence[Graph | GraphCollection],
     environment: dict[str, Any],
     screen: Screen,
+    failed: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """Write every output into ``out`` and print the answer and the tables."""
+    """Write every output into ``out`` and print the answer and the tables. failed: each failed cell, and ``why``."""
     notice = notice_of(graphs)
     names = [d.label or d.name for d in scenario.datasets]
     source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
     rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
+    rows += results.failures(scenario.name, source, failed)
     opening = {"notice": notice} if notice else {}
-    (out / "results.csv").write_text(results.as_csv(rows, notice), encoding="utf-8")
+    _text(out / "results.csv", results.as_csv(rows, notice))
     _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows})
     _json(out / "environment.json", {**opening, **environment})
-    (out / "scenario.yaml").write_text((f"# {notice}\n" if notice else "") + resolved, encoding="utf-8")
+    _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)
 
     content = _content(out, scenario, resolved, records, dict(zip(names, graphs, strict=True)), environment, notice)
+    if failed:
+        said = f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
+        content = dataclasses.replace(content, lead=content.lead + said)
     for figure in content.figures:
-        (out / f"{figure.name}.png").write_bytes(figure.png)
-        (out / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
-    (out / "report.html").write_text(page.render(content), encoding="utf-8")
+        write_atomically(out / f"{figure.name}.png", figure.png)
+        _text(out / f"{figure.name}.svg", figure.svg)
+    _text(out / "report.html", page.render(content))
     _summary(out, content, screen)
 
 
 def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        if notice:
-            file.write(json.dumps({"kind": "notice", "text": notice}) + "\n")
-        for record in records:
-            for entry in record.entries:
-                for line in entry["ledger"]:
-                    file.write(line + "\n")
+    lines = [json.dumps({"kind": "notice", "text": notice})] if notice else []
+    lines += [line for record in records for entry in record.entries for line in entry["ledger"]]
+    _text(path, "".join(line + "\n" for line in lines))
 
 
 def _content(
@@ -104,6 +107,7 @@ def _content(
         f"({', '.join(dict.fromkeys(r.label for r in records))}), root seed {scenario.seed}."
     )
     return page.Content(
+        secret=scenario.seed == "secret",
         title=scenario.title or scenario.name,
         lead=lead,
         notice=notice,
@@ -160,6 +164,9 @@ def _summary(out: Path, content: page.Content, screen: Screen) -> None:
 
 
 def _json(path: Path, value: Any) -> None:
-    from fedgraph.store import portable
+    _text(path, json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n")
 
-    path.write_text(json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+def _text(path: Path, text: str) -> None:
+    """The whole file or the one that was there: a full disk leaves nothing half-written."""
+    write_atomically(path, text.encode())

@@ -194,8 +194,11 @@ def _question(scores: Sequence[Score], here: Sequence[Score]) -> str:
         parts.append(f"on {first.dataset}")
     if len({s.metric for s in scores}) > 1:
         parts.append(f"by {METRICS[first.metric]}")
-    if len({s.asked[2:] for s in scores if s.metric == first.metric}) > 1:
-        parts.append(f"{' '.join(p for p in first.asked[2:] if p)} protocol")
+    alike = [s for s in scores if s.metric == first.metric]
+    if len({s.asked[2] for s in alike}) > 1:
+        parts.append(f"with the {first.asked[2]} protocol" if first.asked[2] else "without a protocol")
+    if len({s.asked[3:] for s in alike}) > 1 and first.asked[3:]:
+        parts.append(f"with the {first.asked[3]} split")
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}," if text else ""
 

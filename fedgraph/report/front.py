@@ -43,14 +43,14 @@ def figures(answered: Answer, notice: str | None) -> tuple[plots.Figure, ...]:
 def _panel(here: Sequence[Score], unit: str) -> charts.Panel:
     private = {s.name for s in here if s.private and not s.raw}
     shown = [s for s in here if s.private and math.isfinite(s.mean) and (s.unit == unit if s.name in private else s.raw)]
-    groups: dict[tuple[str, str, str], list[Score]] = {}
+    groups: dict[tuple[str, str, str, str], list[Score]] = {}
     for s in sorted(shown, key=lambda s: s.provable):
         readings = {o.calibrated_by for o in shown if (o.name, o.trust) == (s.name, s.trust) and math.isfinite(o.target)}
         reading = s.calibrated_by if len(readings) > 1 and math.isfinite(s.target) else ""
-        groups.setdefault((s.name, s.trust.value, reading), []).append(s)
+        groups.setdefault((s.name, s.trust.value, reading, s.task), []).append(s)
     lines = tuple(
         charts.Line(
-            label=" — ".join(filter(None, key)),
+            label=" — ".join(filter(None, key[:3])),
             x=[s.provable for s in own],
             y=[s.mean for s in own],
             error=[s.deviation or 0.0 for s in own],
@@ -78,7 +78,8 @@ def tip(score: Score) -> str:
     )
     return (
         f"{score.name}\n{METRICS[score.metric]}: {answer.value(score, 3)}\n"
-        f"provable ε: {bound(score.provable, 4)} ({score.unit})\n{target}\ntrusts: {score.trust.value}{measured}"
+        f"provable ε: {bound(score.provable, 4)} ({score.unit})\n{target}\n"
+        f"trusts: {score.trust.value}\ntask: {score.task}{measured}"
     )
 
 

@@ -84,6 +84,7 @@ class Content:
     made: Made
     columns: tuple[everything.Column, ...] = field(default=())
     lines: tuple[everything.Line, ...] = field(default=())
+    secret: bool = False  # whether the run's seed was secret
 
     @property
     def figures(self) -> list[Figure]:
@@ -154,7 +155,7 @@ def render(content: Content) -> str:
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(lambda name: text(f"templates/{name}")),
     )
-    environment.globals.update(picture=picture, spec=spec, caveats=statement.CAVEATS)
+    environment.globals.update(picture=picture, spec=spec, caveats=statement.caveats(content.secret))
     scripts = [Markup(text(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
     return environment.get_template("page.html").render(
         c=content,

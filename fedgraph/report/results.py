@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
     "calibrated_by", "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients",
     "cut_edges", "public", "seed", "metric", "value", "seconds",
+    "status",
 )  # fmt: skip
 
 
@@ -123,8 +124,18 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
             "public": e["facts"].get("public"),
             "seed": e["seed"],
             "seconds": round(e["seconds"], 3),
+            "status": "ok",
         }
         rows += [{name: {**head, "metric": m, "value": v}[name] for name in COLUMNS} for m, v in e["metrics"].items()]
+    return rows
+
+
+def failures(scenario: str, source: Mapping[str, str], failed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each cell that failed: who it was, no metric, and in ``status`` why."""
+    rows = []
+    for f in failed:
+        known = {**f, "scenario": scenario, "source": source.get(f["dataset"], "none"), "status": f"failed: {f['why']}"}
+        rows.append({name: known.get(name) for name in COLUMNS})
     return rows
 
 

@@ -12,11 +12,22 @@ from fedgraph.report.results import Row, bound, number
 CAVEATS = (
     "Noise is drawn in floating point; attacks on floating-point noise (Mironov 2012) are outside every statement here.",
     "Noise follows from the root seed, so that a run can be repeated: whoever knows the seed can subtract it. fedgraph "
-    "simulates; to publish anything about real people, use a seed that stays secret and never one seed twice.",
+    "simulates; to publish anything about real people, write seed: secret.",
     "Each ε is about one row. This page shows many rows, scores against true labels and counts of the same data: the page "
     "itself is for the experimenter and is not a private output. What an attack trains and encodes once more, to measure ε, is "
     "for the experimenter, too: it passes the same door, but no ledger counts it.",
 )
+
+SECRET = (
+    "Noise and every secret sample come from a cryptographic generator (ChaCha20), whose 256-bit key was drawn from the "
+    "operating system and kept in memory only: the run cannot be repeated, and nobody can subtract its noise. Cells of a "
+    "resumed run that had not been finished drew other keys; what they had sent before counts beside it."
+)
+
+
+def caveats(secret: bool) -> tuple[str, ...]:
+    """What is outside every statement. secret: whether the run's seed was ``secret``."""
+    return (CAVEATS[0], SECRET, CAVEATS[2]) if secret else CAVEATS
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,8 @@ def of(row: Row) -> Statement:
     """The statement of one row."""
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
-    title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}"
+    reading = " (as published)" if row["calibrated_by"] == "published" else ""
+    title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}{reading}"
     notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
     return Statement(title, tuple(_sentences(row, protection)), conditions, notes)

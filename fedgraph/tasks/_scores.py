@@ -9,6 +9,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
+from fedgraph.errors import RuntimeFailure
+
+FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
 NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
 
@@ -33,6 +36,14 @@ def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
     return float(sum(gaps) / truth.size)
 
 
+def too_few(truth: np.ndarray) -> tuple[str, ...]:
+    """A sentence where a test set is too small for its accuracy to mean anything. truth: int64 [n], −1 does not count."""
+    number = int((truth >= 0).sum())
+    if number >= FEWEST:
+        return ()
+    return (f"Accuracy is measured on {number} test nodes only: chance alone moves it by ± {0.5 / number**0.5:.2f}.",)
+
+
 def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Metric name → value, over the nodes whose ``truth`` (int64 [n]) is known (≥ 0). scores: [n, c].
 
@@ -42,6 +53,8 @@ def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """
     known = truth >= 0
     scores, truth = scores[known], truth[known]
+    if not np.isfinite(scores).all():
+        raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
     chances, named = probabilities(scores), scores.argmax(axis=1)
     found = {
         "accuracy": float((named == truth).mean()),

@@ -13,6 +13,8 @@ from fedgraph import pricing, run
 from fedgraph.privacy.events import Gaussian, PoissonGaussian
 from fedgraph.privacy.ledger import Ledger
 
+pytestmark = pytest.mark.slow  # a small run, which loads the learners
+
 SCENARIO = """\
 name: priced
 seed: 3

@@ -39,12 +39,15 @@ class Inbox:
     num_clients: int
 
 
+PUBLIC_COINS = "public-coins"  # the one stream of a client that everybody may know
+
+
 @dataclass(frozen=True)
 class Streams:
     """A client's random streams for one round; noise and training never share one.
 
-    fingerprint: of the plan; it enters the name of the noise stream, so that runs with other settings never
-    add the same noise twice (their difference would show the data).
+    fingerprint: of the plan; it enters the name of every stream but the public coins, so that runs with other settings never
+    add the same noise twice (their difference would show the data), nor draw the same secret sample or batches.
     """
 
     root: int
@@ -52,4 +55,6 @@ class Streams:
     fingerprint: str = ""
 
     def generator(self, name: str) -> np.random.Generator:
-        return seeds.generator(self.root, *self.path, name, *((self.fingerprint,) if name == "noise" else ()))
+        if name == PUBLIC_COINS:
+            return seeds.generator(self.root, *self.path, name)
+        return seeds.secret_generator(self.root, *self.path, name, self.fingerprint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ def build(records: Records, notice: str | None) -> Section:
     """One table per paper, and one picture: how far each claim is from its proof."""
     papers = dict.fromkeys(e["method"] for e in records.entries)
     sentences = (
+        _verdict(records.entries),
         "Each row takes the noise that a paper's own formula asks for at the claimed ε, and prices that noise three ways: "
         "by the paper's formula, by our accountants with every assumption enforced, and by the exact worst case that no "
         "analysis can beat.",
@@ -26,6 +28,18 @@ def build(records: Records, notice: str | None) -> Section:
     )
     tables = tuple(_table(paper, [e for e in records.entries if e["method"] == paper]) for paper in papers)
     return Section(sentences, tables, (_figure(records, notice),))
+
+
+def _verdict(entries: Sequence[dict[str, Any]]) -> str:
+    """What becomes of the claims, in one sentence."""
+    claimed = [e for e in entries if math.isfinite(e["epsilon"])]
+    refuted = [e for e in claimed if _known(_bound(e)) and _bound(e) > e["epsilon"] * (1 + 1e-6)]
+    proven = [e for e in claimed if e not in refuted and e["epsilon_provable"] <= e["epsilon"] * (1 + 1e-6)]
+    papers = ", ".join(dict.fromkeys(str(e["method"]) for e in refuted))
+    said = f"Of {len(claimed)} claims of an ε, {len(proven)} are proven here, and {len(refuted)} are false in the worst case"
+    return (
+        f"{said}{f' ({papers})' if papers else ''}; of the other {len(claimed) - len(proven) - len(refuted)} neither is shown."
+    )
 
 
 def _table(paper: str, entries: list[dict[str, Any]]) -> Table:

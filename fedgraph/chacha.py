@@ -1,0 +1,106 @@
+"""ChaCha20 (RFC 8439) as the source of a numpy ``Generator``: random numbers that nobody can predict without the key.
+
+numpy's own generators are not cryptographic: who sees enough of their output can compute the rest. Here every 64 bits come from
+the ChaCha20 key stream of a 256-bit key with a 64-bit block counter, in a compiled loop. numpy reads any source of bits through
+a small public structure of function pointers (``numpy/random/bitgen.h``); a ``PCG64`` object lends its place for it, its own
+numbers are never used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from numba import carray, cfunc, njit, types
+
+_WORDS = types.CPointer(types.uint32)
+STATE = 34  # 0–15: the block's input, 16–31: its output, 32: how many output words are used, 33: unused
+_CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
+
+
+@njit(types.void(types.uint32[::1]), cache=True)
+def _block(state: np.ndarray) -> None:
+    """Output of the next block, 16 words, and one more on the counter (words 12 and 13)."""
+    x = state[:16].copy()
+    for _ in range(10):
+        for column in range(8):
+            a, shift = column % 4, column // 4
+            b, c, d = 4 + (a + shift) % 4, 8 + (a + 2 * shift) % 4, 12 + (a + 3 * shift) % 4
+            for left_d, left_b in ((16, 12), (8, 7)):
+                x[a] = np.uint32(x[a] + x[b])
+                mixed = np.uint32(x[d] ^ x[a])
+                x[d] = np.uint32((mixed << np.uint32(left_d)) | (mixed >> np.uint32(32 - left_d)))
+                x[c] = np.uint32(x[c] + x[d])
+                mixed = np.uint32(x[b] ^ x[c])
+                x[b] = np.uint32((mixed << np.uint32(left_b)) | (mixed >> np.uint32(32 - left_b)))
+    for word in range(16):
+        state[16 + word] = np.uint32(x[word] + state[word])
+    state[12] = np.uint32(state[12] + np.uint32(1))
+    if state[12] == 0:
+        state[13] = np.uint32(state[13] + np.uint32(1))
+    state[32] = 0
+
+
+@njit(types.uint32(types.uint32[::1]), cache=True)
+def _word(state: np.ndarray) -> int:
+    if state[32] >= 16:
+        _block(state)
+    state[32] += np.uint32(1)
+    return state[15 + state[32]]
+
+
+@cfunc(types.uint32(_WORDS), cache=True)
+def _next_uint32(pointer):  # type: ignore[no-untyped-def]
+    return _word(carray(pointer, (STATE,)))
+
+
+@cfunc(types.uint64(_WORDS), cache=True)
+def _next_uint64(pointer):  # type: ignore[no-untyped-def]
+    state = carray(pointer, (STATE,))
+    low = types.uint64(_word(state))
+    return low | (types.uint64(_word(state)) << types.uint64(32))
+
+
+@cfunc(types.float64(_WORDS), cache=True)
+def _next_double(pointer):  # type: ignore[no-untyped-def]
+    state = carray(pointer, (STATE,))
+    low = types.uint64(_word(state))
+    return ((low | (types.uint64(_word(state)) << types.uint64(32))) >> types.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+class _Structure(ctypes.Structure):
+    """``bitgen_t``."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("state", "next_uint64", "next_uint32", "next_double", "next_raw")]
+
+
+class ChaCha20(np.random.PCG64):
+    """A numpy bit generator over the key stream of ``key`` (32 bytes). Nothing of it can be read back or pickled."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(0)
+        if len(key) != 32:
+            raise ValueError(f"a ChaCha20 key has 32 bytes, found {len(key)}")
+        self._words = initial(key)
+        found = _Structure.from_address(self.ctypes.bit_generator.value)
+        found.state = self._words.ctypes.data
+        found.next_uint64 = found.next_raw = _next_uint64.address
+        found.next_uint32, found.next_double = _next_uint32.address, _next_double.address
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a secret generator is not written anywhere")
+
+
+def initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray:
+    """uint32 [34]: the state before the first block."""
+    words = np.zeros(STATE, dtype=np.uint32)
+    words[:4], words[4:12] = _CONSTANTS, np.frombuffer(key, dtype="<u4")
+    words[12], words[13] = counter & 0xFFFFFFFF, counter >> 32
+    words[14:16] = np.frombuffer(nonce, dtype="<u4")
+    words[32] = 16
+    return words
+
+
+def key_stream(state: np.ndarray, count: int) -> np.ndarray:
+    """The next ``count`` words, uint32."""
+    return np.array([_word(state) for _ in range(count)], dtype=np.uint32)

@@ -1,0 +1,168 @@
+"""Charts, the one table, sweeps and the library of a page, from rows alone."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import math
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.report import answer, charts, everything, front, page, references, results, statement, sweeps
+from fedgraph.report.sections import base
+from fedgraph.report.sections.base import Records
+
+
+def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> dict[str, Any]:
+    unit = changes.pop("unit", "node")
+    relation = Relation.NODE_REPLACE if unit == "node" else Relation.EDGE_UNDIRECTED
+    assumed = () if unit == "node" else (Assumption.FEATURES_LABELS_PUBLIC,)
+    price = changes.pop("provable", epsilon)
+    return {
+        "task": "t", "dataset": "d", "method": method, "variant": "default", "setting": "central", "epsilon": epsilon,
+        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": accuracy}, "facts": {}, "delta": 1e-5,
+        "protection": Protection(relation, Viewer.CURATOR_TRUSTED, assumed).to_dict(), "epsilon_published": None,
+        "epsilon_provable": price, "theorem": "theorem", "paths": {"model": price}, "notes": [], "seconds": 0.1, "ledger": [],
+        **changes,
+    }  # fmt: skip
+
+
+def record(label: str, entries: list[dict[str, Any]], dataset: str = "d", **params: Any) -> Records:
+    own = [{**e, "task": label, "dataset": dataset} for e in entries]
+    given = SimpleNamespace(model_dump=lambda: params, **params)
+    return Records(f"{label}-{dataset}", "node_classification", label, dataset, given, tuple(own), ({},) * len(own))
+
+
+def test_a_logarithmic_axis_has_few_round_ticks_and_infinity_at_its_edge() -> None:
+    line = charts.Line("a", [0.0007, 0.5, 1, 2, 3, 4, 5, 60, 700, math.inf], [0.0] * 10, [0.0] * 10)
+    panel = charts.Panel("", "", (line,), axis="log")
+    ticks = panel.ticks()
+    assert len(ticks) <= charts.FEW + 1
+    assert ticks[-1][1] == "∞"
+    assert [at for at, _ in ticks] == sorted(at for at, _ in ticks)
+    assert panel.positions()[math.inf] > panel.positions()[700]
+
+
+def test_a_figure_is_a_picture_twice_and_data_once() -> None:
+    lines = (charts.Line("a", [1.0, math.inf], [0.5, 0.6], [0.1, 0.0]), charts.Line("b", [1.0], [math.nan], [0.0]))
+    figure = charts.draw("f", "caption", [charts.Panel("p", "y", lines, (("level", 0.7),))], None)
+    assert figure.png.startswith(b"\x89PNG")
+    assert "<svg" in figure.svg
+    assert figure.svg == charts.draw("f", "caption", [charts.Panel("p", "y", lines, (("level", 0.7),))], None).svg, "repeatable"
+    assert figure.spec is not None
+    first, second = figure.spec["panels"][0]["lines"]
+    assert [p[:3] for p in first["points"]] == [[0.0, 0.5, 0.1], [1.0, 0.6, 0.0]]
+    assert "y: 0.500 ± 0.100" in first["points"][0][3]
+    assert second["points"] == [], "NaN is no point"
+
+
+def test_panels_never_mix_units() -> None:
+    cells = [cell("e", 0.5, unit="edge"), cell("n", 0.4), cell("clear", 0.9, math.inf, unit="edge")]
+    (figure,) = front.figures(answer.of(results.grouped(cells)), None)
+    assert figure.spec is not None
+    shown = {p["title"]: {line["keys"][0] for line in p["lines"]} for p in figure.spec["panels"]}
+    assert shown == {"edge level": {"e", "clear"}, "node level": {"n", "clear"}}, "a row in clear is a ceiling everywhere"
+
+
+def test_a_question_without_a_private_answer_has_no_chart_on_the_first_screen() -> None:
+    answered = answer.of(results.grouped([cell("a", 0.5, provable=math.inf)]))
+    assert front.figures(answered, None) == ()
+    assert front.prices(answered) == []
+
+
+def test_the_table_shows_infinity_and_no_plus_minus_for_one_seed() -> None:
+    scores = answer.of(results.grouped([cell("a", 0.5, provable=math.inf)])).scores
+    columns, (line,) = everything.columns(scores), everything.lines(scores)
+    told = dict(zip((c.key for c in columns), line.cells, strict=True))
+    assert told["provable"].text == "∞"
+    assert "Nothing is guaranteed" in told["provable"].tip
+    assert told["score"].text == "0.500"
+    assert "dataset" not in told, "one data set needs no column"
+
+
+def test_one_setting_that_varies_is_on_the_axis() -> None:
+    parts = [record(f"{c}", [cell("a", 0.5 + c / 100, facts={"clients": c})], partition={"clients": c}) for c in (2, 10)]
+    (sweep,) = sweeps.found(parts)
+    assert (sweep.thing, sweep.at) == ("clients", (2.0, 10.0))
+    (figure,), (table,) = sweeps.draw(sweep, None)
+    assert figure.spec is not None
+    assert [label for _, label in figure.spec["panels"][0]["ticks"]] == ["2", "10"]
+    assert table.rows[0][-2:] == ("0.520", "0.600")
+
+
+def test_clients_are_the_axis_where_several_settings_follow_them() -> None:
+    parts = [
+        record("one", [cell("a", 0.5, facts={"clients": 1})], settings=["central"]),
+        record("many", [cell("a", 0.4, facts={"clients": 10})], settings=["local"], partition={"clients": 10}),
+    ]
+    assert sweeps.found(parts)[0].thing == "number of clients"
+
+
+def test_data_sets_are_the_axis_of_one_task() -> None:
+    parts = [record("t", [cell("a", 0.5)], "one"), record("t", [cell("a", 0.6)], "two")]
+    (sweep,) = sweeps.found(parts)
+    assert (sweep.thing, sweep.at) == ("data set", ("one", "two"))
+    assert sweeps.draw(sweep, None)[1][0].header[-2:] == ("one", "two")
+
+
+def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() -> None:
+    methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.3, 0.5)]
+    entries = [cell("m", 0.5 + s["split"], variant=s["label"]) for s in methods]
+    part = record("t", entries, methods=methods)
+    assert sweeps.within(part) is not None
+    (figure,), _ = sweeps.draw(sweeps.found([part])[0], None)
+    assert figure.spec is not None
+    assert figure.spec["panels"][0]["xlabel"] == "split"
+    assert len(figure.spec["panels"][0]["lines"]) == 1
+
+
+def test_tasks_with_other_rows_stand_alone() -> None:
+    assert len(sweeps.found([record("a", [cell("x", 0.5)]), record("b", [cell("y", 0.5)])])) == 2
+
+
+def test_every_kind_of_task_has_a_section() -> None:
+    from fedgraph import plugins
+
+    told = {kind for name in plugins.names("report.sections") for kind in plugins.load("report.sections", name).KINDS}
+    assert set(plugins.names("tasks")) <= told
+    nothing = Records("n", "a kind of its own", "t", "d", None, (cell("a", 0.5),), ({},))
+    assert base.of(nothing, None) == base.Section((), (), ())
+
+
+def test_every_method_names_a_paper_that_can_be_followed() -> None:
+    from fedgraph import plugins
+
+    for name in plugins.names("methods"):
+        found = references.of_method(name)
+        assert found, name
+        assert references.idea_of(name)
+        for reference in found:
+            assert reference.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", reference.doi), reference
+    methods, datasets, papers = page.library(results.grouped([cell("features", 0.5, dataset="planetoid/cora")]), {}, [])
+    assert set(methods[0].references) | set(datasets[0].references) <= {r.key for r in papers}
+    assert methods[0].rows[0][0] == datasets[0].rows[0][0]
+
+
+def test_text_cannot_break_out_of_the_page() -> None:
+    spec = page.spec({"label": "</script><script>alert(1)</script>"})
+    assert "<" not in spec
+    figure = charts.draw("f", "c", [charts.Panel('"><b>', "y", (charts.Line("a", [1.0, 2.0], [0.5, 0.6], [0, 0]),))], None)
+    assert not re.search(r'["<>]', page.picture(figure))
+
+
+def test_a_statement_keeps_the_notes_of_its_plan() -> None:
+    row = results.grouped([cell("a", 0.5, notes=["Mind the gap."]), cell("a", 0.6, seed=1, notes=["Mind the gap."])])[0]
+    said = statement.of(row)
+    assert said.notes == ("Mind the gap.",)
+    assert "one run" in said.sentences[-1]
+
+
+@pytest.mark.parametrize("name", page.LIBRARIES)
+def test_the_libraries_are_as_published(name: str) -> None:
+    folder = importlib.resources.files("fedgraph.report").joinpath("vendor")
+    digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()
+    assert digest in folder.joinpath("LICENSES.txt").read_text(encoding="utf-8")

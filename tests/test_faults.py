@@ -1,0 +1,224 @@
+"""What fails leaves everything else whole: cells, folders, files, and the numbers of a run that is resumed."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedgraph import experiment, run, scenario, store
+from fedgraph.errors import ScenarioError
+from fedgraph.tasks import _scores, node_classification
+from fedgraph.tasks.base import Cell
+
+TINY = """\
+name: tiny
+seeds: 2
+runtime: {engine: serial}
+datasets:
+  - name: embedded/library
+tasks:
+  - task: node_classification
+    epsilons: [1, inf]
+    settings: [central]
+    methods:
+      - {method: features, steps: 3, projection: 16}
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "results.csv").open(encoding="utf-8") as file:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    """The last line on stderr; a traceback is a failure."""
+    err = capsys.readouterr().err
+    assert "Traceback" not in err
+    return err.splitlines()[-1]
+
+
+def test_a_failing_cell_ends_no_other(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert run.main([str(tiny), "--out", str(whole)]) == 0
+    capsys.readouterr()
+    real = node_classification.run
+
+    def fails_once(params: Any, cell: Cell, context: Any) -> Any:
+        if cell.epsilon == 1.0 and cell.seed == 1:
+            raise ValueError("shapes\ndiffer")
+        return real(params, cell, context)
+
+    monkeypatch.setattr(node_classification, "run", fails_once)
+    assert run.main([str(tiny), "--out", str(out)]) == 1
+    said = one_line(capsys)
+    assert "1 of 4 cells failed" in said
+    assert "ValueError: shapes differ" in said
+    failed = [row for row in rows(out) if row["status"] != "ok"]
+    assert [(row["status"], row["epsilon"], row["seed"], row["value"]) for row in failed] == [
+        ("failed: ValueError: shapes differ", "1.0", "1", "")
+    ]
+    assert [row for row in rows(out) if row["status"] == "ok"] == [
+        row for row in rows(whole) if (row["epsilon"], row["seed"]) != ("1.0", "1")
+    ]
+    monkeypatch.undo()
+    assert run.main([str(tiny), "--resume", str(out)]) == 0
+    assert rows(out) == rows(whole)
+
+
+def test_a_learner_that_diverged_has_no_accuracy(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes = ["--set", "tasks.0.methods=[{method: nonprivate, model: logistic, learning_rate: 1e12, rounds: 3}]"]
+    changes += ["--set", "tasks.0.epsilons=[inf]", "--seeds", "1"]
+    status = run.main([str(tiny), "--out", str(tmp_path / "out"), *changes])
+    found = rows(tmp_path / "out")
+    assert (status == 1) == any(row["status"] != "ok" for row in found)
+    truth = np.array([0, 1, 1])
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(Exception, match="diverged"):
+            _scores.measures(np.array([[0.1, 0.9], [wrong, 0.0], [0.5, 0.5]]), truth)
+
+
+def test_a_run_in_which_everything_failed_says_so(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(params: Any, cell: Cell, context: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(node_classification, "run", fails)
+    assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
+    assert "4 of 4 cells failed" in one_line(capsys)
+    assert {row["status"] for row in rows(tmp_path / "out")} == {"failed: not enough memory (no size told)"}
+
+
+def test_a_small_test_set_is_said() -> None:
+    assert "9 test nodes only: chance alone moves it by ± 0.17" in _scores.too_few(np.array([0] * 9 + [-1] * 500))[0]
+    assert _scores.too_few(np.zeros(100)) == ()
+
+
+def test_what_cannot_be_planned_is_refused_with_its_place(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.write_text(TINY.replace("features, steps: 3, projection: 16", "gcon"), encoding="utf-8")  # needs another protocol
+    for how in (["--dry-run"], ["--out", str(tmp_path / "out")]):
+        assert run.main([str(tiny), *how]) == 2
+        assert one_line(capsys).startswith(f"{tiny}:11: ")
+    assert not list((tmp_path / "out").glob("cells/*.json")), "a cell ran although another could not"
+
+
+@pytest.mark.parametrize("how", ["edited", "cut", "empty", "artefacts"])
+def test_a_damaged_cell_is_computed_again(tiny: Path, tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run.main([str(tiny), "--out", str(out), "--set", "tasks.0.map=true"]) == 0
+    before = rows(out)
+    cell = next(f for f in sorted((out / "cells").glob("*.json")) if f.with_suffix(".npz").exists())
+    text = cell.read_text(encoding="utf-8")
+    changed = {"edited": json.dumps(json.loads(text) | {"epsilon_provable": 0.1}), "cut": text[: len(text) // 2], "empty": ""}
+    if how == "artefacts":
+        cell.with_suffix(".npz").write_bytes(cell.with_suffix(".npz").read_bytes()[:-40])
+    else:
+        cell.write_text(changed[how], encoding="utf-8")
+    assert run.main([str(tiny), "--resume", str(out), "--set", "tasks.0.map=true"]) == 0
+    assert "damaged or was edited" in capsys.readouterr().err
+    assert rows(out) == before
+
+
+def test_one_folder_one_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run.main([str(tiny), "--out", str(out)]) == 0
+    with (out / "cells" / "lock").open("a+") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert run.main([str(tiny), "--resume", str(out)]) == 2
+        assert "is at work in it" in one_line(capsys)
+    assert run.main([str(tiny), "--resume", str(out)]) == 0
+
+
+def test_out_that_is_a_file(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    for option in ("--out", "--resume"):
+        assert run.main([str(tiny), option, str(tmp_path / "file")]) == 2
+        assert "a file; allowed: a folder" in one_line(capsys)
+    assert run.main([str(tiny), "--out", str(tmp_path / "file" / "below")]) in (1, 2)
+    one_line(capsys)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_disk_that_is_full_at_any_moment(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: int
+) -> None:
+    """The n-th write fails, for every n: one line, nothing half-written, and --resume gives the same numbers."""
+    whole = tmp_path / "whole"
+    assert run.main([str(tiny), "--out", str(whole), "--seeds", "1"]) == 0
+    real, count = os.fsync, [0]
+    writes = len([f for f in whole.rglob("*") if f.is_file() and f.name != "lock"]) + 1
+    for broken in {0, 1, 2, 3, writes // 2, writes - 1}:
+        out = tmp_path / f"out{broken}"
+        count[0] = 0
+
+        def full(file: int, at: int = broken) -> None:
+            count[0] += 1
+            if count[0] > at:
+                raise OSError(code, os.strerror(code))
+            real(file)
+
+        monkeypatch.setattr("fedgraph.store.os.fsync", full)
+        assert run.main([str(tiny), "--out", str(out), "--seeds", "1"]) == 1
+        assert os.strerror(code) in one_line(capsys)
+        monkeypatch.setattr("fedgraph.store.os.fsync", real)
+        assert not list(out.rglob("*.partial"))
+        for file in out.rglob("*.json"):
+            json.loads(file.read_text(encoding="utf-8"))
+        option = "--resume" if (out / "cells" / "scenario.sha256").exists() else "--out"
+        assert run.main([str(tiny), option, str(out), "--seeds", "1"]) == 0
+        assert rows(out) == rows(whole)
+        capsys.readouterr()
+
+
+def test_a_damaged_table_of_pairs_is_solved_again(tmp_path: Path) -> None:
+    pairs = store.PairStore(tmp_path)
+    pairs.add("x", {"a": np.arange(3)})
+    pairs.add("x", {"a": np.arange(4)})
+    (tmp_path / "pairs" / "x.0.npz").write_bytes(b"PK\x03\x04damaged")
+    assert [part["a"].size for part in pairs.load("x")] == [4]
+
+
+def test_what_a_seed_cannot_spread(tiny: Path, tmp_path: Path) -> None:
+    """± only where there are two seeds."""
+    assert run.main([str(tiny), "--out", str(tmp_path / "one"), "--seeds", "1"]) == 0
+    ready = scenario.load(tiny, seeds=1)
+    kept = store.CellStore(tmp_path / "one")
+    assert len(list(kept.folder.glob("*.json"))) == 2
+    assert ready.scenario.seeds == 1
+    page = (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
+    assert "±" not in page.split("<table")[1], "a spread of one seed"
+
+
+def test_a_place_is_that_of_the_method(tiny: Path) -> None:
+    ready = scenario.load(tiny)
+    assert ready.place(ready.tasks[0], "features", "default") == f"{tiny}:11"
+    with pytest.raises(ScenarioError, match=rf"^{tiny}:11: "):
+        list(_planned(ready))
+
+
+def _planned(ready: scenario.Ready) -> Any:
+    class Stage:
+        task = ready.tasks[0]
+        context = None
+
+    cell = Cell("t", "embedded/library", "features", "default", "central", 1.0, "provable", 0)
+    yield experiment.plan_of(ready, Stage(), cell)  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+"""``seed: secret``: a cryptographic source, fresh keys, nothing written, and public streams that stay the same."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from fedgraph import chacha, experiment, scenario, seeds
+from fedgraph.console import Console
+from fedgraph.errors import FedgraphError
+from fedgraph.methods.base.state import Streams
+
+TEXT = """name: small
+seed: secret
+runtime: {engine: serial}
+datasets: [{name: embedded/library}]
+tasks:
+  - {task: node_classification, epsilons: [4], settings: [central], methods: [{method: features, steps: 4}]}
+"""
+
+
+def test_the_key_stream_is_that_of_the_standard() -> None:
+    """RFC 8439, section 2.3.2: key 00 … 1f, counter 1, nonce 00:00:00:09:00:00:00:4a:00:00:00:00."""
+    state = chacha.initial(bytes(range(32)), counter=1 | 0x09000000 << 32, nonce=bytes([0, 0, 0, 0x4A, 0, 0, 0, 0]))
+    words = chacha.key_stream(state, 16)
+    assert [f"{w:08x}" for w in words[:4]] == ["e4e7f110", "15593bd1", "1fdd0f50", "c47120a3"]
+    assert f"{words[15]:08x}" == "4e3c50a2"
+
+
+def test_numpy_draws_from_it() -> None:
+    words = chacha.key_stream(chacha.initial(bytes(32)), 4)
+    bits = chacha.ChaCha20(bytes(32))
+    assert bits.random_raw(2).tolist() == [int(words[0]) | int(words[1]) << 32, int(words[2]) | int(words[3]) << 32]
+    rng = np.random.Generator(chacha.ChaCha20(b"k" * 32))
+    assert kstest(rng.standard_normal(20_000), "norm").pvalue > 1e-4
+    assert kstest(rng.random(20_000), "uniform").pvalue > 1e-4
+    assert kstest(rng.standard_normal(20_000, dtype=np.float32), "norm").pvalue > 1e-4
+    assert abs(np.corrcoef(rng.integers(2**63, size=20_000), rng.integers(2**63, size=20_000))[0, 1]) < 0.03
+    assert sorted(rng.permutation(100)) == list(range(100))
+    with pytest.raises(TypeError, match="not written anywhere"):
+        pickle.dumps(rng)
+
+
+def test_keys_are_fresh_private_streams_follow_them_and_public_ones_do_not() -> None:
+    one, two = seeds.root("secret"), seeds.root("secret")
+    assert one == two == 0
+    assert str(one) == repr(one) == f"{one}" == "secret"
+    draw = [seeds.secret_generator(root, "noise", 3).random(4) for root in (one, two, one)]
+    assert not np.array_equal(draw[0], draw[1])
+    assert np.array_equal(draw[0], draw[2]), "a restarted worker needs the same noise again"
+    assert np.array_equal(draw[0], seeds.secret_generator(pickle.loads(pickle.dumps(one)), "noise", 3).random(4))
+    assert np.array_equal(seeds.generator(one, "split").random(3), seeds.generator(0, "split").random(3))
+    assert np.array_equal(seeds.secret_generator(7, "noise").random(3), seeds.generator(7, "noise").random(3))
+
+
+@pytest.mark.parametrize("name", ["noise", "sample", "batch", "batches"])
+def test_every_secret_stream_belongs_to_one_plan(name: str) -> None:
+    """Two plans never share noise, samples or batches, with any kind of root; public coins may be shared."""
+    for root in (5, seeds.root("secret")):
+        here, there = Streams(root, ("cell",), "one plan"), Streams(root, ("cell",), "another")
+        assert not np.array_equal(here.generator(name).random(4), there.generator(name).random(4))
+        assert np.array_equal(here.generator("public-coins").random(4), there.generator("public-coins").random(4))
+
+
+def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = iter([b"\x11\xfa" * 16, b"\x22\xfb" * 16])
+    monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: next(keys)[:count])
+    (tmp_path / "small.yaml").write_text(TEXT, encoding="utf-8")
+    ready = scenario.load(tmp_path / "small.yaml")
+    accuracies = []
+    for number, key in enumerate((b"\x11\xfa" * 16, b"\x22\xfb" * 16)):
+        out = experiment.run(ready, tmp_path / f"out{number}", None, False, Console())
+        folder = tmp_path / f"out{number}"
+        for path in [p for p in folder.rglob("*") if p.is_file()]:
+            held = path.read_bytes()
+            assert key not in held, path
+            assert key.hex().encode() not in held.lower(), path
+            assert str(int.from_bytes(key, "big")).encode() not in held, path
+        assert json.loads((folder / "environment.json").read_text(encoding="utf-8"))["seed"] == "secret"
+        assert "256-bit key was drawn from the" in (folder / "report.html").read_text(encoding="utf-8")
+        accuracies.append(json.loads((folder / "results.json").read_text(encoding="utf-8")))
+    assert out.exists()
+    assert accuracies[0] != accuracies[1]
+
+
+def test_other_words_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(TEXT.replace("seed: secret", "seed: hidden"), encoding="utf-8")
+    with pytest.raises(FedgraphError, match=r"small\.yaml:2"):
+        scenario.load(tmp_path / "small.yaml")
