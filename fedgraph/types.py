@@ -65,7 +65,8 @@ class Graph:
     came from, where the data are a federation (``partition: natural``); owner_names: their names. features_from_edges: a
     node's features were computed from its edges, so that another node's edges enter them. masks: the splits that were published
     (or brought) with the data. validation: int64 [n], labels of nodes that choose and stop but do not train, −1 elsewhere; None
-    where the split has none.
+    where the split has none. columns_from_rows: which columns there are (a vocabulary, a list of
+    codes), or their weights (TF-IDF), were computed from the rows of all nodes.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -79,6 +80,7 @@ class Graph:
     owner: np.ndarray | None = None
     owner_names: tuple[str, ...] = ()
     features_from_edges: bool = False
+    columns_from_rows: bool = False
     masks: tuple[Masks, ...] = ()
     validation: np.ndarray | None = None
 

@@ -63,6 +63,7 @@ def joined(name: str, parts: Sequence[Part], provenance: Provenance) -> Graph:
         provenance=provenance,
         owner=np.repeat(np.arange(len(parts)), sizes),
         owner_names=tuple(p.name for p in parts),
+        columns_from_rows=True,
     )
 
 

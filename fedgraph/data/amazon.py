@@ -45,6 +45,7 @@ _STAND_INS = {
 
 DATASETS = {
     name: base.Published(
+        columns_from_rows=True,
         key=f"amazon/{name}",
         title=f"Amazon {name.capitalize()}",
         folder=f"amazon/{name.capitalize()}/raw",

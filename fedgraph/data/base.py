@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -61,7 +61,7 @@ class Published:
     key: ``family/dataset``. title: its name in tables. folder: where its files lie below a data root, in PyG's layout
     (``planetoid/CiteSeer/raw``). files: their names. sha256: file name → digest, demanded before a byte is interpreted; left
     empty where copies with equal content differ in bytes. direct: whether a PyG root of this very family (the folder without
-    its first part) is recognised beyond doubt.
+    its first part) is recognised beyond doubt. columns_from_rows: as in ``Graph``.
     """
 
     key: str
@@ -70,6 +70,7 @@ class Published:
     files: tuple[str, ...]
     sha256: Mapping[str, str] = field(default_factory=dict)
     direct: bool = True
+    columns_from_rows: bool = False
 
 
 def default_roots() -> tuple[Path, ...]:
@@ -186,7 +187,7 @@ def load_published(
     if found is not None:
         loaded = read(found)
         _content.require_published(data.key, loaded, found.folder)
-        return loaded
+        return replace(loaded, columns_from_rows=True) if data.columns_from_rows and isinstance(loaded, Graph) else loaded
     if request.when_unavailable == "synthetic":
         return stand_in(request.seed)
     searched = ", ".join(str(f) for f in (*request.roots, cache))

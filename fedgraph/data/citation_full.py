@@ -42,6 +42,7 @@ _STAND_INS = {
 
 DATASETS = {
     name: base.Published(
+        columns_from_rows=True,
         key=f"citation_full/{name}",
         title=f"CitationFull {title}",
         folder=f"citation_full/{name}/raw",

@@ -45,6 +45,7 @@ _FOLDERS = {"cs": "CS", "physics": "Physics"}
 
 DATASETS = {
     name: base.Published(
+        columns_from_rows=True,
         key=f"coauthor/{name}",
         title=f"Coauthor {folder}",
         folder=f"coauthor/{folder}/raw",

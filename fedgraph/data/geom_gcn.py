@@ -67,6 +67,7 @@ _TABLE, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
 DATASETS = {
     name: base.Published(
+        columns_from_rows=True,
         key=f"geom_gcn/{name}",
         title=f"{name.capitalize()} (geom-gcn)",
         folder="geom_gcn/actor/raw" if name == "actor" else f"geom_gcn/{name}/geom_gcn/raw",

@@ -115,6 +115,7 @@ _FOLDERS = {"citeseer": "CiteSeer", "cora": "Cora", "pubmed": "PubMed"}
 
 DATASETS = {
     name: base.Published(
+        columns_from_rows=True,
         key=f"planetoid/{name}",
         title=f"Planetoid {folder}",
         folder=f"planetoid/{folder}/raw",

@@ -47,6 +47,7 @@ class Params(Settings):
 
 DATASETS = {
     name: base.Published(
+        columns_from_rows=True,
         key=f"twitch/{name}",
         title=f"Twitch {name.upper()}",
         folder=f"twitch/{name.upper()}/raw",

@@ -46,6 +46,7 @@ class Training:
     not_priced: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     settings_scale: dict[str, float] = field(default_factory=dict)
+    microbatched: bool = False  # one clip bounds a mean over several records: what vanishes may turn it round, 2·clip
     ratio: float = 1.0  # how many clips one unit moves the sum by (under zero-out), more than one where a mean is weighted
 
 
@@ -60,17 +61,13 @@ def reading(t: Training) -> Reading:
             t.sampling, "batches cut once per epoch, so that a step is an epoch: no amplification"
         )
         out = []
-        for relation, replaced in (("zero-out", False), ("replace", True)):
-            why = (
-                f"noise std = {multiplier:g} times {'2·clip / 2' if replaced else 'the clip'}, sensitivity "
-                f"{'2·' if replaced else ''}clip, {how}"
-            )
-            why = why.replace("2·clip / 2", "the clip")
+        for relation, replaced in (("zero-out", t.microbatched), ("replace", True)):
+            why = f"noise std = {multiplier:g} times the clip, sensitivity {'2·' if replaced else ''}clip, {how}"
             out.append(Row(t.unit, relation, t.viewer, _cost(t, multiplier, rate, replaced), steps, delta, why))
         if t.unit == "example":
             for k in SEVERAL:
                 why = f"a person with {k} records, which may all vanish"
-                cost = _cost(t, multiplier, rate, False, k)
+                cost = _cost(t, multiplier, rate, t.microbatched, k)
                 out.append(Row("user", "zero-out", t.viewer, cost, steps, delta, why))
         return tuple(out)
 

@@ -44,6 +44,8 @@ def read(document: Document) -> Reading:
     used = [name for name, table in (("nbafl", nbafl), ("sgdmf", sgdmf)) if table.flag("use")]
     if vertical.raw("protect_method") == "dp":
         used.append("vertical")
+    if not used:
+        return _clear("no option of differential privacy is in use: clients send in clear", tuple(options.rest))
     if len(used) != 1:
         raise PricingError(f"{document.path}:1: {len(used)} of nbafl, sgdmf and vertical dp are in use; one is priced per file")
     federate = options.table("federate")
@@ -51,7 +53,16 @@ def read(document: Document) -> Reading:
     rest = tuple(options.rest)
     if used == ["nbafl"]:
         return _nbafl(nbafl, rounds, rest)
-    return _sgdmf(sgdmf, rest) if used == ["sgdmf"] else _vertical(vertical, rest)
+    return _sgdmf(sgdmf, _share(options), tuple(options.rest)) if used == ["sgdmf"] else _vertical(vertical, rest)
+
+
+def _clear(reason: str, rest: tuple[str, ...]) -> Reading:
+    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
+        return (Row("client", "replace", SERVER, _costs.unprotected(reason), 1, 0.0, reason),)
+
+    return Reading(
+        rows, (Published(None, None, "none", "no ε is claimed"),), (), ("everything",), rest, no_fix="switch one on first"
+    )
 
 
 def _nbafl(table: Options, rounds: int | None, rest: tuple[str, ...]) -> Reading:
@@ -69,7 +80,14 @@ def _nbafl(table: Options, rounds: int | None, rest: tuple[str, ...]) -> Reading
     )
 
 
-def _sgdmf(table: Options, rest: tuple[str, ...]) -> Reading:
+def _share(options: Options) -> float | None:
+    """dataloader.batch_size / model.num_user, where the file has both."""
+    batch = options.table("dataloader").number("batch_size", None, above=True)
+    users = options.table("model").number("num_user", None, above=True)
+    return min(1.0, batch / users) if batch and users else None
+
+
+def _sgdmf(table: Options, known: float | None, rest: tuple[str, ...]) -> Reading:
     epsilon, stated = table.number("epsilon", 4.0, above=True) or 4.0, table.delta("delta", 0.5)
     constant = table.number("constant", 1.0, above=True) or 1.0
     table.without_price(["R"])
@@ -79,7 +97,7 @@ def _sgdmf(table: Options, rest: tuple[str, ...]) -> Reading:
     at = min(stated, 1e-5)
 
     def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        share = facts["batch share"]
+        share = known if known is not None else facts["batch share"]
         mu = epsilon / math.sqrt(share * constant * math.log(1 / stated)) / factor
         why = (
             f"ratings visited batch by batch, μ = {mu:.4g} in all, read at δ = {at:g}: δ = {stated:g} would let that share "
@@ -98,7 +116,8 @@ def _sgdmf(table: Options, rest: tuple[str, ...]) -> Reading:
             "shuffling."
         ),
     )
-    return Reading(rows, claim, asked, ("a user with several ratings",), rest, order, settings)
+    unknown = () if known is not None else asked
+    return Reading(rows, claim, unknown, ("a user with several ratings",), rest, order, settings)
 
 
 def _vertical(table: Options, rest: tuple[str, ...]) -> Reading:

@@ -33,16 +33,29 @@ SAID = (
     "they say that "
     "hyper-parameter search is not counted."
 )
+LEVELS = {
+    ("gap", "edge"): "gap-edp",
+    ("gap", "node"): "gap-ndp",
+    ("gap", "none"): "gap-inf",
+}  # as ProGAP's repository writes it
 METHODS = ("gap-edp", "gap-ndp", "mlp-dp", "sage-edp", "sage-ndp", "gap-inf", "mlp", "sage-inf")
 
 
 def recognises(document: Document) -> bool:
-    return _script.is_script(document) and bool(set(_script.words(document)[:1]) & set(METHODS))
+    return _script.is_script(document) and _method(document) is not None
+
+
+def _method(document: Document) -> str | None:
+    words = _script.words(document)
+    named = LEVELS.get((words[0], words[1])) if len(words) > 1 else None
+    return named or next((word for word in words[:1] if word in METHODS), None)
 
 
 def read(document: Document) -> Reading:
     options = Options(document, document.data)
-    method = _script.words(document)[0]
+    method = _method(document)
+    if method is None:
+        raise options.error("method", f"no method of GAP is named; allowed: {', '.join(METHODS)}")
     options.without_price(_script.NO_PRICE)
     if method in ("gap-inf", "mlp", "sage-inf"):
         return _without(method)

@@ -35,6 +35,7 @@ SAID = ""
 KEYS = (
     "mechanism", "unit", "clip", "noise_std", "noise_multiplier", "sampling", "rounds", "clients", "delta", "relation",
 )  # fmt: skip
+SEVERAL = (2, 10)  # records of one user, shown beside the price of one
 UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
 RESPONSE = ("flip_probability", "num_values", "truth_probability")
 RATES, ROUNDS, DELTAS = (1.0, 0.1, 0.01, 0.001), (1000, 100, 10, 1), (1e-7, 1e-6, 1e-5, 1e-4)
@@ -73,7 +74,18 @@ def read(document: Document) -> Reading:
         times = int(facts["rounds"]) if rounds is None else rounds
         at = delta if delta is not None else facts.get("delta", 0.0)
         viewer = "whoever sees the noised sums of all rounds" if not cost else "whoever sees the answers"
-        return (Row(unit, "replace" if replaced else "zero-out", viewer, chosen, times, at, words),)
+        first = Row(unit, "replace" if replaced else "zero-out", viewer, chosen, times, at, words)
+        if unit not in ("example", "record") or mechanism != "gaussian" or kind == "fixed":
+            return (first,)
+        several = [_costs.poisson(multiplier * factor, 1.0 if kind == "none" else share, replaced, k) for k in SEVERAL]
+        why = "all of a user's {k} records together; " + words
+        return (
+            first,
+            *(
+                Row("user", first.relation, viewer, cost_, times, at, why.format(k=k))
+                for k, cost_ in zip(SEVERAL, several, strict=True)
+            ),
+        )
 
     secret = "Amplification by sampling holds for viewers who do not learn who took part in a round."
     order = (

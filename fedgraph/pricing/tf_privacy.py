@@ -60,7 +60,8 @@ def _command(document: Document) -> Reading:
     examples, batch = options.need("N", above=True), options.need("batch_size", above=True)
     multiplier, epochs = options.need("noise_multiplier"), options.need("epochs", above=True)
     delta = options.delta("delta", 1e-6)
-    options.without_price(["used_microbatching", "max_examples_per_user", "accountant_type"])
+    microbatched = options.flag("used_microbatching", True)  # its own default
+    options.without_price(["max_examples_per_user", "accountant_type"])
     options.finish(FLAGS)
     if batch > examples:
         raise options.error("batch_size", f"batch_size {batch:g} is larger than N = {examples:g}")
@@ -74,6 +75,7 @@ def _command(document: Document) -> Reading:
             delta=delta,
             published=(Published(None, delta, "total", "TFP prints its own statement for these flags"),),
             order=("Batches are taken as shuffled, as the statement's first number; Poisson sampling would amplify.",),
+            microbatched=microbatched,
         )
     )
 
@@ -90,10 +92,9 @@ def _python(document: Document) -> Reading:
     examples, batch, epochs, delta = _stated(statement)
     microbatches = _training.number(call.get("num_microbatches", 2))
     notes = ["Batches are taken as shuffled; Poisson sampling would amplify."]
-    if microbatches is not None:
+    if call.get("num_microbatches", 2) is not None and (microbatches is None or microbatches != batch):
         notes.append(
-            f"num_microbatches = {microbatches:g}: one clip bounds a mean over a microbatch; replacing one example "
-            "costs 2·clip."
+            "num_microbatches is given: one clip bounds a mean over a microbatch, which one example may turn round (2·clip)."
         )
     steps = _training.number(call.get("gradient_accumulation_steps", 3))
     if steps is not None and steps > 1:
@@ -108,6 +109,7 @@ def _python(document: Document) -> Reading:
             delta=delta,
             published=(Published(None, delta, "none", f"{call.name}; TFP's statement is printed at run time"),),
             order=tuple(notes),
+            microbatched=call.get("num_microbatches", 2) is not None and (microbatches is None or microbatches != batch),
         )
     )
 

@@ -98,6 +98,7 @@ class Assumption(str, Enum):
     UNTUNED = "untuned"
     OWN_EDGES_KNOWN = "own-edges-known"
     EDGES_PUBLIC = "edges-public"
+    COLUMNS_PUBLIC = "columns-public"
     PUBLIC_NODES = "public-nodes"
     ANSWERS_PRIVATE = "answers-private"
     UPDATES_SUMMED = "updates-summed"
@@ -133,7 +134,8 @@ _ASSUMPTION_WORDS = {
     Assumption.FEATURES_LABELS_PUBLIC: "node features and labels are public; only edges are private",
     Assumption.ROWS_NEVER_RELEASED: "a node's own aggregated row is never shown to anybody but itself",
     Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
-    Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted",
+    Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted; defaults, a paper's or "
+    "ours, were chosen with some of these public graphs in sight",
     Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
     Assumption.PUBLIC_NODES: "a named set of other nodes is public, with their features and the edges among them, and gets "
     "no guarantee",
@@ -144,6 +146,8 @@ _ASSUMPTION_WORDS = {
     Assumption.GRAPH_LABELS_PUBLIC: "for the accuracy of classification alone, the labels of the graphs that the server learns "
     "from are public",
     Assumption.PUBLIC_LABELS: "the labels of the public nodes are public, too",
+    Assumption.COLUMNS_PUBLIC: "which features there are, and how they are weighted, is public, though the publishers of this "
+    "data set computed it from all nodes' rows (a vocabulary, a list of codes, TF-IDF); beyond that a node's row is its own",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
 }
 

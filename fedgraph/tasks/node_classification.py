@@ -140,6 +140,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
         membership_from_edges=partition.from_edges,
         cut_edges_shared=_shares_cut_edges(params, cell),
         split_from_edges=params.split == "parts",
+        columns_from_rows=setting.held.columns_from_rows and setting.public_attributes is None,
         public_name=setting.public,
         asking=setting.asking,
     )

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from dp_accounting import pld
 
 from fedgraph import plugins, pricing
 from fedgraph.errors import PricingError
@@ -34,11 +35,12 @@ MOVES = [
     ("opacus", "opacus_epsilon.py", "target_epsilon=1.0", "target_epsilon=2.0", 1),
     ("tf_privacy", "tf_privacy.sh", "--noise_multiplier=1.1", "--noise_multiplier=2.2", -1),
     ("tf_privacy", "tf_privacy.sh", "--epochs=60", "--epochs=120", 1),
+    ("tf_privacy", "tf_privacy.sh", "--used_microbatching=False", "--used_microbatching=True", 1),
     ("jax_privacy", "jax_privacy_plan.py", "noise_multiplier=1.0", "noise_multiplier=2.0", -1),
     ("jax_privacy", "jax_privacy_plan.py", "expected_participations=10", "expected_participations=20", 1),
     ("tff", "tff_aggregator.py", "noise_multiplier=1.5", "noise_multiplier=3.0", -1),
     ("pfl", "pfl_benchmark.py", "epsilon=2.0", "epsilon=4.0", 1),
-    ("pfl", "pfl_benchmark.py", "noise_scale=0.05", "noise_scale=0.5", -1),
+    ("pfl", "pfl_benchmark.py", "delta=1e-6", "delta=1e-6, noise_parameter=2.0", -1),
     ("gap", "gap_edp.sh", "--epsilon 8", "--epsilon 4", -1),
     ("gap", "gap_ndp.sh", "--epsilon 8", "--epsilon 4", -1),
     ("progap", "progap.sh", "--epsilon 1", "--epsilon 2", 1),
@@ -156,6 +158,41 @@ def test_flower_settings_written_back_buy_the_epsilon(tmp_path: Path, target: fl
     total = pricing.price(path).headline.total
     assert total is not None
     assert 0.999 * target < total.epsilon <= target
+
+
+def test_words_of_other_repositories_of_the_same_authors(tmp_path: Path) -> None:
+    path = tmp_path / "gap.sh"
+    path.write_text("python train.py gap edge --epsilon 8 --delta 1e-7 --hops 2\n", encoding="utf-8")
+    total = pricing.price(path).headline.total
+    assert total is not None
+    assert total.epsilon == pytest.approx(12.0, rel=2e-3)
+
+
+def test_known_sizes_answer_the_question(tmp_path: Path) -> None:
+    path = tmp_path / "fs.yaml"
+    text = (FILES / "federatedscope_sgdmf.yaml").read_text(encoding="utf-8")
+    path.write_text(text + "dataloader: {batch_size: 100}\nmodel: {num_user: 1000}\n", encoding="utf-8")
+    quote = pricing.price(path)
+    assert not quote.asked
+    asked = dict(pricing.price(FILES / "federatedscope_sgdmf.yaml").asked[0].answers)
+    assert quote.headline.per_round.epsilon == pytest.approx(asked[0.1])
+
+
+def test_several_records_agree_with_the_library(tmp_path: Path) -> None:
+    """A user with two records, both of which vanish: dp_accounting's one-sided mixture."""
+    path = tmp_path / "n.yaml"
+    path.write_text(
+        "mechanism: gaussian\nunit: example\nnoise_multiplier: 1.5\nsampling: {kind: poisson, rate: 0.1}\n"
+        "rounds: 20\ndelta: 1e-5\n",
+        encoding="utf-8",
+    )
+    mixture = pld.privacy_loss_distribution.from_mixture_gaussian_mechanism(
+        1.5, [0.0, 1.0, 2.0], [0.81, 0.18, 0.01], value_discretization_interval=1e-3
+    )
+    two = pricing.price(path).rows[1]
+    assert two.row.unit == "user"
+    assert two.total is not None
+    assert two.total.epsilon == pytest.approx(mixture.self_compose(20).get_epsilon_for_delta(1e-5), rel=5e-3)
 
 
 def test_a_script_is_read_and_never_run(tmp_path: Path) -> None:

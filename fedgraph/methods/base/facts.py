@@ -26,7 +26,8 @@ class PublicFacts:
     its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
     membership_from_edges: whether who holds which node was computed from edges.
     cut_edges_shared: edges between clients are known, and used, at both of them (otherwise they are dropped).
-    split_from_edges: whether who trains and who tests was computed from edges.
+    split_from_edges: whether who trains and who tests was computed from edges. columns_from_rows: whether private features'
+    columns or their weights were computed from all rows.
     public_name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set). asking: int64, ids of nodes
     that never train and only ask for their own answer (which these are is public).
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
@@ -45,6 +46,7 @@ class PublicFacts:
     membership_from_edges: bool = False
     cut_edges_shared: bool = False
     split_from_edges: bool = False
+    columns_from_rows: bool = False
     public_name: str = "test-graph"
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -87,6 +89,7 @@ def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
 def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting itself assumes: where the data lives and who sees what."""
     split = (Assumption.SPLIT_FROM_EDGES,) if facts.split_from_edges else ()
+    split += (Assumption.COLUMNS_PUBLIC,) if facts.columns_from_rows else ()
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return split
     known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership_from_edges else Assumption.MEMBERSHIP_GIVEN

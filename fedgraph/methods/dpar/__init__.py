@@ -52,9 +52,9 @@ REFERENCE = """@inproceedings{zhang2024dpar,
 
 KIND: Kind = "classifier"
 SITUATIONS = (
-    Situation("inductive"),
-    Situation("inductive", ("central",), {"variant": "gm"}),
-    Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0}),
+    Situation("inductive", settings={"epochs": 4}),
+    Situation("inductive", ("central",), {"variant": "gm", "epochs": 4}),
+    Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
 )
 
 
@@ -147,7 +147,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     training, min_clients = planned.training(params, facts, shape, found, sizes, private)
     assumed: tuple[Assumption, ...] = (
         Assumption.COUNTS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
     )

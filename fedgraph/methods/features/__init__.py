@@ -53,7 +53,7 @@ from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_l2
+from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
@@ -128,7 +128,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     relation = Relation(params.relation)
     strength = signal(facts, _total_mu(budget), relation)
     made = learner(params, facts, strength, budget.private)
-    steps, bound = made.steps, ClippedSum(made.clip, facts.num_nodes)
+    steps, bound = made.steps, ClippedSum(made.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
     mechanism: Mechanism = Disclose("no noise was asked for")
     event: Event = Unprotected("no noise")
     min_clients, published = 1, None

@@ -100,7 +100,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public_graph is not None else ()),
         *setting_assumptions(facts),

@@ -11,7 +11,7 @@ from fedgraph.privacy.units import Assumption, Protection, Relation
 
 def protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
-    assumed += [Assumption.HYPERPARAMETERS_PUBLIC, *setting_assumptions(facts)]
+    assumed += [Assumption.UNTUNED, *setting_assumptions(facts)]
     if facts.graph_sizes:
         assumed.append(Assumption.SIZES_PUBLIC)
     if params.protects and params.updates == "sum":

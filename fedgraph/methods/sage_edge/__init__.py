@@ -82,7 +82,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.HYPERPARAMETERS_PUBLIC,
+        Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         *setting_assumptions(facts),
     )

@@ -61,7 +61,7 @@ class Caps:
 def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
-    kind = params.cap if params.cap != "auto" else "promised" if published else "log"
+    kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
 
     if kind == "log":
         return _log(params, max(facts.client_sizes))

@@ -17,7 +17,7 @@ class Params(Settings):
     hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
     layers: Literal[1, 2] = Field(1, description="layers")
     cap: Literal["auto", "log", "limit", "promised"] = Field(
-        "auto", description="what bounds the rows a node touches; auto: log where noise is provable, promised where published"
+        "auto", description="what bounds the rows a node touches; auto: log where noise is provable, promised where it is not"
     )
     knee: int = Field(1, ge=1, description="degree up to which the log cap weighs every edge 1")
     limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")

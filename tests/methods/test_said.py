@@ -1,0 +1,59 @@
+"""What every plan must say beside its number: public disputes, tuning, features that were computed from all rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import data, plugins, seeds
+from fedgraph.data import splits
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.privacy.units import Assumption, Viewer
+from fedgraph.types import Graph
+
+
+def plan_of(name: str, graph: Graph, epsilon: float, from_rows: bool = False) -> Plan:
+    split = splits.inductive_split(graph, 0.8, seeds.generator(0, "split"))
+    n = split.train.num_nodes
+    facts = PublicFacts(n, graph.num_features, graph.num_classes, (n,), Viewer.CURATOR_TRUSTED, None, split.test)
+    module = plugins.load("methods", name)
+    found: Plan = module.plan(module.Params(), replace(facts, columns_from_rows=from_rows), Budget(epsilon, 1e-3))
+    return found
+
+
+def test_gap_at_node_level_is_publicly_disputed_and_says_so(library: Graph) -> None:
+    disputed = plugins.load("methods", "gap_node").DISPUTED
+    assert "IEEE S&P 2024, arXiv 2311.06888" in disputed
+    for epsilon in (1.0, np.inf):
+        assert disputed in plan_of("gap_node", library, epsilon).notes
+
+
+@pytest.mark.parametrize("name", plugins.names("methods"))
+def test_no_method_says_that_its_settings_were_chosen_blindly(name: str) -> None:
+    """Defaults were tried on public graphs that are measured here: ``untuned`` says so, the other name hides it."""
+    place = Path(plugins.load("methods", name).__file__ or "")
+    for path in place.parent.glob("*.py") if place.name == "__init__.py" else [place]:
+        assert "HYPERPARAMETERS_PUBLIC" not in path.read_text(encoding="utf-8"), path
+
+
+@pytest.mark.parametrize("name", ["features", "gap_node", "sage_node", "dpar"])
+def test_columns_made_from_all_rows_are_an_assumption(name: str, library: Graph) -> None:
+    assert Assumption.COLUMNS_PUBLIC in plan_of(name, library, 4.0, from_rows=True).protection.assumptions
+    assert Assumption.COLUMNS_PUBLIC not in plan_of(name, library, 4.0).protection.assumptions
+    assert Assumption.UNTUNED in plan_of(name, library, 4.0).protection.assumptions
+
+
+def test_a_part_of_a_graph_keeps_what_its_columns_were_made_from(library: Graph) -> None:
+    assert not library.columns_from_rows
+    assert replace(library, columns_from_rows=True).induced(np.arange(10)).columns_from_rows
+
+
+@pytest.mark.dataset
+@pytest.mark.parametrize(
+    "name", ["citation_full/cora_ml", "planetoid/pubmed", "coauthor/cs", "amazon/photo", "facebook100/mit8"]
+)
+def test_vocabularies_codes_and_tf_idf_are_declared_by_their_data_sets(name: str) -> None:
+    assert data.load(name).columns_from_rows
