@@ -82,9 +82,9 @@ def _curves(attacked: Sequence[Row]) -> list[str]:
     if not any(r.estimator == "curve" for r in attacked):
         return []
     return [
-        "Rows in which everything released carries Gaussian noise are read by a stronger test. It refutes every smaller Gaussian "
-        "curve δ(ε), and the value is the ε of the largest refuted curve at the row's δ. Other rows are read by counting right "
-        "guesses."
+        "Rows in which everything released carries Gaussian noise are read by a stronger test. It refutes every smaller "
+        "Gaussian curve δ(ε), and the value is the ε of the largest refuted curve at the row's δ. Other rows are read by "
+        "counting right guesses."
     ]
 
 
