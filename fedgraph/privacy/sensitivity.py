@@ -11,6 +11,7 @@ radius that is zero, negative, NaN or infinite → ``PrivacyError`` when the bou
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,12 +62,17 @@ class L2Ball(Bound):
 class ClippedSum(Bound):
     """A sum over at most ``num_rows`` rows, each clipped by the learner to norm ``clip`` before summing.
 
-    The per-row clipping happens where the gradients are (``learning.clipping.per_sample``); here the sum is
-    checked against what such a sum can be: finite, and of norm at most num_rows·clip.
+    The per-row clipping happens where the gradients are, in ``kernel``; here the sum is checked against what such a
+    sum can be: finite, and of norm at most num_rows·clip. That is far less than the bound says, so the bound rests on
+    the kernel. kernel: the certificate: the full name of the function that clips, e.g.
+    ``fedgraph.learning.clipping.per_sample.clipped_gradient_sum``. A contract test runs every kernel that a plan names on
+    adversarial rows, and a plan refuses a price for a sum without one. Where rows fit into memory, ``Rows`` needs no
+    certificate.
     """
 
     clip: float
     num_rows: int
+    kernel: str = ""
 
     def __post_init__(self) -> None:
         require_positive("ClippedSum.clip", self.clip)
@@ -79,6 +85,33 @@ class ClippedSum(Bound):
                 "found more: the rows were not clipped, or hold NaN"
             )
         return value
+
+
+@dataclass(frozen=True)
+class Rows(Bound):
+    """Rows [at most num_rows, m] of which each is scaled down to L2 norm ``clip`` here, and then summed: [m], float64.
+
+    The desk itself clips, so nothing about the learner has to be believed. A row that holds NaN or infinity is refused.
+    Sums are in double precision; a row is scaled a little below the clip, by what rounding ``num_rows`` additions can add.
+    """
+
+    clip: float
+    num_rows: int
+
+    def __post_init__(self) -> None:
+        require_positive("Rows.clip", self.clip)
+        if self.num_rows < 1:
+            raise PrivacyError(f"Rows.num_rows must be at least 1, found {self.num_rows}")
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        if value.ndim != 2 or value.shape[0] > self.num_rows:
+            raise UnboundedValueError(f"Rows needs a matrix of at most {self.num_rows} rows, found shape {value.shape}")
+        require_finite(value)
+        exact = np.asarray(value, dtype=np.float64)
+        norms = np.array([l2_norm(row) for row in exact])
+        margin = 1 - 4 * (self.num_rows + 8) * float(np.finfo(np.float64).eps)
+        scale = np.minimum(1.0, self.clip / np.maximum(norms, np.finfo(np.float64).tiny)) * margin
+        return np.asarray((exact * scale[:, None]).sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -155,6 +188,11 @@ class Unbounded(Bound):
         return value
 
 
+def kernel_name(kernel: Callable[..., object]) -> str:
+    """The certificate that names ``kernel``: module and function."""
+    return f"{kernel.__module__}.{kernel.__qualname__}"
+
+
 def l2_norm(value: np.ndarray) -> float:
     """‖value‖₂ in double precision; where squares overflow the largest entry is divided out. NaN or ∞ where an entry is."""
     flat = np.asarray(value, dtype=np.float64).ravel()
@@ -172,7 +210,7 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
     An edge is no row: an edge-level method states its own Δ (an undirected edge changes two rows), so an edge
     relation is a ``PrivacyError`` here.
 
-    * ``ClippedSum``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).
+    * ``ClippedSum``, ``Rows``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
     * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
     * ``SimplexRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² ≤ ‖u‖₁² + ‖v‖₁² = 2 for u, v ≥ 0 → √(2·num_rows).
@@ -180,7 +218,7 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
     """
     if relation.unit is Unit.EDGE:
         raise PrivacyError(f"under {relation.value} one edge may change several rows; state the sensitivity where it is proven")
-    if isinstance(bound, ClippedSum):
+    if isinstance(bound, (ClippedSum, Rows)):
         return (2.0 if relation.replaces else 1.0) * bound.clip
     if isinstance(bound, L2Ball):
         return (2.0 if relation.replaces else 1.0) * bound.radius

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, NonNegativeRows, Unbounded, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, NonNegativeRows, Rows, Unbounded, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
 vectors = arrays(np.float64, 4, elements=st.floats(-1e6, 1e6))
@@ -85,3 +85,23 @@ def test_no_sensitivity_is_invented():
     for bound in (Box(0.0, 1.0), Unbounded()):
         with pytest.raises(PrivacyError):
             sensitivity_l2(bound, Relation.NODE_REPLACE)
+
+
+def test_rows_are_clipped_by_the_desk_itself():
+    """Whatever the learner hands over, one row more or less moves the sum by at most the clip, and by no less where it can."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((200, 7)) * 10.0 ** rng.integers(-8, 9, size=(200, 1))
+    rows[3], rows[4] = 0.0, 1e300
+    bound = Rows(0.7, 200)
+    whole, largest = bound.enforce(rows), 0.0
+    for row in range(200):
+        moved = float(np.linalg.norm(whole - bound.enforce(np.delete(rows, row, axis=0))))
+        assert moved <= 0.7
+        largest = max(largest, moved)
+    assert largest > 0.7 * (1 - 1e-9)
+    assert sensitivity_l2(bound, Relation.NODE_ZERO_OUT) == 0.7
+    assert sensitivity_l2(bound, Relation.NODE_REPLACE) == 1.4
+    with pytest.raises(UnboundedValueError, match="at most 200 rows"):
+        bound.enforce(np.ones((201, 2)))
+    with pytest.raises(UnboundedValueError):
+        bound.enforce(np.array([[np.nan, 1.0]]))

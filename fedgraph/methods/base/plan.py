@@ -13,7 +13,7 @@ from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
 from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, Rows, sensitivity_l2
 from fedgraph.privacy.settle import Guarantee, amplified, price_of
 from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
 
@@ -64,7 +64,12 @@ class Plan(Generic[P, M]):
         """A necessary check against a price for noise that is not there: std ≥ multiplier × the least sensitivity."""
         event = release.event.event if isinstance(release.event, Repeated) else release.event
         relation, bound, mechanism = self.protection.relation, release.bound, release.mechanism
-        rows = isinstance(bound, (ClippedSum, L2Ball)) and relation.unit is not Unit.EDGE
+        if isinstance(bound, ClippedSum) and not bound.kernel and isinstance(mechanism, GaussianNoise):
+            raise PrivacyError(
+                f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
+                "ClippedSum its kernel, or let the desk clip with Rows"
+            )
+        rows = isinstance(bound, (ClippedSum, L2Ball, Rows)) and relation.unit is not Unit.EDGE
         if not (
             rows and isinstance(mechanism, GaussianNoise) and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))
         ):

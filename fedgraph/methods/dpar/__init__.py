@@ -52,9 +52,9 @@ REFERENCE = """@inproceedings{zhang2024dpar,
 
 KIND: Kind = "classifier"
 SITUATIONS = (
-    Situation("inductive"),
-    Situation("inductive", ("central",), {"variant": "gm"}),
-    Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0}),
+    Situation("inductive", settings={"epochs": 4}),
+    Situation("inductive", ("central",), {"variant": "gm", "epochs": 4}),
+    Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
 )
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
+from fedgraph.learning.clipping.aggregated import clipped_gradient_sum
 from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Repeated, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, LaplaceNoise, Mechanism
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, NonNegativeRows, Unbounded
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, NonNegativeRows, Unbounded, kernel_name
 
 if TYPE_CHECKING:
     from fedgraph.methods.dpar import Params
@@ -212,7 +213,7 @@ def training(
     if sizes.local_steps == 1:
         std, min_clients = gradient_std(found.sgd, params.clip, facts)
     event = Repeated(noise_of.sgd_step(shape, found.sgd), sizes.local_steps)
-    bound = ClippedSum(params.clip, facts.num_nodes)
+    bound = ClippedSum(params.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
 
 

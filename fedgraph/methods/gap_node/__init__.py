@@ -43,7 +43,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import ClippedSum
+from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.types import Graph, Subgraph
 
@@ -92,7 +92,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
         stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
         hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
-    clipped = ClippedSum(params.clip, facts.num_nodes)
+    clipped = ClippedSum(params.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
     releases = [PlannedRelease("classifier", clipped, *gradient, range(first, total))]
     releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
     once = range(first, first + 1)

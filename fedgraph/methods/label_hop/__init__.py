@@ -56,7 +56,7 @@ from fedgraph.privacy.events import Gaussian, PureDP, Unprotected
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
-from fedgraph.privacy.sensitivity import Box, ClippedSum, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Protection
 from fedgraph.types import Graph, Subgraph
 
@@ -130,7 +130,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
 
 
 def _gradient(params: Params, facts: PublicFacts, parts: Split, rounds: range) -> PlannedRelease:
-    bound = ClippedSum(parts.clip, facts.num_nodes)
+    bound = ClippedSum(parts.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
     if not parts.gradient:
         return PlannedRelease("model", bound, CLEAR, FREE, rounds)
     std, _ = gradient_std(parts.gradient, sensitivity_l2(bound, params.protects), facts)

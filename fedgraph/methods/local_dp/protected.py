@@ -45,6 +45,8 @@ Unit = Literal["node", "graph"]
 CLIPPED_ONLY = Disclose("clipped, but no noise was asked for")
 NO_NOISE = Unprotected("updates are sent without noise")
 
+KERNEL = "fedgraph.methods.local_dp.training.clipped_gradients"  # clips each graph's gradient (it imports this file's settings)
+
 
 @dataclass(frozen=True)
 class Shares:
@@ -104,6 +106,6 @@ def updates(
     for client, own in enumerate(table.trains):
         if own:
             graphs = len(facts.graph_sizes[client]) if facts.graph_sizes else 1
-            bound: Bound = ClippedSum(clip, graphs) if training == "dp_sgd" else L2Ball(clip)
+            bound: Bound = ClippedSum(clip, graphs, KERNEL) if training == "dp_sgd" else L2Ball(clip)
             found.append(PlannedRelease("model", bound, mechanism, event, own, client=client))
     return found, least if seen == "sum" else 0

@@ -7,7 +7,7 @@ released code does otherwise; its cut of neighbourhoods is ``cap: promised``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,7 +41,7 @@ from fedgraph.privacy.accounting import calibrate, subgraph_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.sensitivity import ClippedSum
+from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.units import Assumption, Protection
 from fedgraph.types import Graph, Subgraph
 
@@ -90,7 +90,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     published, min_clients = None, 1
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
-    bound = ClippedSum(params.clip, facts.num_nodes)
+    bound = ClippedSum(params.clip, facts.num_nodes, kernel_name(_kernel(params, capped)))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.UNTUNED,
@@ -115,6 +115,13 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         made=_made(params, facts, capped),
         notes=capped.notes,
     )
+
+
+def _kernel(params: Params, capped: caps.Caps) -> Callable[..., np.ndarray]:
+    """The function that clips the rows of a step."""
+    if capped.kind == "log":
+        return neighbour_rows.clipped_sum
+    return subgraphs.clipped_sum if params.layers == 2 else clipped_gradient_sum
 
 
 def _noise(

@@ -1,0 +1,329 @@
+"""The contract of every method, in every situation that it declares; no method is left out.
+
+Declared = spent; noise that is not there changes nothing at ε = ∞; inputs stay as they were; an error names the client; and
+what one unit can change in a release is at most what the price says, and more than two thirds of it: a sensitivity that is
+half as large again as the priced one is found here, whatever the method's own words for it are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph import plugins, runtime, seeds
+from fedgraph.errors import RuntimeFailure
+from fedgraph.federation import client as federated_client
+from fedgraph.federation import rounds
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Situation, State, Streams, kinds
+from fedgraph.partition import ego, uniform
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
+from fedgraph.privacy.events import Gaussian, PoissonGaussian, Repeated, Unprotected
+from fedgraph.privacy.ledger import spent
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.sensitivity import ClippedSum
+from fedgraph.privacy.units import Assumption, Unit, Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Partition, Provenance, Subgraph
+
+VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
+CASES = [
+    pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted}")
+    for name in plugins.names("methods")
+    for index, situation in enumerate(kinds.method(name).SITUATIONS)
+    for trusted in situation.trusted
+]
+CENTRAL = [p for p in CASES if p.values[2] != "secure" and (p.values[2] == "central" or p.values[0] == "local_dp")]
+
+
+def collection() -> tuple[Partition, PublicFacts]:
+    """Three clients with whole graphs."""
+    rng, subgraphs, first, sizes = np.random.default_rng(0), [], 0, ((2, 4), (3,), (2, 5, 3))
+    for client, own in enumerate(sizes):
+        n = sum(own)
+        graph = Graph(
+            "c",
+            sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in own])),
+            sp.csr_array(rng.random((n, 3)).astype(np.float32)),
+            np.repeat(np.arange(len(own)) % 2, own),
+            2,
+            Provenance("own", "test"),
+        )
+        subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
+        first += n
+    clients = tuple(map(sum, sizes))
+    return Partition(tuple(subgraphs), True, 0, "test"), PublicFacts(first, 3, 2, clients, Viewer.SERVER, graph_sizes=sizes)
+
+
+def placed(situation: Situation, trusted: str, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
+    """(who holds what, what is public, the graph that is asked)."""
+    if situation.given == "collection":
+        return *collection(), graph
+    if situation.given == "ego":
+        partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
+        sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+        holdings = partition.holdings(graph.num_nodes)
+        facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
+        return partition, facts, graph
+    setting = _protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))
+    clients = 1 if trusted == "central" else 3
+    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    facts = PublicFacts(
+        setting.held.num_nodes,
+        graph.num_features,
+        graph.num_classes,
+        tuple(s.graph.num_nodes for s in partition.subgraphs),
+        VIEWERS[trusted],
+        public_graph=setting.public_graph,
+        public_attributes=setting.public_attributes,
+        members=tuple(s.nodes for s in partition.subgraphs),
+        public_name=setting.public,
+        asking=setting.asking,
+    )
+    return partition, facts, setting.asked
+
+
+def planned(name: str, index: int, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan, Partition, Graph]:
+    method = kinds.method(name)
+    situation = method.SITUATIONS[index]
+    partition, facts, asked = placed(situation, trusted, graph)
+    return method.plan(method.Params(**situation.settings), facts, Budget(epsilon, 1e-3)), partition, asked
+
+
+def trained(plan: Plan, partition: Partition, engine: Runtime, cell: str = "cell") -> rounds.Outcome:
+    shared = engine.share(f"partition:{cell}:{plan.method}:{id(partition)}", partition)
+    return rounds.run(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.Prefixes())
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+@pytest.mark.parametrize("epsilon", [2.0, pytest.param(np.inf, marks=pytest.mark.slow)])
+def test_declared_is_spent_and_inputs_stay(name: str, index: int, trusted: str, epsilon: float, library: Graph) -> None:
+    plan, partition, _ = planned(name, index, trusted, library, epsilon)
+    before = [
+        (s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs
+    ]
+    out = trained(plan, partition, SerialRuntime())
+    paid, declared = spent(out.releases), dataclasses.replace(plan, sampled_once=None).declared()
+    for client in range(plan.facts.num_clients):
+        if client in paid:
+            assert price(paid[client], plan.delta).epsilon == pytest.approx(
+                price(declared[client], plan.delta).epsilon, rel=1e-9
+            )
+        else:
+            assert price(declared[client], plan.delta).epsilon == 0
+    for (features, labels, indices), s in zip(before, partition.subgraphs, strict=True):
+        assert np.array_equal(features, s.graph.features.data)
+        assert np.array_equal(labels, s.graph.labels)
+        assert np.array_equal(indices, s.graph.adjacency.indices)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "index", "trusted"), CENTRAL)
+def test_at_infinity_no_noise_is_drawn(name: str, index: int, trusted: str, library: Graph) -> None:
+    """Another plan fingerprint names another noise stream, and nothing else: the result must be the same."""
+    plan, partition, asked = planned(name, index, trusted, library, np.inf)
+    other = dataclasses.replace(plan, delta=plan.delta / 2)
+    assert plan.fingerprint != other.fingerprint
+    first, second = (trained(p, partition, SerialRuntime()).state for p in (plan, other))
+    for key, value in first.model.items():
+        assert np.array_equal(value, second.model[key]), key
+    method = kinds.method(name)
+    if method.KIND == "classifier":
+        scores = kinds.classifier(name).predict(plan, first, asked)
+        assert np.array_equal(scores, kinds.classifier(name).predict(other, second, asked))
+        assert scores.shape == (asked.num_nodes, asked.num_classes)
+
+
+@pytest.mark.parametrize("name", plugins.names("methods"))
+def test_an_error_names_method_client_and_round(name: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    trusted = "local"
+    plan, partition, _ = planned(name, 0, trusted, library, 2.0)
+
+    def failing(*_: object) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(plugins.load("methods", name), "client", failing)
+    federated_client._workspaces.clear()
+    with pytest.raises(RuntimeFailure, match=f"{name}, client 0, round 0: ZeroDivisionError: on purpose"):
+        trained(plan, partition, SerialRuntime())
+
+
+@pytest.fixture(scope="module")
+def ray_engine() -> Iterator[Runtime]:
+    with runtime.start("ray", workers=2) as engine:
+        yield engine
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+def test_serial_equals_ray(name: str, index: int, trusted: str, library: Graph, ray_engine: Runtime) -> None:
+    plan, partition, _ = planned(name, index, trusted, library, 4.0)
+    serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
+    assert serial.releases == parallel.releases
+    for key, value in serial.state.model.items():
+        assert np.array_equal(value, parallel.state.model[key]), key
+
+
+class Watched(Desk):
+    """A desk that keeps the bounded values that meet noise. earlier: what the other world's desk let out, let out here again.
+
+    Releases of one round compose: what a later one may move is counted with the same earlier values in both worlds.
+    """
+
+    def __init__(self, plan: Plan, round_: int, streams: Streams, other: Watched | None) -> None:
+        own = [r for r in plan.releases if r.client in (None, 0)]
+        super().__init__("watched", 0, round_, own, streams.generator("noise"), lambda r: streams.generator("noise"))
+        self.seen: dict[str, list[np.ndarray]] = {}
+        self.left: dict[str, list[Released]] = {}
+        self.other = other
+
+    def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
+        bound = next(r for r in self.planned if r.path == path).bound
+        given = np.asarray(value() if callable(value) else value)
+        number = len(self.seen.setdefault(path, []))
+        self.seen[path].append(bound.enforce(given))
+        released = super().release(path, given) if self.other is None else self.other.left[path][number]
+        self.left.setdefault(path, []).append(released)
+        return released
+
+    def walk(self, path: str, walk: Walk) -> Released:
+        plan = next(r for r in self.planned if r.path == path)
+        self.seen.setdefault(path, []).append(plan.bound.enforce(np.asarray(walk.private(walk.start))))
+        return super().walk(path, walk)
+
+
+def worlds(plan: Plan, graph: Graph) -> Iterator[tuple[Graph, Graph, int]]:
+    """Graphs made to hurt, each beside a neighbour: a hub, a clique's member, a leaf; or an edge of each."""
+    n = graph.num_nodes
+    star = np.zeros((n, n))
+    star[0, 1:] = star[1:, 0] = 1
+    for adjacency in (graph.adjacency.toarray(), star):
+        world = dataclasses.replace(graph, adjacency=sp.csr_array(adjacency))
+        for node in (0, int(world.degrees.argmax()), n - 1):
+            if plan.protection.unit is Unit.NODE:
+                yield world, zeroed(world, node), node
+            else:
+                other = int(np.flatnonzero(adjacency[node])[0]) if adjacency[node].any() else 1
+                gone = adjacency.copy()
+                gone[node, other] = gone[other, node] = 0
+                yield world, dataclasses.replace(world, adjacency=sp.csr_array(gone)), node
+
+
+def zeroed(graph: Graph, node: int) -> Graph:
+    """The neighbour under zero-out: no features, no edges, no label, same id."""
+    keep = sp.diags_array((np.arange(graph.num_nodes) != node).astype(np.float32), format="csr")
+    labels = np.where(np.arange(graph.num_nodes) == node, -1, graph.labels)
+    adjacency = sp.csr_array(keep @ graph.adjacency @ keep)
+    adjacency.eliminate_zeros()
+    features = sp.csr_array(keep @ graph.features)
+    features.eliminate_zeros()
+    return dataclasses.replace(graph, adjacency=adjacency, features=features, labels=labels)
+
+
+def hurtful(state: State, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """What is broadcast, with parameters so large that gradients are clipped."""
+    return {k: (v + 3 * rng.standard_normal(v.shape).astype(v.dtype) if v.ndim == 1 else v) for k, v in state.model.items()}
+
+
+def priced(release: PlannedRelease) -> float | None:
+    """The change that the noise is priced for: its std over its multiplier (of one row, where rows are drawn by coins)."""
+    event = release.event.event if isinstance(release.event, Repeated) else release.event
+    if not isinstance(release.mechanism, GaussianNoise) or not isinstance(event, Gaussian | PoissonGaussian):
+        return None
+    return release.mechanism.std / event.noise_multiplier
+
+
+def moved(plan: Plan, partition: Partition) -> dict[str, float]:
+    """Per path, the largest change that one unit of client 0 made in a bounded value, over worlds and rounds."""
+    method, found = kinds.method(plan.method), dict[str, float]()
+    subgraph = partition.subgraphs[0]
+    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    for one, two, node in worlds(plan, subgraph.graph):
+        for round_ in sorted({r.rounds[0] for r in plan.releases if len(r.rounds)}):
+            desks: list[Watched] = []
+            for graph in (one, two):
+                streams = Streams(0, ("c", "client", 0, "round", round_))
+                desk = Watched(plan, round_, streams, desks[0] if desks else None)
+                work = method.prepare(plan, dataclasses.replace(subgraph, graph=graph))
+                method.client(plan, work, model, round_, streams, desk)
+                desks.append(desk)
+            for path, values in desks[0].seen.items():
+                for value, other in zip(values, desks[1].seen[path], strict=True):
+                    if value.shape != other.shape:
+                        continue  # e.g. one answer of each labelled node
+                    change = value.astype(float) - other
+                    if Assumption.ROWS_NEVER_RELEASED in plan.protection.assumptions and path == "aggregate":
+                        change[node] = 0  # shown to nobody: it enters the node's own gradient, which is clipped
+                    found[path] = max(found.get(path, 0.0), float(np.linalg.norm(change)))
+    return found
+
+
+MEASURED = [p for p in CENTRAL if p.values[2] == "central" and p.values[0] not in ("nonprivate",)]
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), MEASURED)
+def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trusted: str, library: Graph) -> None:
+    """And a price for two thirds of it is found out: the noise of every Gaussian release is what the worst unit needs."""
+    plan, partition, _ = planned(name, index, trusted, library, 2.0)
+    changes = moved(plan, partition)
+    for release in plan.releases:
+        least = priced(release)
+        if least is None or release.path not in changes:
+            continue
+        rows = 1
+        event = release.event.event if isinstance(release.event, Repeated) else release.event
+        if isinstance(event, PoissonGaussian):
+            rows = 2 * event.touched_rows - 1 + int(event.replaced)
+        assert changes[release.path] <= least * rows * (1 + 1e-6), f"{release.path} moves more than is priced"
+        if isinstance(release.bound, ClippedSum) and isinstance(event, Gaussian):  # where rows are drawn, the unit may not be
+            reached = min(least, release.bound.clip)  # some methods also price what neighbours of the unit may move
+            assert changes[release.path] > reached * 2 / 3, f"{release.path}: a price for two thirds would not be seen"
+
+
+def test_every_kernel_that_a_plan_names_is_run_here(library: Graph) -> None:
+    named = {
+        release.bound.kernel
+        for p in MEASURED
+        for release in planned(*p.values, library, 2.0)[0].releases
+        if isinstance(release.bound, ClippedSum)
+    }
+    assert "" not in named
+    assert (
+        named
+        == {
+            "fedgraph.learning.clipping.aggregated.clipped_gradient_sum",
+            "fedgraph.learning.clipping.neighbour_rows.clipped_sum",
+            "fedgraph.learning.clipping.per_sample.clipped_gradient_sum",
+            "fedgraph.learning.clipping.subgraphs.clipped_sum",
+        }
+        & named
+    )
+    assert len(named) >= 3
+
+
+@pytest.mark.parametrize("larger", [1.5])
+def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
+    larger: float, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The learner clips to 1.5 times the clip that is priced: the check above must see it."""
+    from fedgraph.learning.clipping import per_sample
+    from fedgraph.methods import features
+
+    honest = per_sample.clipped_gradient_sum
+
+    def louder(layout: object, vector: object, x: object, labels: object, clip: float) -> np.ndarray:
+        return honest(layout, vector, x, labels, clip * larger)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(features, "clipped_gradient_sum", louder)
+    plan, partition, _ = planned("features", 0, "central", library, 2.0)
+    assert moved(plan, partition)["model"] > priced(plan.releases[0]) * 1.2
+    assert math.isfinite(plan.provable().epsilon)
+    assert not isinstance(plan.releases[0].event, Unprotected)
