@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str] | None] = {
         "data", "partition", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types", "errors",
         "seeds", "plugins", "audit", "attacks", "settings",
     },
+    "preview": {"cells", "tasks", "methods", "report", "console", "plugins"},  # the dry run
     "cells": {"scenario", "tasks", "runtime", "console", "types", "errors", "plugins"},
     "pricing": {"privacy", "errors", "plugins"},
     "cli": EVERYTHING,
