@@ -10,9 +10,9 @@ order α > 1 with
     δ = δ_θ + (1/α)(1 − 1/α)^{α−1} · exp((α − 1)(ε_Λ + cW²/(2σ²) − ε)) · [2·exp(t²/2)·Φ(t)]^c,        t = (α − 1)W/σ.
 
 *Proof.* θ ↦ b is one to one, so the density of θ is that of b(θ) times a determinant. In the other world the same θ needs
-b_j' = b_j + V_j, V_j = Σᵢ [zᵢℓ'(zᵢᵀθ_j) − zᵢ'ℓ'(zᵢ'ᵀθ_j)] = −Σᵢ [(zᵢ' − zᵢ)ℓ'(zᵢ'ᵀθ_j) + zᵢ(ℓ'(zᵢ'ᵀθ_j) − ℓ'(zᵢᵀθ_j))]. The
-loss is Σ_j (2⟨b_j, V_j⟩ + ‖V_j‖²)/(2σ²) + ln det. V_j depends on b_j through θ_j, in its coefficients only: its directions zᵢ' − zᵢ and
-zᵢ are fixed. Where ‖θ_j‖ ≤ c_θ those coefficients are at most c₁ and c₂‖zᵢ' − zᵢ‖c_θ, so with N fixed-direction normals
+b_j' = b_j + V_j, V_j = Σᵢ [zᵢℓ'(zᵢᵀθ_j) − zᵢ'ℓ'(zᵢ'ᵀθ_j)], or −Σᵢ [(zᵢ' − zᵢ)ℓ'(zᵢ'ᵀθ_j) + zᵢ(ℓ'(zᵢ'ᵀθ_j) − ℓ'(zᵢᵀθ_j))].
+The loss is Σ_j (2⟨b_j, V_j⟩ + ‖V_j‖²)/(2σ²) + ln det. V_j depends on b_j through θ_j, but in its coefficients only: its
+directions zᵢ' − zᵢ and zᵢ are fixed. Where ‖θ_j‖ ≤ c_θ those coefficients are at most c₁ and c₂‖zᵢ' − zᵢ‖c_θ, so
 
     |⟨b_j, V_j⟩| ≤ Σᵢ ‖zᵢ' − zᵢ‖ (c₁|⟨b_j, dᵢ⟩| + c₂c_θ|⟨b_j, zᵢ⟩|),   dᵢ of length 1, zᵢ of length at most 1,        ‖V_j‖ ≤ W.
 
