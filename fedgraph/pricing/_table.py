@@ -18,16 +18,15 @@ HEAD = """\
 # What deployed noise buys
 
 What options that people can switch on today are worth: for each file below, the ε that its configuration (or its authors'
-formula) states, and the ε that fedgraph can prove for the noise it adds. Every file was written for this page with the
-documented defaults or examples of the system; `{command}` makes this page again, and `fedgraph price FILE` prints one entry
-with
-all its units, viewers, assumptions and open questions.
+formula) states, and the ε that fedgraph can prove for the noise it adds. Every file was written for this page with documented
+defaults or examples of the system. `{command}`
+makes this page again, and `fedgraph price FILE` prints one entry with all its units, viewers, assumptions and open questions.
 
 How to read it. *Published* is what the file or its authors state, and for what. *Provable* is an upper bound for the unit, the
 neighbouring worlds and the viewer of its row; ∞ means that nothing is proven, not that somebody was attacked; ≥ marks a lower
 bound, below which no analysis can come. “open” stands where a fact is missing: the answers show the price for plausible ones. A
-large number is not a fault of the system: most of these options do what their documentation says, and the last column says what
-their authors themselves say of them. A number can be wrong where a reader is: each names the version and the place it was read.
+large number is not a fault of the system: most of these options do what their documentation says, and each entry ends with what
+its authors themselves say of it. A number can be wrong where a reader is: each names the version and the place it was read.
 
 """
 
@@ -52,10 +51,10 @@ def _lines(quotes: list[Quote], folder: Path) -> Iterator[str]:
     )
     yield "|---|---|---|---|"
     for q in quotes:
-        said = "; ".join(f"{_claim(p.epsilon)} ({p.scope})" for p in q.reading.published) or "–"
+        said = "; ".join(_claim(p.epsilon) + (f" ({p.scope})" if p.epsilon is not None else "") for p in q.reading.published)
         row = q.headline.row
         worth = _range(q) or _prices(q.headline)
-        yield f"| {q.system}, `{_name(q, folder)}` | {said} | {worth} | {row.unit}, {row.relation}, {row.viewer} |"
+        yield f"| {q.system}, `{_name(q, folder)}` | {said or '–'} | {worth} | {row.unit}, {row.relation}, {row.viewer} |"
     yield ""
     for q in quotes:
         yield from _entry(q, folder)
@@ -67,7 +66,8 @@ def _entry(q: Quote, folder: Path) -> Iterator[str]:
     yield from (f"- {line}" for line in _comment(Path(q.path)))
     for said in q.reading.published:
         at = "" if said.delta is None else f" at δ = {said.delta:g}"
-        yield f"- Published: {_claim(said.epsilon)}{at}, {said.scope}: {said.words}."
+        scope = f", {said.scope}" if said.scope != "none" else ""
+        yield f"- Published: {_claim(said.epsilon)}{at}{scope}: {said.words}."
     for priced in q.rows:
         row = priced.row
         label = "Lower bound" if row.kind == "lower bound" else "Provable"

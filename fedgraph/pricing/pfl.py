@@ -128,7 +128,7 @@ def _reading(
             out.append(Row("user", relation, MODELS, _costs.poisson(std, share, replaced), times, at, why))
         if scale < 1:
             words = f"a real run with noise_scale = {scale:g}: std = {std * scale:.4g}·clip is what is added"
-            out.insert(0, Row("user", "zero-out", MODELS, _costs.poisson(std * scale, share), times, at, words))
+            out.append(Row("user", "zero-out", MODELS, _costs.poisson(std * scale, share), times, at, words))
         return tuple(out)
 
     def settings(factor: float) -> dict[str, Setting]:

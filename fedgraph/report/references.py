@@ -22,6 +22,10 @@ DOIS = {
     "daigavane2021node": "10.48550/arXiv.2111.15521",
     "wu2022linkteller": "10.1109/SP46214.2022.9833806",
     "jin2022gromov": "10.48550/arXiv.2202.00808",
+    "reddi2021adaptive": "10.48550/arXiv.2003.00295",
+    "li2020federated": "10.48550/arXiv.1812.06127",
+    "warner1965randomized": "10.1080/01621459.1965.10480775",
+    "kearns2014mechanism": "10.1145/2554797.2554834",
     "fountoulakis2019variational": "10.1007/s10107-017-1214-8",
 }
 
@@ -96,6 +100,16 @@ DATA = {  # family of data sets → paper
     ),
 }
 DATA["amazon"] = DATA["coauthor"]
+DATA["facebook100"] = Reference(
+    "traud2012social",
+    "Traud, Mucha & Porter. Social Structure of Facebook Networks. Physica A, 2012.",
+    "10.1016/j.physa.2011.12.021",
+)
+DATA["twitch"] = Reference(
+    "rozemberczki2021multi",
+    "Rozemberczki, Allen & Sarkar. Multi-Scale Attributed Node Embedding. Journal of Complex Networks, 2021.",
+    "10.1093/comnet/cnab014",
+)
 
 
 def of_method(name: str) -> tuple[Reference, ...]:
@@ -138,12 +152,24 @@ def _parsed(bibtex: str) -> list[Reference]:
     found = []
     for entry in re.split(r"(?m)^(?=@)", bibtex):
         head = re.match(r"@\w+\{([^,\s]+)", entry)
-        fields = dict(re.findall(r"(\w+)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}", entry))
+        fields = _fields(entry)
         if head and fields:
-            authors = [a.split(",")[0].strip() for a in fields.get("author", "").split(" and ")]
+            authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
             where = fields.get("booktitle") or fields.get("journal") or ""
             names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
             text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
             doi = fields.get("doi") or DOIS.get(head[1])
-            found.append(Reference(head[1], re.sub(r"[{}]|\\[\"']", "", text), doi))
+            found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
+    return found
+
+
+def _fields(entry: str) -> dict[str, str]:
+    """name → value of ``name = {value}``; braces inside a value may nest."""
+    found = {}
+    for start in re.finditer(r"(\w+)\s*=\s*\{", entry):
+        depth, end = 1, start.end()
+        while depth and end < len(entry):
+            depth += {"{": 1, "}": -1}.get(entry[end], 0)
+            end += 1
+        found[start[1].lower()] = entry[start.end() : end - 1]
     return found

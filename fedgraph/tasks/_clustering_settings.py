@@ -36,6 +36,10 @@ class Params(Solving):
     encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")
+    labels: Literal["all", "others"] = Field(
+        "all",
+        description="labels that train: all that a client holds, or others: without those of the centres, which are asked",
+    )
     classify: bool = Field(False, description="also classify each graph, given the labels of four in five of the others")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
     metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")

@@ -117,7 +117,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train and encode at the clients, compare, cluster and classify at the server."""
     partition = _partition(params, cell.seed, context)
-    truth = np.array([s.graph.labels[s.center] for s in partition.subgraphs])
+    truth = _graph(context).labels[_centres(partition)]
     k = params.clusters or _graph(context).num_classes
     if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
@@ -244,9 +244,21 @@ def _partition(params: Params, seed: int, context: Context) -> Partition:
         found: Partition = module.split(_graph(context), module.Params(**settings), rng)
         if any(s.center is None for s in found.subgraphs):
             raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
-        return found
+        return found if params.labels == "all" else without_labels_of(found, _centres(found))
 
     return context.cached(("ego", context.label, context.dataset, seed), make)  # type: ignore[no-any-return]
+
+
+def _centres(partition: Partition) -> np.ndarray:
+    """int64 [clients]: the node id of each centre."""
+    return np.array([s.nodes[s.center] for s in partition.subgraphs], dtype=np.int64)
+
+
+def without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
+    """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
+    hidden = [np.where(np.isin(s.nodes, nodes), -1, s.graph.labels) for s in partition.subgraphs]
+    parts = zip(partition.subgraphs, hidden, strict=True)
+    return replace(partition, subgraphs=tuple(replace(s, graph=replace(s.graph, labels=labels)) for s, labels in parts))
 
 
 def _public(params: Params, seed: int, context: Context) -> Graph | None:

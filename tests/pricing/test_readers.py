@@ -40,7 +40,7 @@ MOVES = [
     ("jax_privacy", "jax_privacy_plan.py", "expected_participations=10", "expected_participations=20", 1),
     ("tff", "tff_aggregator.py", "noise_multiplier=1.5", "noise_multiplier=3.0", -1),
     ("pfl", "pfl_benchmark.py", "epsilon=2.0", "epsilon=4.0", 1),
-    ("pfl", "pfl_benchmark.py", "noise_scale=0.05", "noise_scale=0.5", -1),
+    ("pfl", "pfl_benchmark.py", "delta=1e-6", "delta=1e-6, noise_parameter=2.0", -1),
     ("gap", "gap_edp.sh", "--epsilon 8", "--epsilon 4", -1),
     ("gap", "gap_ndp.sh", "--epsilon 8", "--epsilon 4", -1),
     ("progap", "progap.sh", "--epsilon 1", "--epsilon 2", 1),

@@ -25,12 +25,13 @@ ENCODERS = {
 
 @dataclass(frozen=True)
 class Table:
-    """header and rows of text; ``note`` below it."""
+    """header and rows of text; ``note`` below it. on_page: False for what the page's one table says already."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    on_page: bool = True
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def _privacy(rows: Sequence[Row]) -> Table:
     header = ("learner", "setting", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
     note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
     note = " ".join([*attacks.contradictions(rows), note])
-    return Table("Privacy of every row", header, tuple(body), note)
+    return Table("Privacy of every row", header, tuple(body), note, on_page=False)
 
 
 def _name(row: Row) -> str:

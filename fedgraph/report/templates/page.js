@@ -27,7 +27,7 @@
   }
 
   function panel(spec, hidden, range, caption, width) {
-    const points = [], lines = [];
+    const points = [], lines = [], height = Math.round(Math.max(260, Math.min(400, width * 0.7)));
     for (const line of spec.lines) {
       if (line.keys.some((key, i) => hidden.has(`${i}/${key}`))) continue;
       const own = line.points.map(([x, y, e, tip]) => ({ x, y, e, tip, c: colour(line.colour), s: symbol(line.symbol), z: lines.length }));
@@ -39,16 +39,21 @@
     const room = Math.max(0.25, 0.06 * (Math.max(...places) - Math.min(...places)));
     const marks = [Plot.gridY({ strokeOpacity: 0.15 }), Plot.axisX(places, { tickFormat: (d) => ticks.get(d), label: spec.xlabel, labelArrow: "none", labelAnchor: "center", fontSize: 12 }),
       Plot.axisY({ label: spec.ylabel, fontSize: 12, labelArrow: "none" })];
-    spec.levels.forEach((level, i) => {
-      marks.push(Plot.ruleY([level.y], { strokeDasharray: ["6 4", "2 4", "8 3 2 3"][i % 3], strokeOpacity: 0.7 }));
-      marks.push(Plot.text([level], { y: "y", text: "label", frameAnchor: "left", dy: -6, dx: 3, fontSize: 11, fill: "var(--soft)" }));
+    const perUnit = (height - 72) / (range[1] - range[0]);
+    let above = -Infinity; // where the label above ends, so that labels of near levels do not cover each other
+    spec.levels.map((level, i) => ({ ...level, i })).sort((a, b) => b.y - a.y).forEach((level) => {
+      const place = Math.max((range[1] - level.y) * perUnit, above + 12);
+      above = place;
+      marks.push(Plot.ruleY([level.y], { strokeDasharray: ["6 4", "2 4", "8 3 2 3"][level.i % 3], strokeOpacity: 0.7 }));
+      marks.push(Plot.text([level], { y: "y", text: "label", frameAnchor: "left", dy: -6 + place - (range[1] - level.y) * perUnit, dx: 3, fontSize: 11,
+        fill: "var(--ink)", stroke: "var(--back)", strokeWidth: 4 }));
     });
     marks.push(Plot.link(points.filter((p) => p.e > 0), { x1: "x", x2: "x", y1: (p) => p.y - p.e, y2: (p) => p.y + p.e, stroke: "c", strokeOpacity: 0.7 }));
     marks.push(Plot.line(lines.flat(), { x: "x", y: "y", z: "z", stroke: "c", strokeWidth: 1.6 }));
     marks.push(Plot.dot(points, { x: "x", y: "y", stroke: "c", fill: "c", symbol: "s", r: 4.5 }));
     marks.push(Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: "tip", maxRadius: 30, fontSize: 12, fill: "var(--back)", stroke: "var(--soft)" })));
     return Plot.plot({
-      width, height: Math.round(Math.max(260, Math.min(400, width * 0.7))), marginTop: 30, marginLeft: 52, marginBottom: 42, style: { fontFamily: "inherit" }, ariaLabel: `${spec.title}: ${caption}`,
+      width, height, marginTop: 30, marginLeft: 52, marginBottom: 42, style: { fontFamily: "inherit" }, ariaLabel: `${spec.title}: ${caption}`,
       x: { type: "linear", domain: [Math.min(...places) - room, Math.max(...places) + room] },
       y: { domain: range, nice: true }, color: { type: "identity" }, symbol: { type: "identity" }, marks,
     });
