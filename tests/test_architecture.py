@@ -121,9 +121,7 @@ def test_rooms_form_no_circle() -> None:
     while free := [own for own, others in left.items() if not others & left.keys()]:
         for own in free:
             del left[own]
-    assert not left, (
-        f"these rooms import each other in a circle: {sorted(left)}"
-    )
+    assert not left, f"these rooms import each other in a circle: {sorted(left)}"
 
 
 def test_the_picture_of_how_data_flow_is_the_import_graph() -> None:
