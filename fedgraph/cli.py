@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -27,10 +29,14 @@ class Parser(argparse.ArgumentParser):
 
 def guarded(act: Callable[[], int]) -> int:
     """The exit status of ``act``; every error becomes one line on stderr and its status."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         return act()
-    except KeyboardInterrupt:
-        return _say("interrupted; finished cells are kept: repeat the command with --resume and the run's folder", 1)
+    except KeyboardInterrupt as error:
+        return _say(
+            f"{str(error) or 'interrupted'}; finished cells are kept: repeat the command with --resume and the run's folder", 1
+        )
     except WRONG_INPUT as error:
         return _say(str(error), 2)
     except FedgraphError as error:
@@ -49,6 +55,11 @@ def guarded(act: Callable[[], int]) -> int:
         if os.environ.get(TRACEBACK):
             raise
         return _say(f"fedgraph: unforeseen {type(error).__name__}: {error}; {TRACEBACK}=1 shows where", 1)
+
+
+def _terminated(number: int, frame: object) -> None:
+    """SIGTERM ends a run as Ctrl-C does: what is at work is told to stop, and finished cells stay."""
+    raise KeyboardInterrupt("terminated")
 
 
 def _say(message: str, status: int) -> int:

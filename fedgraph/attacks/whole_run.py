@@ -2,8 +2,9 @@
 
 The plan is run once more, on the same data with canaries (``attacks.canaries``): same noise multipliers, fresh noise. The
 attacker knows everything but the coins: data, plan, both versions of each canary. From what the viewer sees it computes a
-score for each canary, and guesses the coins of the highest and lowest scores; ``audit.one_run`` turns the number of right
-guesses into a bound on ε that holds with 95 % confidence.
+score for each canary, and guesses the coins of the highest and lowest scores; ``audit.estimators`` turns the number of
+right guesses into a bound on ε that holds with 95 % confidence: where everything released is a composition of Gaussian
+releases, by refuting their whole curve (``audit.curve``), elsewhere by counting (``audit.one_run``).
 
 What it looks at is fixed beforehand, for each method one thing:
 
@@ -27,10 +28,11 @@ from scipy.special import log_softmax
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks import canaries as canaries_of
-from fedgraph.audit import one_run
+from fedgraph.audit import estimators, one_run
 from fedgraph.cell import Cell, Context
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State
+from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Unit
 from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Partition
@@ -71,12 +73,21 @@ NOTHING = Measured(None, {}, {})
 
 
 def of_scores(
-    scores: np.ndarray, coins: np.ndarray, shares: list[float], delta: float, what: str, centred: bool = False
+    scores: np.ndarray,
+    coins: np.ndarray,
+    shares: list[float],
+    delta: float,
+    what: str,
+    centred: bool = False,
+    estimator: str = "counting",
 ) -> Measured:
-    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``."""
+    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``. estimator: a name of
+    ``audit.estimators``, chosen before any score is seen.
+    """
     counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
-    bound = one_run.largest(counts, delta)
-    facts = {"attack": {"counts": [[c.coins, c.guesses, c.right] for c in counts], "what": what}}
+    bound = estimators.epsilon_lower(counts, delta, estimator)
+    told = [[c.coins, c.guesses, c.right] for c in counts]
+    facts = {"attack": {"counts": told, "what": what, "estimator": estimator}}
     first = counts[0]
     metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": one_run.area(scores, coins)}
     return Measured(bound, metrics, facts)
@@ -101,7 +112,8 @@ def measure(
     attacked = trained(made, canaries_of.planted(partition, found), cell, context)
     scores, read = _scores(made, attacked, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
-    return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read)
+    by = estimators.reported(all(is_gaussian(event) for event in made.declared().values()))
+    return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read, estimator=by)
 
 
 def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> State:

@@ -16,15 +16,17 @@ from __future__ import annotations
 from fedgraph.errors import PricingError
 from fedgraph.pricing import _training
 from fedgraph.pricing._files import Document
+from fedgraph.pricing._python import Call
 from fedgraph.pricing.base import MODELS, Published, Reading
 
 SYSTEM = "TensorFlow Federated / DP queries"
 VERSION = "tff 0.60–0.87, dp_accounting 0.4–0.6"
 SOURCE = (
-    "google-parfait/tensorflow-federated aggregators/differential_privacy.py (0.87) and tensorflow/privacy at 03035d5 "
+    "google-parfait/tensorflow-federated aggregators/differential_privacy.py (0.87.0, and its reference) "
+    "and tensorflow/privacy at 03035d5 "
     "(2026-04-06) privacy/dp_query/gaussian_query.py, as documented; read 2026-11-21"
 )
-SAID = "TFF's tutorial computes ε with dp_accounting beside the aggregator, for Poisson sampling of clients, and says so."
+SAID = "TFF's reference says that a multiplier of 1.0 or higher may be needed, and to compute (ε, δ) by the papers it names."
 AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "model_update_aggregator")
 
 
@@ -79,9 +81,15 @@ def read(document: Document) -> Reading:
             published=_none(call.name),
             order=tuple(order),
             ratio=ratio,
-            unprotected=("the server, which receives updates in clear unless it aggregates securely",),
+            unprotected=("the server, which receives updates in clear unless it aggregates securely", *_zeroing(call)),
         )
     )
+
+
+def _zeroing(call: Call) -> tuple[str, ...]:
+    if call.name != "dp_aggregator" or call.get("zeroing", 2) is False:
+        return ()
+    return ("zeroing (on by default) adapts a threshold to clients' norms; what that reveals is not priced",)
 
 
 def _none(name: str) -> tuple[Published, ...]:

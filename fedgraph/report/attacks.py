@@ -34,7 +34,7 @@ def _verdict(row: Row, alpha: float) -> Verdict:
         return Verdict.UNTRIED
     if row.measured <= row.guaranteed:
         return Verdict.SOUND
-    sure = largest(tuple(row.attacked), float(row["delta"]), alpha)
+    sure = largest(tuple(row.attacked), float(row["delta"]), row.estimator, alpha)
     return Verdict.BROKEN if sure > row.guaranteed else Verdict.CHANCE
 
 
@@ -73,6 +73,18 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         f"fair coin, and an attacker who knows all but the coins guessed them ({'; '.join(how)}). With {CONFIDENCE} "
         f"confidence, for each row alone, its ε is no smaller than the value shown. With {' or '.join(shown)} guesses no "
         f"attack can show more than {number(most, 2)}, and a low value proves nothing: another attack may do better.",
+        *_curves(attacked),
+    ]
+
+
+def _curves(attacked: Sequence[Row]) -> list[str]:
+    """What a value means where a whole curve was refuted."""
+    if not any(r.estimator == "curve" for r in attacked):
+        return []
+    return [
+        "Rows in which everything released carries Gaussian noise are read by a stronger test. It refutes every smaller "
+        "Gaussian curve δ(ε), and the value is the ε of the largest refuted curve at the row's δ. Other rows are read by "
+        "counting right guesses."
     ]
 
 
@@ -91,7 +103,7 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
         for r in attacked
         if r not in broken
         and r.published is not None
-        and largest(tuple(r.attacked), float(r["delta"]), one_run.ALPHA / len(attacked)) > r.published
+        and largest(tuple(r.attacked), float(r["delta"]), r.estimator, one_run.ALPHA / len(attacked)) > r.published
     ]
     found = []
     if broken:

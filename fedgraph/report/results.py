@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from fedgraph.audit import one_run
+from fedgraph.audit import estimators, one_run
 
 COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
@@ -22,9 +22,9 @@ COLUMNS = (
 
 
 @lru_cache(maxsize=4096)
-def largest(counts: tuple[one_run.Count, ...], delta: float, alpha: float = one_run.ALPHA) -> float:
-    """``one_run.largest``, computed once: every table asks for the same bounds."""
-    return one_run.largest(counts, delta, alpha)
+def largest(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
+    """``estimators.epsilon_lower``, computed once: every table asks for the same bounds."""
+    return estimators.epsilon_lower(list(counts), delta, by, alpha)
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,18 @@ class Row:
     @cached_property
     def measured(self) -> float | None:
         """The ε that an attack on the attacked seeds together refutes; None where there was none."""
-        return largest(tuple(self.attacked), float(self["delta"])) if self.attacked else None
+        return largest(tuple(self.attacked), float(self["delta"]), self.estimator) if self.attacked else None
+
+    @property
+    def estimator(self) -> str:
+        """Which bound the attack is read by (``audit.estimators``); of runs before there were several, counting."""
+        return str(self["facts"]["attack"].get("estimator", "counting"))
 
     @cached_property
     def ceiling(self) -> float:
         """What ``measured`` would be with every guess right."""
-        return largest(tuple(one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked), float(self["delta"]))
+        right = tuple(one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked)
+        return largest(right, float(self["delta"]), self.estimator)
 
     @property
     def guaranteed(self) -> float:

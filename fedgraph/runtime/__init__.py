@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.threads import use_one_thread
@@ -18,6 +20,8 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
         return SerialRuntime()
     if engine != "ray":
         raise RuntimeFailure(f"unknown runtime {engine!r}; allowed: {', '.join(ENGINES)}")
+    if os.environ.get("RAY_ADDRESS"):
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "5")  # read when Ray is imported: a few seconds, not minutes
     try:
         from fedgraph.runtime.ray import RayRuntime
     except ImportError as error:

@@ -10,18 +10,27 @@ started. Where the cluster has GPUs each worker is given an equal fraction of th
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import ray
+import torch
 from ray.exceptions import RayTaskError
 
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime import watchdog
 from fedgraph.runtime.base import Queues, Runtime, blocks, require_same
 from fedgraph.runtime.threads import use_one_thread
 
 _SECONDS_BETWEEN_SIGNS = 1.0  # of life, while every worker computes
+_PATIENCE = 5.0  # seconds for a cluster to answer
+_WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
 _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
@@ -61,12 +70,19 @@ class RayRuntime(Runtime):
 
     def __init__(self, workers: int | None = None, gpus_per_worker: float | None = None) -> None:
         self._started = not ray.is_initialized()
+        self._watchdog = watchdog.start() if self._started and not os.environ.get("RAY_ADDRESS") else None
         if self._started:
-            _start(workers)
+            _start(workers, gpus_per_worker)
         resources = ray.cluster_resources()
         self.num_workers = workers or max(1, int(resources.get("CPU", 1)))
         gpus = resources.get("GPU", 0.0)
         share = gpus / (self.num_workers + 1) if gpus_per_worker is None else gpus_per_worker
+        try:
+            _require_room(self.num_workers, gpus_per_worker or 0.0, int(resources.get("CPU", 0)), gpus)
+        except RuntimeFailure:
+            if self._started:
+                ray.shutdown()
+            raise
         self._gpus = float(int(share)) if share >= 1 else round(share - 5e-4, 3) if share > 1e-3 else 0.0
         actor = ray.remote(_Worker)
         options: dict[str, Any] = {"num_gpus": self._gpus, "max_restarts": -1, "max_task_retries": -1}
@@ -164,22 +180,97 @@ class RayRuntime(Runtime):
     def close(self) -> None:
         self._shared.clear()
         if ray.is_initialized():
-            for actor in [*self._pool, self._server]:
-                ray.kill(actor, no_restart=True)
             if self._started:
-                ray.shutdown()
+                ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
+            else:
+                for actor in [*self._pool, self._server]:
+                    ray.kill(actor, no_restart=True)
         self._pool = []
+        if self._watchdog is not None and self._watchdog.stdin is not None:
+            self._watchdog.stdin.close()  # it looks once more, and ends
+            self._watchdog = None
 
 
-def _start(workers: int | None) -> None:
+def _start(workers: int | None, gpus_per_worker: float | None) -> None:
     """Join the cluster in ``RAY_ADDRESS``, or start a local one without dashboard or worker chatter."""
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if os.environ.get("RAY_ADDRESS"):
-        ray.init(log_to_driver=False, logging_level="ERROR")
+    address = os.environ.get("RAY_ADDRESS", "")
+    cpus = os.cpu_count() or 1
+    if not address:
+        _require_room(
+            workers or 1, gpus_per_worker or 0.0, max(_LEAST_ROOM, _WORKERS_PER_CPU * cpus), torch.cuda.device_count()
+        )
+    if address:
+        _require_answer(address)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        _init(address, max(workers or 0, cpus))
+    except (ConnectionError, TimeoutError, ValueError, RuntimeError) as error:
+        where = f"RAY_ADDRESS={address}" if address else "a local Ray"
+        raise RuntimeFailure(
+            f"{where} cannot be used ({' '.join(str(error).split())[:300]}); or use --runtime serial"
+        ) from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():  # Ray puts its own in place, which dump the stack of a C++ library
+                signal.signal(number, handler)
+
+
+def _require_room(workers: int, gpus_per_worker: float, cpus: int, gpus: float) -> None:
+    """``RuntimeFailure`` where actors would wait for ever for what the cluster does not have."""
+    if workers > cpus:
+        raise RuntimeFailure(
+            f"runtime.workers is {workers}; allowed here: at most {cpus}, one for each CPU that there is room on"
+        )
+    wanted = gpus_per_worker * (workers + 1)
+    if wanted > gpus:
+        raise RuntimeFailure(
+            f"runtime.gpus_per_worker is {gpus_per_worker:g}: {workers} workers and the server need {wanted:g} GPUs, "
+            f"found {gpus:g}; allowed: at most {gpus / (workers + 1):.3g}, or null to divide what there is"
+        )
+
+
+def _require_answer(address: str) -> None:
+    """``RuntimeFailure`` where nobody, or no Ray, answers at ``host:port``: Ray itself would ask again for minutes.
+
+    Every server of Ray speaks gRPC, so it answers an HTTP/2 greeting with a frame of settings (RFC 9113, section 3.4).
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):
+        return  # auto, local
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0")
+            if connection.recv(9)[3:4] != b"\x04":
+                raise ConnectionError("whoever answers there is no Ray")
+    except (OSError, OverflowError) as error:
+        raise RuntimeFailure(
+            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start it, or unset RAY_ADDRESS for a local one"
+        ) from error
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """What Ray's C++ library writes about a cluster that does not answer goes nowhere: the error that follows says it all."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _init(address: str, cpus: int) -> None:
+    if address:
+        with _silence():
+            ray.init(log_to_driver=False, logging_level="ERROR")
         return
     ray.init(
-        num_cpus=max(workers or 0, os.cpu_count() or 1),
+        address="local",  # of our own, also where another Ray runs on this machine
+        num_cpus=cpus,
         object_store_memory=_LOCAL_STORE_BYTES,
         include_dashboard=False,
         log_to_driver=False,

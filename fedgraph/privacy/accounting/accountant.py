@@ -110,6 +110,16 @@ def normalised(event: Event) -> Leaves | Price:
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
+def is_gaussian(event: Event) -> bool:
+    """Whether everything that was released is a composition of Gaussian releases, so that its whole curve is that of one μ.
+
+    >>> is_gaussian(Gaussian(2.0)), is_gaussian(Laplace(1.0))
+    (True, False)
+    """
+    leaves = normalised(event)
+    return not isinstance(leaves, Price) and all(isinstance(leaf, Gaussian) for leaf, _ in leaves)
+
+
 def _settle(leaf: Event) -> Event | Price | None:
     """None: costs nothing. A Price: no privacy at all. Else the leaf, in its simplest equal form."""
     if isinstance(leaf, Unprotected):

@@ -1,0 +1,77 @@
+"""A process that outlives a killed driver by seconds, to end what Ray started for it.
+
+A driver that gets SIGKILL cannot say goodbye. Its raylet dies with it, but Ray's agents notice only in their own time. The
+watchdog holds the read end of a pipe whose write end only the driver has: the end of the file means that the driver is gone.
+Until then it notes the driver's descendants; afterwards it kills those that are still there. It imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+SECONDS_BETWEEN_LOOKS = 2.0
+SECONDS_TO_END_ALONE = 3.0
+
+
+def start() -> subprocess.Popen[bytes] | None:
+    """A watchdog for this process; None on a system without ``/proc``. Close its ``stdin`` to end it."""
+    if not os.path.isdir("/proc/self"):
+        return None
+    command = [sys.executable, "-S", "-E", os.path.abspath(__file__), str(os.getpid())]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def family(ancestor: int) -> set[tuple[int, int]]:
+    """(process, when it began) of every living descendant, but for this process."""
+    parents: dict[int, tuple[int, int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            parents[int(name)] = (int(fields[1]), int(fields[19]))
+    found: set[tuple[int, int]] = set()
+    known = {ancestor}
+    grown = True
+    while grown:
+        new = {pid for pid, (parent, _) in parents.items() if parent in known} - known
+        grown, known = bool(new), known | new
+        found |= {(pid, parents[pid][1]) for pid in new}
+    return {(pid, began) for pid, began in found if pid != os.getpid()}
+
+
+def began(pid: int) -> int | None:
+    """When the process began, in ticks since boot; None where there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[19])
+    except OSError:
+        return None
+
+
+def watch(driver: int) -> None:
+    """Until the pipe ends: look. Then end what is left."""
+    seen: set[tuple[int, int]] = set()
+    while True:
+        seen |= family(driver)
+        ready, _, _ = select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)
+        if ready:
+            break
+    time.sleep(SECONDS_TO_END_ALONE)
+    for pid, when in seen:
+        if began(pid) == when:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+
+
+if __name__ == "__main__":
+    watch(int(sys.argv[1]))
