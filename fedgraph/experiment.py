@@ -5,19 +5,19 @@ scenario → data → (task → partition → clients → release → server →
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
 
-from fedgraph import cells, data, environment, plugins, report, runtime, seeds, store
+from fedgraph import cells, data, environment, plugins, preview, report, runtime, seeds, store
 from fedgraph.cell import Cell, Context
 from fedgraph.cells import Stage
 from fedgraph.console import Console
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.report.results import bound, number
 from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
 from fedgraph.scenario import DatasetSettings, Ready, file_name
@@ -153,23 +153,5 @@ def dry_run(ready: Ready, console: Console) -> None:
         graphs = [load(d, None, seeds.public(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
         for graph in graphs:
             console.say(f"planned on: {report.describe(graph)}")
-        for stage in stages_of(ready, graphs, engine, console):
-            plans = [(c, plan_of(ready, stage, c)) for c in stage.cells if c.seed == 0]
-            rows = [plan_row(cell, made) for cell, made in plans if made is not None]
-            title = f"{stage.task.label} on {stage.context.dataset}: {len(stage.cells)} cells, {ready.scenario.seeds} seed(s)"
-            console.table(title, PLAN_HEADER, rows)
-
-
-PLAN_HEADER = ("cell", "releases of one client", "clients", "rounds", "viewer", "δ", "ε published", "ε provable")
-
-
-def plan_row(cell: Cell, made: Plan) -> tuple[str, ...]:
-    """One line of the dry run."""
-    first = min((r.client for r in made.releases if r.client is not None), default=0)  # client 0 may never send anything
-    own = [r for r in made.releases if r.client in (None, first)]
-    price = {path: bound(made.provable(path).epsilon) for path in made.paths}
-    releases = "\n".join(f"{r.path}: {r.count} × {r.mechanism.words}; provable ε = {price[r.path]}" for r in own)
-    where = f"{cell.method} · {cell.variant} · {cell.setting} · ε = {number(cell.epsilon)}"
-    prices = (number(made.epsilon_published), bound(made.provable().epsilon))
-    clients, viewer = str(made.facts.num_clients), made.protection.viewer.value
-    return (where, releases, clients, str(made.rounds), viewer, f"{made.delta:.3g}", *prices)
+        plan = functools.partial(plan_of, ready)
+        preview.show(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)

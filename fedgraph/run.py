@@ -36,7 +36,7 @@ def configure(p: argparse.ArgumentParser) -> None:
         "--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a scenario key (dotted)"
     )
     p.add_argument("--seeds", type=int, metavar="N", help="number of repetitions")
-    p.add_argument("--quick", action="store_true", help="shrink every stage: the whole journey in well under a minute")
+    p.add_argument("--quick", action="store_true", help="shrink every stage: the whole journey, at most 90 s on two cores")
     p.add_argument("--resume", type=Path, metavar="DIR", help="continue the run in DIR; same scenario and options")
     p.add_argument("--dry-run", action="store_true", help="print cells, clients, releases and their ε; touch no data")
 

@@ -51,6 +51,7 @@ ALLOWED: dict[str, set[str] | None] = {
         "data", "partition", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types", "errors",
         "seeds", "plugins", "audit", "attacks", "settings", "cell",
     },
+    "preview": {"cells", "cell", "methods", "report", "console", "plugins"},  # the dry run
     "cells": {"scenario", "cell", "runtime", "console", "types", "errors", "plugins"},
     "pricing": {"privacy", "errors", "plugins"},
     "cli": EVERYTHING,

@@ -56,6 +56,8 @@ def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str
         only = task.pop("datasets", [])
         if apart:
             task["datasets"] = [small[name in collections] for name in only[:1]]
+        if isinstance(task.get("delta"), dict):  # one for each data set of the scenario, which are not here
+            task["delta"] = next(iter(task["delta"].values()))
         if "partition" in task and task["partition"].get("clients", 0) > 20:
             task["partition"]["clients"] = 20
     quick = {k: v for k, v in data.get("quick", {}).items() if "partition.clients" not in k and not k.startswith("datasets")}
