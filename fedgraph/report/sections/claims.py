@@ -36,10 +36,11 @@ def _verdict(entries: Sequence[dict[str, Any]]) -> str:
     refuted = [e for e in claimed if _known(_bound(e)) and _bound(e) > e["epsilon"] * (1 + 1e-6)]
     proven = [e for e in claimed if e not in refuted and e["epsilon_provable"] <= e["epsilon"] * (1 + 1e-6)]
     papers = ", ".join(dict.fromkeys(str(e["method"]) for e in refuted))
+    named = f" ({papers})" if papers else ""
     return (
-        f"{len(claimed)} settings of noise were priced. For {len(proven)} the claimed ε is proven; for {len(refuted)} the exact "
-        f"worst case is above it, so that no proof can exist{f' ({papers})' if papers else ''}; for the others what can be proven "
-        "here is larger, or nothing."
+        f"{len(claimed)} settings of noise were priced. For {len(proven)} the claimed ε is proven; for {len(refuted)} the "
+        f"exact worst case is above it, so that no proof can exist{named}; for the others what can be proven here is larger, "
+        "or nothing."
     )
 
 
