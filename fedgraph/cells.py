@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedgraph import plugins
+from fedgraph.cell import Cell, Context, Outcome
 from fedgraph.console import Console
 from fedgraph.errors import FedgraphError
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import TaskSettings
-from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, GraphCollection
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 
 from fedgraph import cells, data, environment, plugins, preview, report, runtime, seeds, store
+from fedgraph.cell import Cell, Context
 from fedgraph.cells import Stage
 from fedgraph.console import Console
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
@@ -20,7 +21,6 @@ from fedgraph.methods.base import Plan
 from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
 from fedgraph.scenario import DatasetSettings, Ready, file_name
-from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, GraphCollection
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedgraph.cell import Cell
 from fedgraph.cells import Stage
 from fedgraph.console import Console
 from fedgraph.methods.base import Plan
 from fedgraph.report.results import bound, number
-from fedgraph.tasks.base import Cell
 
 SECONDS = 12.0  # of processor time for plans, over all tasks
 LINES = 30  # of one task's table

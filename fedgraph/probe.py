@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph import cells, experiment, runtime, seeds, store
+from fedgraph.cell import Cell
 from fedgraph.console import Console
 from fedgraph.scenario import Ready
-from fedgraph.tasks.base import Cell
 
 Group = tuple[str, str, str, str, str]
 

@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from fedgraph.cell import Cell, Outcome
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.tasks.base import Cell, Outcome
 
 CHECKSUM = "sha256"
 IDENTITY = ("task", "dataset", "method", "variant", "setting", "calibrated_by", "epsilon", "seed")

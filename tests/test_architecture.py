@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -40,17 +41,18 @@ ALLOWED: dict[str, set[str] | None] = {
     "scenario": {"errors", "plugins", "settings", "source", "validation", "data"},
     "console": set(),
     "environment": {"types"},
-    "store": {"privacy", "tasks", "errors"},
+    "cell": {"federation", "privacy", "runtime", "types"},
+    "store": {"privacy", "cell", "errors"},
     "attacks": {
-        "methods", "federation", "learning", "audit", "privacy", "tasks", "types", "errors", "seeds", "plugins",
+        "methods", "federation", "learning", "audit", "privacy", "cell", "types", "errors", "seeds", "plugins",
         "settings",
     },
     "tasks": {
         "data", "partition", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types", "errors",
-        "seeds", "plugins", "audit", "attacks", "settings",
+        "seeds", "plugins", "audit", "attacks", "settings", "cell",
     },
-    "preview": {"cells", "tasks", "methods", "report", "console", "plugins"},  # the dry run
-    "cells": {"scenario", "tasks", "runtime", "console", "types", "errors", "plugins"},
+    "preview": {"cells", "cell", "methods", "report", "console", "plugins"},  # the dry run
+    "cells": {"scenario", "cell", "runtime", "console", "types", "errors", "plugins"},
     "pricing": {"privacy", "errors", "plugins"},
     "cli": EVERYTHING,
     "commands": EVERYTHING,
@@ -103,6 +105,34 @@ def test_imports_only_what_its_room_may(path: Path) -> None:
             assert own not in ("pricing", "privacy", "comparison", "report", "audit", "partition"), (
                 f"{path}:{line}: {own} knows no torch"
             )
+
+
+def between_rooms() -> dict[str, set[str]]:
+    """Which room imports which others."""
+    found: dict[str, set[str]] = {}
+    for path in modules():
+        names = (name.split(".") for name, _ in imports(path))
+        found.setdefault(room(path), set()).update(n[1] for n in names if n[0] == "fedgraph" and len(n) > 1)
+    return {own: (others & found.keys()) - {own} for own, others in found.items()}
+
+
+def test_rooms_form_no_circle() -> None:
+    """Whoever reads a room can read first what it stands on."""
+    left = {own: set(others) for own, others in between_rooms().items()}
+    while free := [own for own, others in left.items() if not others & left.keys()]:
+        for own in free:
+            del left[own]
+    assert not left, f"these rooms import each other in a circle: {sorted(left)}"
+
+
+def test_the_picture_of_how_data_flow_is_the_import_graph() -> None:
+    """docs/dataflow.md: an arrow from a room to another says that the first uses the second; all arrows, and no others."""
+    text = (ROOT.parent / "docs" / "dataflow.md").read_text(encoding="utf-8")
+    drawn = set(re.findall(r"^    (\w+) --> (\w+)$", text, re.M))
+    shown = {name for arrow in drawn for name in arrow}
+    found = {(own, other) for own, others in between_rooms().items() for other in others if {own, other} <= shown}
+    assert drawn == found, f"only drawn: {sorted(drawn - found)}; not drawn: {sorted(found - drawn)}"
+    assert {"data", "partition", "methods", "privacy", "federation", "tasks", "report", "experiment"} <= shown
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "methods").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.attacks.whole_run import NOTHING, Measured, of_scores
+from fedgraph.cell import Cell, Context
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.desk import Desk
@@ -26,7 +27,6 @@ from fedgraph.privacy.mechanisms import blocks
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism, MultiBitEncoder
 from fedgraph.privacy.units import Relation
 from fedgraph.settings import Settings
-from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Partition
 
 PATH = "embedding"

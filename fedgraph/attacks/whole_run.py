@@ -29,12 +29,12 @@ from scipy.special import log_softmax
 from fedgraph import plugins, seeds
 from fedgraph.attacks import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
+from fedgraph.cell import Cell, Context
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Unit
 from fedgraph.settings import Infinite, Settings
-from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph, Partition
 
 TINY = 1e-12  # smallest probability that a logarithm is taken of

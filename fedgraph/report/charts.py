@@ -153,10 +153,19 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
     places = panel.positions()
     for line in panel.lines:
         colour, symbol = _look(line, styles)
-        style = {"color": plots.COLOURS[colour % len(plots.COLOURS)], "marker": MARKERS[symbol % len(MARKERS)]}
-        bars = {"yerr": line.error, "capsize": 3} if any(line.error) else {}
-        joined = "-" if line.joined else ""
-        ax.errorbar([places[x] for x in line.x], line.y, label=line.label, lw=1.6, ms=5, ls=joined, **bars, **style)
+        bars = list(line.error) if any(line.error) else None
+        ax.errorbar(
+            [places[x] for x in line.x],
+            list(line.y),
+            yerr=bars,
+            label=line.label,
+            color=plots.COLOURS[colour % len(plots.COLOURS)],
+            marker=MARKERS[symbol % len(MARKERS)],
+            ls="-" if line.joined else "",
+            lw=1.6,
+            ms=5,
+            capsize=3,
+        )
     for index, (label, value) in enumerate(panel.levels):
         ax.axhline(value, ls=DASHES[index % 3], color="#4c566a", lw=1.2)
         ax.annotate(label, (0.01, value), xycoords=("axes fraction", "data"), fontsize=7, va="bottom", color="#4c566a")
@@ -172,20 +181,23 @@ def _spec(panel: Panel, styles: Sequence[dict[str, int]]) -> dict[str, Any]:
     lines = []
     for line in panel.lines:
         colour, symbol = _look(line, styles)
-        tips = line.tips or tuple(
-            f"{line.label}\n{panel.xlabel}: {x if isinstance(x, str) else _tick(x)}\n{panel.ylabel}: {y:.3f}"
-            + (f" ± {e:.3f}" if e else "")
-            for x, y, e in zip(line.x, line.y, line.error, strict=True)
-        )
+        tips = line.tips or tuple(_tip(panel, line, i) for i in range(len(line.y)))
         points = [
-            [round(places[x], 4), round(y, 5), round(e, 5), tip]
-            for x, y, e, tip in zip(line.x, line.y, line.error, tips, strict=True)
+            [round(places[line.x[i]], 4), round(y, 5), round(line.error[i], 5), tips[i]]
+            for i, y in enumerate(line.y)
             if math.isfinite(y)
         ]
         lines.append({"keys": list(line.belongs), "colour": colour, "symbol": symbol, "joined": line.joined, "points": points})
     levels = [{"label": label, "y": round(value, 5)} for label, value in panel.levels if math.isfinite(value)]
     head = {"title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel}
     return {**head, "ticks": panel.ticks(), "lines": lines, "levels": levels}
+
+
+def _tip(panel: Panel, line: Line, i: int) -> str:
+    x, error = line.x[i], line.error[i]
+    spread = f" ± {error:.3f}" if error else ""
+    where = x if isinstance(x, str) else _tick(x)
+    return f"{line.label}\n{panel.xlabel}: {where}\n{panel.ylabel}: {line.y[i]:.3f}{spread}"
 
 
 def _legend_spec(

@@ -13,8 +13,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import everything, front, references, statement, sweeps
+from fedgraph.report import everything, references, statement, sweeps
 from fedgraph.report.answer import Answer
+from fedgraph.report.front import Price
 from fedgraph.report.plots import Figure
 from fedgraph.report.results import Row, grouped
 from fedgraph.report.scores import anchor
@@ -75,7 +76,7 @@ class Content:
     answered: Answer
     opening: tuple[str, ...]
     front: tuple[Figure, ...]
-    prices: tuple[front.Price, ...]
+    prices: tuple[Price, ...]
     chapters: tuple[Chapter, ...]
     said: tuple[Said, ...]
     methods: tuple[references.Entry, ...]

@@ -57,9 +57,9 @@ def _dpar() -> tuple[Published, ...]:
     for (dataset, epsilon), values in _TABLE_1.items():
         for (method, variant), value in zip(_COLUMNS, values, strict=True):
             found.append(Published(dataset, method, variant, epsilon, "accuracy", value, _DPAR, unit="node"))
-    for dataset, values in _WITHOUT.items():
+    for dataset, three in _WITHOUT.items():
         for (method, variant), value in zip(
-            (("dpar", "no DP"), ("gap_node", "*"), ("dpar", "Features (paper)")), values, strict=True
+            (("dpar", "no DP"), ("gap_node", "*"), ("dpar", "Features (paper)")), three, strict=True
         ):
             found.append(Published(dataset, method, variant, math.inf, "accuracy", value, _DPAR, unit="node"))
     return tuple(found)

@@ -161,9 +161,10 @@ def _drawn(
     name: str, thing: str, points: Sequence[Point], by_data: bool, notice: str | None
 ) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
     common = {t for t in {s.target for _, s, _ in points} if len({at for at, s, _ in points if s.target == t}) > 1}
+    targets: list[float | None] = [*sorted(common)] or [None]
     panels, body = [], []
     for dataset in dict.fromkeys(s.dataset for _, s, _ in points) if by_data else [None]:
-        for target in sorted(common) or [None]:
+        for target in targets:
             own = [p for p in points if dataset in (None, p[1].dataset) and target in (None, p[1].target)]
             own = [p for p in own if math.isfinite(p[1].mean)]
             lines = _lines(own)

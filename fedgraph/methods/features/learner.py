@@ -55,7 +55,9 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     basis, pairs = _views(params, public, strength, private, params.curvature and logistic)
     newton = params.curvature and logistic and basis is not None
     inputs = facts.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
-    layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=0.1 if newton else 1.0)
+    alone = private and logistic and facts.public_graph is None
+    scale = 0.1 if newton or alone else 1.0  # of a unit row's clipped gradient, the bias takes the share scale² / (1 + scale²)
+    layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=scale)
     curvature = None
     if newton and public is not None and basis is not None:
         rows = coordinates(public.features, basis) if pairs is None else pairs.rows(public.features)

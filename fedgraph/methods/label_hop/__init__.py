@@ -125,7 +125,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         delta=budget.delta,
         facts=facts,
         min_clients=min_clients if budget.private else 1,
-        made=Made(Layout((facts.num_features, facts.num_classes)), first, parts),
+        made=Made(Layout((facts.num_features, facts.num_classes), bias_scale=0.1), first, parts),
     )
 
 

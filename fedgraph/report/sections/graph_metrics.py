@@ -137,7 +137,7 @@ def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str 
                     ax.plot(*first["places"][[i, j]].T, color="#4c566a", lw=1.2, zorder=1)
             own = first["places"][starts[index] : starts[index + 1]]
             colour = plots.COLOURS[int(first["labels"][index]) % len(plots.COLOURS)]
-            ax.scatter(*own.T, s=40, color=colour, zorder=2)
+            ax.scatter(own[:, 0], own[:, 1], s=40, color=colour, zorder=2)
             ax.set(title=f"graph {index + 1}, label {first['labels'][index]}", xticks=[], yticks=[])
 
     def matrices(axes: list[Axes]) -> None:

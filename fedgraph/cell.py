@@ -1,0 +1,110 @@
+"""A cell: one method in one setting at one budget with one seed; what its task may use, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from fedgraph.federation.rounds import Prefixes
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.lines import Line
+from fedgraph.runtime.base import Runtime
+from fedgraph.types import Graph, GraphCollection
+
+
+@dataclass(frozen=True)
+class Cell:
+    """task: the task's label. setting: ``central`` or what kind of federation. epsilon: the target (∞ allowed)."""
+
+    task: str
+    dataset: str
+    method: str
+    variant: str
+    setting: str
+    epsilon: float
+    calibrated_by: str
+    seed: int
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """Names the cell's random streams, its ledger account and its file."""
+        return (
+            self.task,
+            self.dataset,
+            self.method,
+            self.variant,
+            self.setting,
+            f"eps={self.epsilon!r}",
+            self.calibrated_by,
+            self.seed,
+        )
+
+    @property
+    def key(self) -> str:
+        return "/".join(str(p) for p in self.path)
+
+
+def require_distinct(what: str, names: Sequence[object]) -> None:
+    """``ValueError`` where two are equal: their cells would share one name, one noise stream and one file."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise ValueError(f"{what} {name!r} appears twice; give one of them another value, or its own 'label'")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """metrics: name → value. facts: what the tables show beside them (clients, cut edges …).
+
+    account, releases: the cell's part of the ledger; account None where nothing is released or learnt.
+    published, provable, paths: the price of the whole cell, and of each path alone. measured: what an attack on
+    the cell proves at least. artefacts: named arrays for plots (small).
+    """
+
+    metrics: dict[str, float]
+    facts: dict[str, Any]
+    account: Account | None
+    releases: tuple[Line, ...]
+    epsilon_published: float | None
+    epsilon_provable: float
+    theorem: str
+    paths: dict[str, float]
+    notes: tuple[str, ...] = ()
+    artefacts: dict[str, np.ndarray] = field(default_factory=dict)
+    epsilon_measured: float | None = None
+
+
+class Pairs(Protocol):
+    """Where solved pairs are kept while a run goes on and after it (``store.PairStore``)."""
+
+    def load(self, name: str) -> list[dict[str, np.ndarray]]: ...
+    def add(self, name: str, columns: dict[str, np.ndarray]) -> None: ...
+    def close(self, name: str) -> str: ...
+
+
+@dataclass(eq=False)
+class Context:
+    """What a task may use. cache: kept for the life of the process (splits, shared partitions). pairs: None keeps none."""
+
+    label: str
+    dataset: str
+    data: Graph | GraphCollection | None
+    root: int
+    seeds: int
+    runtime: Runtime
+    prefixes: Prefixes = field(default_factory=Prefixes)
+    cache: dict[Any, Any] = field(default_factory=dict)
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+    pairs: Pairs | None = None
+
+    def on_round(self, done: int, total: int) -> None:
+        """Told by the federated loop."""
+        self.progress("rounds", done, total)
+
+    def cached(self, key: Any, make: Callable[[], Any]) -> Any:
+        """``make()``, once per key."""
+        if key not in self.cache:
+            self.cache[key] = make()
+        return self.cache[key]
