@@ -38,10 +38,17 @@ def made(began: float) -> dict[str, str | float]:
     return {
         "version": _version("fedgraph-privacy"),
         "commit": _commit(),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join([_program(), shlex.join(sys.argv[1:])]).strip(),
         "finished": time.strftime("%Y-%m-%d %H:%M:%S %z"),
         "seconds": round(time.time() - began, 1),
     }
+
+
+def _program() -> str:
+    """What was typed before the options."""
+    started = Path(sys.argv[0])
+    modules = {"run.py": "python -m fedgraph.run", "__main__.py": "python -m fedgraph", "cli.py": "python -m fedgraph"}
+    return modules.get(started.name, started.name)
 
 
 def _commit() -> str:

@@ -9,6 +9,7 @@ import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -81,10 +82,10 @@ def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
         plan_of(ready, stage, cell)
 
 
-def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
+def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan[Any, Any] | None:
     """The cell's plan. ``ScenarioError`` with file and line where the scenario asks for what cannot be."""
     try:
-        made: Plan | None = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
+        made: Plan[Any, Any] | None = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
         raise DataError(f"{ready.place(stage.task, cell.method, cell.variant)}: {error}") from error
     except Exception as error:

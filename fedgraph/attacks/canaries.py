@@ -157,7 +157,8 @@ def edges(held: Graph, partition: Partition, relation: Relation, count: int, rng
 
 def _matched(graph: Graph, labels: np.ndarray, pool: np.ndarray, count: int) -> list[tuple[int, int]]:
     """Pairs of the pool that have no edge and not the same known label; no node twice."""
-    left, found = list(map(int, pool)), []
+    left = list(map(int, pool))
+    found: list[tuple[int, int]] = []
     while left and len(found) < count:
         one = left.pop()
         known = set(graph.adjacency.indices[graph.adjacency.indptr[one] : graph.adjacency.indptr[one + 1]].tolist())

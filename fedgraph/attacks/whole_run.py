@@ -94,8 +94,9 @@ def of_scores(
 
 
 def measure(
-    settings: Attack | None, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph, public: Graph,
-    ordinary: State,
+    settings: Attack | None, made: Plan[Any, Any], cell: Cell, context: Context, partition: Partition, held: Graph,
+    public: Graph,
+    ordinary: State[Any],
 ) -> Measured:  # fmt: skip
     """Attack one cell. held: all clients' nodes. public: whose features may be known. ordinary: of the run that counts."""
     if settings is None or not settings.meant_for(cell) or not made.releases or made.protection.unit is Unit.GRAPH:
@@ -116,7 +117,7 @@ def measure(
     return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read, estimator=by)
 
 
-def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> State:
+def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Context) -> State[Any]:
     """The plan, run on ``partition`` with noise of its own."""
     stream, method = ("attack", *cell.path), plugins.load("methods", made.method)
     if hasattr(method, "reads_rounds") and method.reads_rounds(made):
@@ -127,7 +128,9 @@ def trained(made: Plan, partition: Partition, cell: Cell, context: Context) -> S
     return state
 
 
-def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
+def _scores(
+    made: Plan[Any, Any], attacked: State[Any], ordinary: State[Any], known: Graph, found: canaries_of.Canaries
+) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
     method, asked = plugins.load("methods", made.method), known
     if isinstance(found, canaries_of.Nodes):
@@ -158,13 +161,13 @@ def of_edges(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.nda
     return np.asarray(((moved[pairs[:, 0]] - moved[pairs[:, 1]]) * apart).sum(axis=1))
 
 
-def _asking(made: Plan) -> Callable[[State, Graph], np.ndarray]:
+def _asking(made: Plan[Any, Any]) -> Callable[[State[Any], Graph], np.ndarray]:
     """The model asked for log-probabilities [n, c]. The attacker holds it, and asks it without spreading over neighbours."""
     method = plugins.load("methods", made.method)
     if "propagation_steps" in type(made.params).model_fields:
         made = replace(made, params=made.params.model_copy(update={"propagation_steps": 0}))
 
-    def ask(state: State, graph: Graph) -> np.ndarray:
+    def ask(state: State[Any], graph: Graph) -> np.ndarray:
         found = method.predict(made, state, replace(graph, labels=np.full_like(graph.labels, -1)))
         return log_probabilities(np.asarray(found, dtype=np.float64))
 

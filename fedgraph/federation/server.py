@@ -46,7 +46,7 @@ def merge(
     return after, after.model, receipt
 
 
-def _require_finite(state: State, round_: int) -> None:
+def _require_finite(state: State[Any], round_: int) -> None:
     """``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy."""
     for name, value in state.model.items():
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():

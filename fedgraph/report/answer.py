@@ -218,7 +218,7 @@ def _how_picked(scores: Sequence[Score]) -> str:
     seeds = sorted({s.seeds for s in scores})
     many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     spread = f", mean ± standard deviation over {many} seeds" if seeds[-1] > 1 else ", one seed"
-    runs = " An ε is about one run: publishing every seed would cost that many times." if seeds[-1] > 1 else ""
+    runs = " An ε is about one run: publishing every seed would cost up to as many times." if seeds[-1] > 1 else ""
     return f"Numbers are {metrics}{spread}. The best was picked by the same numbers, so it is a little optimistic.{runs}"
 
 

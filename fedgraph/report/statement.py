@@ -90,8 +90,8 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
         found.append(f"The attacker read: {row['facts']['attack']['what']}.")
     if len(row.entries) > 1:
         found.append(
-            f"This is the guarantee of one run. The numbers are means over {len(row.entries)} runs on the same people, which "
-            "together would cost that many times as much."
+            f"This is the guarantee of one run. The numbers are means over {len(row.entries)} runs on the same people: to "
+            "publish all of them would cost up to that many times as much."
         )
     return found
 

@@ -118,7 +118,7 @@ def distances_of(
         TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False, weights), plain, context),
         FUSED: lambda: all_pairs(topology_spaces(collection, True, weights), fused, context),
     }
-    return context.cached(key, made[row])  # type: ignore[no-any-return]
+    return context.cached(key, made[row])
 
 
 def embedded_spaces(
@@ -165,7 +165,7 @@ def constant_distances(
     name = ("constant", *key)
     spaces = context.cached((*name, "spaces"), drawn)
     if k is None:
-        return context.cached(name, lambda: all_pairs(spaces, options, context))  # type: ignore[no-any-return]
+        return context.cached(name, lambda: all_pairs(spaces, options, context))
     known = context.cached((*name, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
     return compared(spaces, options, context, split, k, known)
 

@@ -43,7 +43,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     return found
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any] | None:
     """Nothing is released."""
     return None
 

@@ -206,7 +206,9 @@ def _released(
     shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
     common = (cell.task, cell.dataset, cell.method, label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    metrics, asked, own = {}, {}, params.methods[labels(params).index(label)]
+    own = params.methods[labels(params).index(label)]
+    metrics: dict[str, float] = {}
+    asked: dict[str, Any] = {}
     if own.get(COMPARE, True):
         embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
@@ -280,7 +282,7 @@ def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) 
         kinds = collections.node_kinds(collection)[0] if on_nodes else None
         return split, collections.deal(collection, shares, split.train, kinds)
 
-    return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)  # type: ignore[no-any-return]
+    return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
 
 
 def _collection(params: Params, context: Context) -> GraphCollection:
@@ -292,7 +294,7 @@ def _collection(params: Params, context: Context) -> GraphCollection:
         most = params.max_graphs_of.get(context.dataset, params.max_graphs)
         return collections.prepared(given, most, params.max_degree, context.root, params.degrees, params.attributes)
 
-    return context.cached(("collection", context.label, context.dataset), make)  # type: ignore[no-any-return]
+    return context.cached(("collection", context.label, context.dataset), make)
 
 
 def _has_features(context: Context) -> bool:

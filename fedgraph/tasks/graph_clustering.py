@@ -246,7 +246,7 @@ def _partition(params: Params, seed: int, context: Context) -> Partition:
             raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
         return found if params.labels == "all" else without_labels_of(found, _centres(found))
 
-    return context.cached(("ego", context.label, context.dataset, seed), make)  # type: ignore[no-any-return]
+    return context.cached(("ego", context.label, context.dataset, seed), make)
 
 
 def _centres(partition: Partition) -> np.ndarray:
@@ -276,4 +276,4 @@ def _public(params: Params, seed: int, context: Context) -> Graph | None:
         rng = seeds.generator(context.root, "public", context.label, context.dataset, seed)
         return graph.induced(np.sort(rng.permutation(free)[:count]))
 
-    return context.cached(("public", context.label, context.dataset, seed), make)  # type: ignore[no-any-return]
+    return context.cached(("public", context.label, context.dataset, seed), make)

@@ -71,7 +71,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return True
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any] | None:
     """Nothing is released."""
     return None
 
@@ -149,7 +149,7 @@ def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample
         found = clear.sample(data, max(params.graphs, params.compared), params.hops, bounds, params.max_degree, rng)
         return found, clear.train(found.graphs, params.training, seeds.generator(context.root, "model", *where))
 
-    return context.cached(("sampled", *where), make)  # type: ignore[no-any-return]
+    return context.cached(("sampled", *where), make)
 
 
 def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:

@@ -170,7 +170,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     setting = _setting(params, cell.seed, context)
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: settled.epsilon)
-    metrics, artefacts = _scores.measures(method.predict(made, trained.state, asked), setting.truth), {}
+    metrics = _scores.measures(method.predict(made, trained.state, asked), setting.truth)
+    artefacts: dict[str, np.ndarray] = {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
         rng = seeds.generator(context.root, "map", *cell.path)
@@ -235,7 +236,7 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
         return setting
 
     key = ("setting", context.dataset, _split_key(params), seed)
-    return context.cached(key, make)  # type: ignore[no-any-return]
+    return context.cached(key, make)
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
@@ -260,7 +261,7 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     if cell.setting in _grid.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
         whole = Subgraph(0, held, np.arange(held.num_nodes))
         one = Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
-        return context.cached(key, lambda: one)  # type: ignore[no-any-return]
+        return context.cached(key, lambda: one)
     settings = dict(params.partition)
     module = plugins.load("partition", settings.pop("partition"))
 
@@ -273,4 +274,4 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
             )
         return base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
 
-    return context.cached(key, make)  # type: ignore[no-any-return]
+    return context.cached(key, make)

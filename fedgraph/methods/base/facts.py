@@ -88,7 +88,7 @@ def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
 
 def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting itself assumes: where the data lives and who sees what."""
-    split = (Assumption.SPLIT_FROM_EDGES,) if facts.split_from_edges else ()
+    split: tuple[Assumption, ...] = (Assumption.SPLIT_FROM_EDGES,) if facts.split_from_edges else ()
     split += (Assumption.COLUMNS_PUBLIC,) if facts.columns_from_rows else ()
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return split

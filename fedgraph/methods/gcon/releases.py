@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def minimiser(
     event: Event = Unprotected("the minimiser without noise")
     regulariser = LEAST_REGULARISER if params.regulariser == "auto" else params.regulariser
     if budget.private:
-        same = {
+        same: dict[str, Any] = {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
             "share": params.share,
