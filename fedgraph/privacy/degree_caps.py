@@ -25,7 +25,7 @@ are n − 1 − m of them, so Σ ‖ΔR_u‖² ≤ s·min(s·m, s·(n − 1 − 
 function of the noisy rows, of which row z feeds only z's own message.
 
 *Checked*: the proof was derived a second time from the statement; Σ (W_uz + Σ_v |ΔW_uv|)² was compared with the bound for every
-node of every graph with up to 7 nodes, for random and searched pairs, for hubs on regular graphs (attained to 1 %), and on
+node of every graph of 5 and of 6 nodes, for random and searched pairs, for hubs on regular graphs (attained to 1 %), and on
 Cora-ML, CiteSeer and a campus (``tests/privacy/test_degree_caps.py``). No rule that reads degrees only does better by more
 than 1 + o(1): on a T-regular graph plus a hub every step of h costs T·√(n − 1) times its height, and n − 2 steps lead to 0.
 
