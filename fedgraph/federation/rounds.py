@@ -62,7 +62,7 @@ def run(
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # workers need it no more
     state, model = None, None
     receipts: tuple[Receipt, ...] = ()
-    if plan.shared_rounds:
+    if plan.shared_key:
         key = f"{'/'.join(str(part) for part in shared_stream)}#{plan.shared_key}"
         if key not in prefixes.known:
             first = range(plan.shared_rounds)

@@ -16,7 +16,7 @@ def class_shares(answers: np.ndarray, num_classes: int, keep: float) -> np.ndarr
     other = (1 - keep) / (num_classes - 1)
     found = (counts / max(counts.sum(), 1) - other) / max(keep - other, 1e-9)
     found = np.maximum(found, 1 / (4 * num_classes))
-    return found / found.sum()
+    return np.asarray(found / found.sum())
 
 
 def affinities(counts: np.ndarray, std: float, num_labelled: int, shares: np.ndarray) -> np.ndarray:

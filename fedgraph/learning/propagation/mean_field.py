@@ -29,7 +29,7 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_
             heard = neighbours @ spread
             logits = logits + (heard @ coupling if isinstance(coupling, np.ndarray) else coupling * heard)
         spread = softmax(logits, axis=1)
-    return spread
+    return np.asarray(spread)
 
 
 def agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> np.ndarray:
@@ -47,7 +47,7 @@ def agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> n
     met = own.T.astype(np.float64) @ (adjacency @ spread)
     one, two = degrees @ own / edges, degrees @ spread / edges
     chance = (np.outer(one, two) + np.outer(two, one)) / 2 + 1e-12
-    return np.log(((met + met.T) / 2 + classes**2 * chance) / ((edges + classes**2) * chance))
+    return np.asarray(np.log(((met + met.T) / 2 + classes**2 * chance) / ((edges + classes**2) * chance)))
 
 
 def scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
@@ -70,7 +70,7 @@ def coupled_field(
     for _ in range(passes):
         coupling = scaled_to(agreement(own, spread, adjacency), limit)
         spread = mean_field(scores, [(coupling, adjacency), *terms], 2)
-    return spread
+    return np.asarray(spread)
 
 
 def doubt(scores: np.ndarray) -> float:

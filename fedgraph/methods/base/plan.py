@@ -30,10 +30,10 @@ class Plan(Generic[P, M]):
     guarantee they are counted for. epsilon_published: what the paper's formula says of this noise (None:
     no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline. per_end: events
     price one end of an edge, and an edge costs two of them (``composition.ends``).
-    min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds
-    are the same for all cells of one ``shared_key``, which may share them. summed: parts of a message that reach the server as
-    a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a part is named
-    as its path. notes: sentences for the report.
+    min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds are the same for
+    all cells of one ``shared_key``, which share them (0 of them: the start alone). summed: parts of a message that reach the
+    server as a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a
+    part is named as its path. notes: sentences for the report.
     keeps_rounds: the server keeps what every round broadcast and received, for an attack to read (``State.seen``).
     """
 

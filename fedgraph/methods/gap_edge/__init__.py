@@ -128,6 +128,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         epsilon_published=published,
         per_end=facts.cut_edges_shared,
         min_clients=min_clients,
+        shared_key=params.model_dump_json(),  # the encoder reads public data only: all budgets share it
         made=Made(facts.public_attributes, facts.public_graph is not None),
     )
 

@@ -31,14 +31,16 @@ def build(records: Records, notice: str | None) -> Section:
 
 
 def _verdict(entries: Sequence[dict[str, Any]]) -> str:
-    """What becomes of the claims, in one sentence."""
+    """What becomes of the claims, in one sentence. Not every row is a paper's own claim: some look at a part of one."""
     claimed = [e for e in entries if math.isfinite(e["epsilon"])]
     refuted = [e for e in claimed if _known(_bound(e)) and _bound(e) > e["epsilon"] * (1 + 1e-6)]
     proven = [e for e in claimed if e not in refuted and e["epsilon_provable"] <= e["epsilon"] * (1 + 1e-6)]
     papers = ", ".join(dict.fromkeys(str(e["method"]) for e in refuted))
-    said = f"Of {len(claimed)} claims of an ε, {len(proven)} are proven here, and {len(refuted)} are false in the worst case"
+    named = f" ({papers})" if papers else ""
     return (
-        f"{said}{f' ({papers})' if papers else ''}; of the other {len(claimed) - len(proven) - len(refuted)} neither is shown."
+        f"{len(claimed)} settings of noise were priced. For {len(proven)} the claimed ε is proven; for {len(refuted)} the "
+        f"exact worst case is above it, so that no proof can exist{named}; for the others what can be proven here is larger, "
+        "or nothing."
     )
 
 
