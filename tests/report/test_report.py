@@ -136,9 +136,5 @@ def test_every_note_of_a_plan_reaches_results_json() -> None:
     entry = dict.fromkeys(results.IDENTITY, "x")
     other = entry | {"method": "y", "notes": ["first"]}
     entries = [entry | {"notes": ["first", "second"]}, entry | {"notes": ["first"]}, other]
-        entry | {"notes": ["first", "second"]},
-        entry | {"notes": ["first"]},
-        entry | {"method": "y", "notes": ["first"]},
-    ]
     found = results.notes(entries)
     assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
