@@ -65,7 +65,10 @@ def write(
     rows += results.failures(scenario.name, source, failed)
     opening = {"notice": notice} if notice else {}
     _text(out / "results.csv", results.as_csv(rows, notice))
-    _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows})
+    noted = results.notes([entry for r in records for entry in r.entries])
+    _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows, "notes": noted})
+    for note in dict.fromkeys(str(line["note"]) for line in noted):
+        screen.say(f"note: {note}")
     _json(out / "environment.json", {**opening, **environment})
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)

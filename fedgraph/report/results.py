@@ -145,6 +145,16 @@ def failures(scenario: str, source: Mapping[str, str], failed: Sequence[dict[str
     return rows
 
 
+def notes(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every sentence that a plan says of its numbers, once for each row: what ``results.json`` and the console show of them."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for e in entries:
+        for note in e.get("notes", ()):
+            row = {name: e[name] for name in IDENTITY}
+            found.setdefault((*row.values(), note), {**row, "note": note})
+    return list(found.values())
+
+
 def as_csv(rows: Sequence[dict[str, Any]], notice: str | None) -> str:
     """CSV text; a notice (synthetic data) is a comment on the first line. No value is an empty field, ∞ is ``inf``."""
     out = io.StringIO()

@@ -129,3 +129,12 @@ def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_no
     assert (list(first.x), list(first.y)) == ([1.0, 8.0, math.inf], [0.5, 0.6, 0.9])
     assert (list(second.x), list(second.y)) == ([1.0, 8.0, math.inf], [0.3, 0.4, 0.9])
     assert first.label != second.label
+
+
+def test_every_note_of_a_plan_reaches_results_json() -> None:
+    """One line for each row and sentence, seeds together; nothing that a plan says is dropped."""
+    entry = dict.fromkeys(results.IDENTITY, "x")
+    other = entry | {"method": "y", "notes": ["first"]}
+    entries = [entry | {"notes": ["first", "second"]}, entry | {"notes": ["first"]}, other]
+    found = results.notes(entries)
+    assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
