@@ -31,6 +31,8 @@ def _task(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     own = _model(module.Params, definitions)
     properties = own["properties"]
     of_task = getattr(module, "METHOD_KEYS", {})
+    if getattr(module, "ONE_METHOD", False):
+        properties["method"] = {"description": "one method in place of methods"}
     for key, (package, word) in NESTED.items():
         if key in properties:
             kinds = {"anyOf": [_plugin(package, word, n, definitions, of_task) for n in plugins.names(package)]}

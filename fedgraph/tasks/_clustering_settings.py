@@ -15,6 +15,11 @@ from fedgraph.tasks.base import require_distinct
 
 PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
 OWN = ("label", "epsilons", "compare")  # keys of an entry of methods that are the task's
+METHOD_KEYS = {  # their JSON schema, for editors
+    "epsilons": {"type": "array", "description": "budgets of this row; default the task's"},
+    "compare": {"type": "array", "items": {"type": "string"}, "description": "how releases are compared; default the task's"},
+}
+ONE_METHOD = True  # ``method: {…}`` is understood as a list of one
 
 
 class Params(Solving):

@@ -24,6 +24,10 @@ VIEWERS = {
     "nobody": Viewer.WORLD,
 }
 OWN = ("label", "settings", "epsilons")  # keys of an entry that are the task's, not the method's
+METHOD_KEYS = {  # their JSON schema, for editors
+    "settings": {"type": "array", "items": {"type": "string"}, "description": "settings of this row; default the task's"},
+    "epsilons": {"type": "array", "description": "budgets of this row; default the task's"},
+}
 WHOLE = ("central", "nobody")  # one holder of the whole graph; under ``nobody`` each node has made its data safe before
 
 

@@ -27,6 +27,8 @@ from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_compare, _promises
+from fedgraph.tasks._clustering_settings import METHOD_KEYS as METHOD_KEYS
+from fedgraph.tasks._clustering_settings import ONE_METHOD as ONE_METHOD
 from fedgraph.tasks._clustering_settings import OWN, PLAIN, Params, Row
 from fedgraph.tasks._clustering_settings import rows as rows_of
 from fedgraph.tasks._graph_compare import OF_VECTORS, Clustering, Found

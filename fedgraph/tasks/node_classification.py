@@ -27,6 +27,7 @@ from fedgraph.partition import base
 from fedgraph.privacy.settle import settle
 from fedgraph.settings import Infinite, PerDataset, Settings
 from fedgraph.tasks import _grid, _node_map, _promises, _protocols, _public, _scores
+from fedgraph.tasks._grid import METHOD_KEYS as METHOD_KEYS
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 

@@ -112,7 +112,7 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     graph = random_graph()
     plan = planned(graph, math.inf, sampled=1.0, num_sources=60, clip_entry=0.02)
     found = train(plan, graph).state.model["parameters"]
-    streams = Streams(0, ("cell", "client", 0, "round", 0))
+    streams = Streams(0, ("cell", "client", 0, "round", 0), plan.fingerprint)
     order = streams.generator("sample").choice(60, 60, replace=False)
     view = graph.induced(order)
     vectors = np.array([np.clip(published_loop(view.adjacency, s), 0, 0.02) for s in range(60)])

@@ -194,7 +194,7 @@ def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection)
     [
         ({"epsilons": [0]}, "at ε = 0 nothing may be released"),
         ({"epsilons": [np.nan]}, "allowed: ε > 0, 1/n"),
-        ({"epsilons": [True]}, "allowed: ε > 0, 1/n"),
+        ({"epsilons": [True]}, "true and false"),
         ({"epsilons": ["1/m"]}, "allowed: ε > 0, 1/n"),
         ({"epsilons": [1, "1.0"]}, "1.0 appears twice"),
         ({"epsilons_of": {"tu/mutag": ["0"]}}, "at ε = 0 nothing may be released"),
