@@ -44,7 +44,7 @@ CONSTANT = "constant embedding"
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
-    given = [{k: v for k, v in m.items() if k not in OWN} for m in params.methods]
+    given = [{k: v for k, v in m.items() if k not in OWN or k == "label"} for m in params.methods]
     models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
     return [*models, (("partition",), "partition", params.partition)]
 

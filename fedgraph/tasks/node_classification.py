@@ -103,7 +103,7 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = []
     for index, method in enumerate(params.methods):
-        given = {k: v for k, v in method.items() if k not in _grid.OWN}
+        given = {k: v for k, v in method.items() if k not in _grid.OWN or k == "label"}  # labels are checked by the reader
         found.append((("methods", index), "methods", given))
     found.append((("partition",), "partition", params.partition))
     return found
