@@ -31,6 +31,7 @@ class Console:
         self._begun = time.monotonic()
         self._last = 0.0
         self._cells = (0, 0)
+        self._already = 0
         self._cell_clock = self._begun
         self._running: dict[str, float] = {}  # cell → when it began, longest first
         self._stage: tuple[str, int, int, float] | None = None  # name, total, done when it began, when

@@ -39,7 +39,8 @@ def of(ready: Ready, data_root: Path | None, seconds: float) -> Found:
     ]
     loading = time.monotonic() - began
     with runtime.start("serial") as engine:
-        stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))
+        console = Console(quiet=True)
+        stages = tuple(experiment.stages_of(ready, graphs, engine, console))
         counts = tuple(f"{s.task.label} on {s.context.dataset}: {len(s.cells)} cells" for s in stages)
         every = [cell for stage in stages for cell in stage.cells]
         total = f"{len(every)} cells in all"
@@ -53,7 +54,9 @@ def of(ready: Ready, data_root: Path | None, seconds: float) -> Found:
                 break
             stage, cell = first[group]
             start = time.monotonic()
+            console.begin(cell.key)
             outcome = cells.timed(stage.task, cell, stage.context)[0]
+            console.finish(cell.key)
             written = len(json.dumps(store.portable(store.entry_of(cell, outcome, 0.0))))
             took[group] = (time.monotonic() - start, written)
     mean = sum(t for t, _ in took.values()) / len(took)

@@ -196,8 +196,8 @@ def _question(scores: Sequence[Score], here: Sequence[Score]) -> str:
         parts.append(f"by {METRICS[first.metric]}")
     alike = [s for s in scores if s.metric == first.metric]
     if len({s.asked[2] for s in alike}) > 1:
-        parts.append(f"with the {first.asked[2]} protocol" if first.asked[2] else "without a protocol")
-    if len({s.asked[3:] for s in alike}) > 1 and first.asked[3:]:
+        parts.append(f"with the {first.asked[2]} protocol" if first.asked[2] else "for whole graphs")
+    if len({s.asked[3:] for s in alike if any(s.asked[3:])}) > 1 and any(first.asked[3:]):
         parts.append(f"with the {first.asked[3]} split")
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}," if text else ""

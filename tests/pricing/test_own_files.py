@@ -54,13 +54,13 @@ def test_a_neutral_description_of_a_cell_agrees_with_the_report(finished: Path) 
     account = next(
         a for a in ledger.accounts if any(isinstance(r.event, (Gaussian, PoissonGaussian)) for r in ledger if r.cell == a.cell)
     )
-    releases = [r for r in ledger if r.cell == account.cell and r.client == 0]
+    releases = list(ledger.of(account.cell))
     event = releases[0].event
     assert isinstance(event, Gaussian), "the shipped learner adds Gaussian noise to whole sums"
     assert {r.event for r in releases} == {event}
     described = {
         "mechanism": "gaussian", "unit": "node", "noise_multiplier": event.noise_multiplier, "sampling": {"kind": "none"},
-        "rounds": len(releases), "delta": account.delta, "relation": "zero-out",
+        "rounds": sum(line.of_one_client for line in releases), "delta": account.delta, "relation": "zero-out",
     }  # fmt: skip
     path = finished / "cell.yaml"
     path.write_text(yaml.safe_dump(described), encoding="utf-8")
