@@ -160,7 +160,9 @@ def test_synthetic_data_is_announced_first_everywhere(
     scenario_file.write_text(text, encoding="utf-8")
     changes = ["--set", "seeds=1", "--set", "tasks.0.epsilons=[1]"]
     assert run.main([str(scenario_file), "--out", str(out), "--data-root", str(empty), *changes]) == 0
-    for name in ("results.csv", "ledger.jsonl", "scenario.yaml", "report.html"):
+    header, first_row = (out / "results.csv").read_text(encoding="utf-8").splitlines()[:2]
+    assert dict(zip(header.split(","), first_row.split(","), strict=False))["source"] == "synthetic"
+    for name in ("ledger.jsonl", "scenario.yaml", "report.html"):
         first = (out / name).read_text(encoding="utf-8").splitlines()[0]
         assert "SYNTHETIC" in first, f"{name}: {first}"
     for name in ("results.json", "environment.json"):

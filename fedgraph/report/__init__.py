@@ -64,7 +64,7 @@ def write(
     rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
     rows += results.failures(scenario.name, source, failed)
     opening = {"notice": notice} if notice else {}
-    _text(out / "results.csv", results.as_csv(rows, notice))
+    _text(out / "results.csv", results.as_csv(rows))
     noted = results.notes([entry for r in records for entry in r.entries])
     _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows, "notes": noted})
     for note in dict.fromkeys(str(line["note"]) for line in noted):

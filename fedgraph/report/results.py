@@ -155,11 +155,9 @@ def notes(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def as_csv(rows: Sequence[dict[str, Any]], notice: str | None) -> str:
-    """CSV text; a notice (synthetic data) is a comment on the first line. No value is an empty field, ∞ is ``inf``."""
+def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """CSV text that begins with its header; generated data show in the column ``source``. No value is empty, ∞ is ``inf``."""
     out = io.StringIO()
-    if notice:
-        out.write(f"# {notice}\n")
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
