@@ -27,7 +27,8 @@ from fedgraph.partition import base
 from fedgraph.privacy.settle import settle
 from fedgraph.settings import Infinite, PerDataset, Settings
 from fedgraph.tasks import _grid, _node_map, _promises, _protocols, _public, _scores
-from fedgraph.tasks._grid import METHOD_KEYS as METHOD_KEYS
+from fedgraph.tasks._grid import Row as ROW
+from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -35,7 +36,7 @@ from fedgraph.types import Graph, Partition, Subgraph
 class Params(Settings):
     """The grid of cells: methods × settings × budgets × seeds."""
 
-    methods: list[dict[str, Any]] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: list[_grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     settings: list[_grid.Setting] = Field(min_length=1, description="who is trusted")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
@@ -98,12 +99,23 @@ class Params(Settings):
             raise ValueError(f"public is chosen with protocol inductive or asking, found {self.protocol}")
         return self
 
+    @model_validator(mode="after")
+    def _attacks_what_is_run(self) -> Params:
+        """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
+        if self.attack is not None:
+            budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
+            settings: set[Any] = {s for spec in self.methods for s in spec.get("settings", self.settings)} | {"nobody"}
+            for what, asked, run in (("settings", self.attack.settings, settings), ("epsilons", self.attack.epsilons, budgets)):
+                if asked is not None and not run & set(asked):
+                    raise ValueError(f"attack.{what} is {asked}, where no row runs; allowed: some of {sorted(run, key=str)}")
+        return self
+
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = []
     for index, method in enumerate(params.methods):
-        given = {k: v for k, v in method.items() if k not in _grid.OWN or k == "label"}  # labels are checked by the reader
+        given = {k: v for k, v in method.items() if k not in ROW.model_fields or k == "label"}
         found.append((("methods", index), "methods", given))
     found.append((("partition",), "partition", params.partition))
     return found
@@ -217,9 +229,9 @@ def _said(method: Any, made: Plan[Any, Any], state: Any) -> tuple[str, ...]:
 
 
 def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
-    spec = next(s for s in params.methods if s["method"] == cell.method and _grid.variant(s) == cell.variant)
-    module = kinds.classifier(cell.method)
-    return module, module.Params(**_grid.own_settings(spec))
+    spec = cell.among(params.methods)
+    module = kinds.classifier(spec["method"])
+    return module, module.Params(**of_method(spec, ROW))
 
 
 def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
