@@ -42,7 +42,7 @@ MOVES = [
     ("pfl", "pfl_benchmark.py", "epsilon=2.0", "epsilon=4.0", 1),
     ("pfl", "pfl_benchmark.py", "delta=1e-6", "delta=1e-6, noise_parameter=2.0", -1),
     ("pfl", "pfl_banded.py", "noise_parameter=3.0", "noise_parameter=6.0", -1),
-    ("pfl", "pfl_banded.py", "num_iterations=60", "num_iterations=120", 1),
+    ("pfl", "pfl_banded.py", "num_iterations=60", "num_iterations=72", 1),
     ("pfl", "pfl_banded.py", "min_separation=12", "min_separation=6", 1),
     ("pfl", "pfl_banded.py", "delta=1e-6", "delta=1e-8", 1),
     ("gap", "gap_edp.sh", "--epsilon 8", "--epsilon 4", -1),
