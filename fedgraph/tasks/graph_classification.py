@@ -235,7 +235,7 @@ def _released(
         epsilon_measured=measured.epsilon,
         theorem=settled.theorem,
         paths=settled.path_epsilons(),
-        notes=made.notes,
+        notes=(*made.notes, *trained.notes),
     )  # fmt: skip
 
 

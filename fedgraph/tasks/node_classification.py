@@ -209,6 +209,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             *_scores.too_few(setting.truth),
             *((f"The promise is broken: {broken}",) if broken else ()),
             *made.notes,
+            *trained.notes,
             *_said(method, made, trained.state),
         ),
         artefacts=artefacts,
