@@ -35,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data import _federated, _npz, _own_tables, _tables
+from fedgraph.data import _federated, _masks, _npz, _own_tables, _tables
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import from_edges, undirected
 from fedgraph.errors import DataError, ScenarioError
@@ -46,7 +46,6 @@ from fedgraph.validation import validate
 
 MANIFEST = "federation.yaml"
 PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
-PARTS = ("train", "validation", "test")
 
 
 class Client(Settings):
@@ -112,7 +111,7 @@ def load(path: Path) -> Graph:
         f"own federation {path.name}: {len(given)} clients, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {graph.num_classes} classes"
     )
-    return replace(graph, masks=_masks(given, starts, path, names), provenance=Provenance("own", detail, checksums))
+    return replace(graph, masks=_joined_split(given, starts, path, names), provenance=Provenance("own", detail, checksums))
 
 
 def _manifest(raw: RawFiles) -> Manifest:
@@ -218,12 +217,11 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
 
 def _split(raw: RawFiles, given: Given) -> dict[int, str]:
     found = dict(given.split)
-    for number, row, part in _pairs(raw, "masks.csv", given.rows):
-        if part not in PARTS:
-            raise DataError(f"{raw.folder / 'masks.csv'}:{number}: part {part!r}; allowed: {', '.join(PARTS)}")
-        if found.get(row, part) != part:
-            raise DataError(f"{raw.folder / 'masks.csv'}:{number}: a node is in {found[row]} and in {part}; allowed: one part")
-        found[row] = part
+    file = raw.folder / "masks.csv"
+    if file.is_file():
+        for row, part in _tables.parts(raw.read(file.name), str(file), given.rows).items():
+            if found.setdefault(row, part) != part:
+                raise DataError(f"{file}: a node is in {found[row]} and, by another file, in {part}; allowed: one part")
     return found
 
 
@@ -272,12 +270,11 @@ def _with_cross_edges(
     return replace(graph, adjacency=adjacency), f"{len(listed)} of them between clients ({alone} listed at one end only)"
 
 
-def _masks(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:
+def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:
     brought = [bool(own.split) for own in given]
     if not any(brought):
         return ()
     if not all(brought):
         raise DataError(f"{path}: client {names[brought.index(False)]!r} has no masks but others have; allowed: all or none")
     every = [(int(start) + row, part) for own, start in zip(given, starts, strict=False) for row, part in own.split.items()]
-    parts = (np.array(sorted(node for node, part in every if part == wanted), dtype=np.int64) for wanted in PARTS)
-    return (Masks(*parts),)
+    return _masks.of_parts(dict(every), int(starts[-1]), str(path))

@@ -169,7 +169,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         epsilon_provable=settled.epsilon,
         theorem=settled.theorem,
         paths=settled.path_epsilons(),
-        notes=made.notes,
+        notes=(*made.notes, *trained.notes),
         artefacts={} if places is None else _artefacts(found.distances, truth, found.labels, places),
     )
 

@@ -106,6 +106,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Non
         facts=facts,
         made=None,
         notes=(note,) if params.model == CEILING else (),
+        sums_suffice=True,
     )
 
 
