@@ -51,7 +51,7 @@ def _computed(ready: Ready, graphs: list[Graph | GraphCollection], out: Path, te
     for graph in graphs:
         console.say(report.describe(graph))
     settings = ready.scenario.runtime
-    with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker) as engine:
+    with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as engine:
         stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
         for line in kept.damaged:
