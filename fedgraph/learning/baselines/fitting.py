@@ -90,7 +90,7 @@ def trained(
     network.train()
     known = torch.tensor(np.flatnonzero(labels >= 0), device=device())
     target = torch.tensor(labels, device=device())[known]
-    learnt = [p for p in network.parameters() if p.requires_grad]
+    learnt: list[torch.Tensor] = [p for p in network.parameters() if p.requires_grad]
     origin = [p.detach().clone() for p in learnt] if how.proximal else []
     firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
     with torch.random.fork_rng():
