@@ -43,8 +43,8 @@ ALLOWED: dict[str, set[str] | None] = {
     "environment": {"types"},
     "cell": {"federation", "privacy", "runtime", "types"},
     "store": {"privacy", "cell", "errors"},
-    "attacks": {
-        "methods", "federation", "learning", "audit", "privacy", "cell", "types", "errors", "seeds", "plugins",
+    "attacks": {  # data: the other graph that a link thief learns on
+        "data", "methods", "federation", "learning", "audit", "privacy", "cell", "types", "errors", "seeds", "plugins",
         "settings",
     },
     "tasks": {

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph import plugins, seeds
-from fedgraph.attacks import encoded_graphs
+from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison.classify import Handling, Split
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.errors import ScenarioError

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from fedgraph import plugins, seeds
-from fedgraph.attacks import whole_run
+from fedgraph.attacks.base import named, whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
@@ -106,6 +106,8 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
         given = {k: v for k, v in method.items() if k not in _grid.OWN or k == "label"}  # labels are checked by the reader
         found.append((("methods", index), "methods", given))
     found.append((("partition",), "partition", params.partition))
+    for index, attack in enumerate(params.attack.named if params.attack else []):
+        found.append((("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"}))
     return found
 
 
@@ -179,8 +181,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         artefacts, apart = _node_map.draw(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
+    told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
     return Outcome(
-        metrics=metrics | measured.metrics,
+        metrics=metrics | measured.metrics | told.metrics,
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
@@ -193,7 +196,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "rounds": made.rounds,
             **({} if broken is None else {"broken_promise": broken}),
         }
-        | measured.facts,
+        | measured.facts
+        | told.facts,
         account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
@@ -210,6 +214,18 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         ),
         artefacts=artefacts,
     )
+
+
+def _named(
+    params: Params, made: Plan[Any, Any], cell: Cell, context: Context, on: tuple[Partition, _protocols.Setting], epsilon: float
+) -> named.Found:
+    """What attacks that were asked for by name found; nothing where none was."""
+    attack = params.attack
+    if attack is None or not attack.named or not attack.meant_for(cell) or not made.releases:
+        return named.Found((), {})
+    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
+    partition, setting = on
+    return named.measure(asked, made, cell, context, partition, setting.held, setting.asked, epsilon)
 
 
 def _said(method: Any, made: Plan[Any, Any], state: Any) -> tuple[str, ...]:
