@@ -126,7 +126,7 @@ def train(  # type: ignore[no-untyped-def]
     begin, end, starts, column_starts, columns, x_start, local, values, hat_start, hat_column, hat_value, labels, keeps,
     first, rest, untouched, rates, steps, classes, sums, rest_sums,
 ):  # fmt: skip
-    """Trains clients ``begin`` … ``end − 1`` one after another, and adds what they sum to. Arrays: as in ``many_gcns.trained``."""
+    """Trains clients ``begin`` … ``end − 1`` one after another and adds up what they send. Arrays: as in ``many_gcns``."""
     copies, width = first.shape[0], first.shape[2]
     last, second, skipped = copies - 1, width * (1 + classes), x_start[starts[begin]]
     none, adam = np.empty(0, np.float32), steps[2] > 0
