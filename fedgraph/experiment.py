@@ -87,9 +87,9 @@ def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan[Any, Any] | None:
     try:
         made: Plan[Any, Any] | None = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
-        raise DataError(f"{ready.place(stage.task, cell.method, cell.variant)}: {error}") from error
+        raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
     except Exception as error:
-        raise ScenarioError(f"{ready.place(stage.task, cell.method, cell.variant)}: {cells.sentence(error)}") from error
+        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {cells.sentence(error)}") from error
     return made
 
 
