@@ -1,22 +1,22 @@
 """An attack on a whole training run: it computes a lower bound on ε from the output of the run.
 
 The plan is run once more on the same data with canaries (``attacks.base.canaries``), with the same noise multipliers and fresh
-noise. The attacker knows the data, the plan and both versions of each canary. Only the coins are unknown. The attacker computes a
-score for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores.
-``audit.estimators`` turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. Where everything
-released is a composition of Gaussian releases, the bound refutes their whole curve (``audit.curve``). Elsewhere it counts right
-guesses (``audit.one_run``).
+noise. The attacker knows the data, the plan and both versions of each canary. Only the coins are unknown. The attacker
+computes a score for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores.
+``audit.estimators`` turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. Where
+everything released is a composition of Gaussian releases, the bound refutes their whole curve (``audit.curve``). Elsewhere it
+counts right guesses (``audit.one_run``).
 
 What the attacker looks at is fixed beforehand, for each method one thing:
 
 * the method's own ``evidence``, where its file defines one. Released values are compared with the values that both versions
   would give. These are all values that are priced, also where the curator who computes them is trusted;
-* otherwise the trained model, which is asked for the canaries. For a node: the log-probability of its label, minus the mean over
-  classes, minus the same number of the ordinary run, which has no canaries. For an edge: how much closer the predictions of its
-  two ends are than in the ordinary run.
+* otherwise the trained model, which is asked for the canaries. For a node: the log-probability of its label, minus the mean
+  over classes, minus the same number of the ordinary run, which has no canaries. For an edge: how much closer the predictions
+  of its two ends are than in the ordinary run.
 
-Every viewer sees the trained model. The bound is therefore valid, but weak, for a server that sees more. A low bound is no proof
-of privacy.
+Every viewer sees the trained model. The bound is therefore valid, but weak, for a server that sees more. A low bound is no
+proof of privacy.
 """
 
 from __future__ import annotations
