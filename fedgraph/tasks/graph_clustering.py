@@ -100,6 +100,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
         holdings=partition.holdings(graph.num_nodes),
         membership_from_edges=partition.from_edges,
         public_graph=_public(params, cell.seed, context),
+        features_from_edges=graph.features_from_edges,
     )
     spec = {k: v for k, v in params.methods[row.index].items() if k not in OWN}
     module = kinds.embedder(spec.pop("method"))
