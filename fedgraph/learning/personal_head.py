@@ -14,6 +14,7 @@ Nothing here is private: the head is for the client's own eyes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,15 @@ class Inputs:
     def at(self, rows: np.ndarray) -> Inputs:
         """The given rows."""
         return Inputs(self.x[rows], self.shared[rows], self.around[rows])
+
+
+def joined(parts: Sequence[Inputs]) -> Inputs:
+    """The rows of several graphs, one after another."""
+    return Inputs(
+        sp.csr_array(sp.vstack([p.x for p in parts], format="csr")),
+        np.concatenate([p.shared for p in parts]),
+        np.concatenate([p.around for p in parts]),
+    )
 
 
 @dataclass(frozen=True, eq=False)

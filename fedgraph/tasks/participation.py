@@ -153,7 +153,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     world = _world(params, cell, federation, 0)
     made = _planned(params, cell, federation, world)
     key = f"{_key(params, cell.seed, context)}:{_clients.world_key(cell.setting)}"
-    world = context.cached(("world", key), lambda: world)  # one object per key: a runtime refuses another one
+    fresh = world.partition  # of another viewer, it may be shared already: a runtime wants one object per key
+    world = replace(world, partition=context.cached(("clients", key), lambda: fresh))
     done = _training.train(world, key, made, cell, context)
     found = _clients.Found(federation, params.alerts, params.positive)
     method = kinds.classifier(cell.method)
@@ -164,11 +165,11 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 
     scores = answers(asked) if WITHOUT in cell.setting else federation.at_home(answers, asked)
     records = found.records(cell.setting, scores, world.setting, made, done)
+    pooled = {} if WITHOUT in cell.setting else dict(records[0]["metrics"])
     if "personalised" in params.participations and cell.setting in ("secure", "local"):
         records += found.personal(scores, answers, done, seeds.generator(context.root, "personal", *cell.path))
     if "federated" not in params.participations:
         records = [r for r in records if r["participation"] != "federated"]
-    pooled = {} if WITHOUT in cell.setting else found.pooled(scores, world.setting.truth)
     return _clients.outcome(cell, made, done, records, pooled, world, params.protocol, method)
 
 
