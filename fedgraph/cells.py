@@ -85,7 +85,7 @@ def _side_by_side(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: 
         order = Order(group, stage.task, context.root, context.seeds, cell)
         queues.setdefault(group, []).append((order, data))
     for (order, _), (outcome, seconds) in engine.as_done(
-        compute, list(queues.values()), lambda task: console.begin(task[0].cell.key), console.wait
+        compute, list(queues.values()), lambda task: console.begin(task[0].cell.key), console.wait, lambda why: (why, 0.0)
     ):
         yield Done(order.cell, outcome, seconds)
         console.finish(order.cell.key)

@@ -18,6 +18,7 @@ from fedgraph.errors import DataError, FedgraphError, PricingError, ScenarioErro
 
 WRONG_INPUT = (ScenarioError, DataError, PricingError)
 TRACEBACK = "FEDGRAPH_TRACEBACK"
+MOST_CHARACTERS = 1_000  # of the line that an error becomes
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,7 +65,8 @@ def _terminated(number: int, frame: object) -> None:
 
 def _say(message: str, status: int) -> int:
     """One line on stderr, then the exit status."""
-    print(" ".join(message.split()), file=sys.stderr)
+    line = " ".join(message.split())
+    print(line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…", file=sys.stderr)
     return status
 
 

@@ -51,7 +51,7 @@ def _computed(ready: Ready, graphs: list[Graph | GraphCollection], out: Path, te
     for graph in graphs:
         console.say(report.describe(graph))
     settings = ready.scenario.runtime
-    with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker) as engine:
+    with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as engine:
         stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
         for line in kept.damaged:
@@ -87,9 +87,9 @@ def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan[Any, Any] | None:
     try:
         made: Plan[Any, Any] | None = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
-        raise DataError(f"{ready.place(stage.task, cell.method, cell.variant)}: {error}") from error
+        raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
     except Exception as error:
-        raise ScenarioError(f"{ready.place(stage.task, cell.method, cell.variant)}: {cells.sentence(error)}") from error
+        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {cells.sentence(error)}") from error
     return made
 
 

@@ -1,10 +1,16 @@
-"""Splits in a file: ``train_mask``, ``val_mask`` and ``test_mask``, as geom-gcn publishes them and PyG keeps them."""
+"""Splits that come with a graph.
+
+In an ``.npz``: ``train_mask``, ``val_mask`` and ``test_mask``, as geom-gcn publishes them and PyG keeps them. In text: a part
+for each node, see ``_tables.parts``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from fedgraph.data import _npz
+from fedgraph.data import _npz, _tables
 from fedgraph.errors import DataError
 from fedgraph.types import Masks
 
@@ -33,3 +39,10 @@ def read(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
     for split in found:
         split.check(num_nodes, name)
     return found
+
+
+def of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[Masks, ...]:
+    """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
+    found = Masks(*(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in _tables.PARTS))
+    found.check(num_nodes, name)
+    return (found,)

@@ -33,24 +33,25 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from fedgraph.data import _federated, _npz, _own_tables, _tables
+from fedgraph.data import _federated, _masks, _npz, _own_tables, _tables
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import from_edges, undirected
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.settings import Settings
+from fedgraph.source import Source
 from fedgraph.types import Graph, Masks, Provenance
+from fedgraph.validation import validate
 
 MANIFEST = "federation.yaml"
-PARTS = ("train", "validation", "test")
+PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 
 
 class Client(Settings):
     """One client of the manifest."""
 
-    name: str = Field(min_length=1, description="its name in tables")
+    name: str = Field(min_length=1, max_length=80, pattern=PRINTABLE, description="its name in tables")
     folder: str = Field("", description="its folder, relative to the federation; default its name")
 
 
@@ -98,6 +99,8 @@ def load(path: Path) -> Graph:
         folder = path / (client.folder or client.name)
         if not folder.resolve().is_relative_to(path.resolve()):
             raise DataError(f"{path / MANIFEST}: folder {client.folder!r} of client {client.name!r} lies outside {path}")
+        if folder.resolve() in (raw.folder.resolve() for raw in raws[1:]):
+            raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes))
     graph = _federated.joined("own/federation", [g.part for g in given], Provenance("own", ""))
@@ -108,31 +111,19 @@ def load(path: Path) -> Graph:
         f"own federation {path.name}: {len(given)} clients, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {graph.num_classes} classes"
     )
-    return replace(graph, masks=_masks(given, starts, path, names), provenance=Provenance("own", detail, checksums))
+    return replace(graph, masks=_joined_split(given, starts, path, names), provenance=Provenance("own", detail, checksums))
 
 
 def _manifest(raw: RawFiles) -> Manifest:
     file = raw.folder / MANIFEST
     if not file.is_file():
         return Manifest()
+    raw.read(MANIFEST)  # its checksum goes into the provenance
     try:
-        text = raw.read(MANIFEST).decode("utf-8")
-        if "&" in text and "*" in text:
-            raise DataError(f"{file}: aliases (& and *) are not used here; write each entry out")
-        found = yaml.safe_load(text) or {}
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: byte {error.start} is not UTF-8") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        raise DataError(f"{file}:{line}: not YAML: {getattr(error, 'problem', error)}") from error
-    try:
-        return Manifest.model_validate(found)
-    except ValidationError as error:
-        first = max(error.errors(), key=lambda e: e["type"] == "extra_forbidden")  # a misspelt key is also a missing one
-        where = ".".join(str(p) for p in first["loc"]) or "the file"
-        allowed = f"allowed keys: {', '.join(Manifest.model_fields)}; of a client: {', '.join(Client.model_fields)}"
-        raise DataError(f"{file}: {where}: {first['msg']}; {allowed}") from error
+        source = Source.read(file)
+        return validate(Manifest, {} if source.data is None else source.data, source, ())
+    except ScenarioError as error:
+        raise DataError(str(error)) from error
 
 
 def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
@@ -226,12 +217,11 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
 
 def _split(raw: RawFiles, given: Given) -> dict[int, str]:
     found = dict(given.split)
-    for number, row, part in _pairs(raw, "masks.csv", given.rows):
-        if part not in PARTS:
-            raise DataError(f"{raw.folder / 'masks.csv'}:{number}: part {part!r}; allowed: {', '.join(PARTS)}")
-        if found.get(row, part) != part:
-            raise DataError(f"{raw.folder / 'masks.csv'}:{number}: a node is in {found[row]} and in {part}; allowed: one part")
-        found[row] = part
+    file = raw.folder / "masks.csv"
+    if file.is_file():
+        for row, part in _tables.parts(raw.read(file.name), str(file), given.rows).items():
+            if found.setdefault(row, part) != part:
+                raise DataError(f"{file}: a node is in {found[row]} and, by another file, in {part}; allowed: one part")
     return found
 
 
@@ -280,12 +270,11 @@ def _with_cross_edges(
     return replace(graph, adjacency=adjacency), f"{len(listed)} of them between clients ({alone} listed at one end only)"
 
 
-def _masks(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:
+def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:
     brought = [bool(own.split) for own in given]
     if not any(brought):
         return ()
     if not all(brought):
         raise DataError(f"{path}: client {names[brought.index(False)]!r} has no masks but others have; allowed: all or none")
     every = [(int(start) + row, part) for own, start in zip(given, starts, strict=False) for row, part in own.split.items()]
-    parts = (np.array(sorted(node for node, part in every if part == wanted), dtype=np.int64) for wanted in PARTS)
-    return (Masks(*parts),)
+    return _masks.of_parts(dict(every), int(starts[-1]), str(path))

@@ -1,10 +1,12 @@
-"""The three CSV files of ``own/csv``: comma-separated, UTF-8, node ids are any text.
+"""The CSV files of ``own/csv``: comma-separated, UTF-8, node ids are any text.
 
 - features: ``id, number, number, …``; defines which nodes there are, and their order. A first line whose cells after the id
   are none of them numbers is a header.
 - edges: ``id, id``; further columns (weights) are ignored. A first line that consists of column names such as
   ``source,target`` is a header, unless they are ids of nodes.
 - labels: ``id, label``; the label is any text. Nodes without a line are unlabelled. Header as for edges.
+- masks (optional): ``id, part`` with the parts train, validation and test: the split that ``split: public`` takes. Nodes
+  without a line are in none. Header as for edges.
 
 Empty lines are skipped. Every error is a ``DataError`` of the form ``file:line: found; allowed``.
 """
@@ -20,6 +22,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from fedgraph.errors import DataError
+
+PARTS = ("train", "validation", "test")  # of a masks file
 
 _SIDES = ("", "1", "2", "_1", "_2", "_id")
 _COLUMN_NAMES = frozenset(name + side for name in ("id", "node", "source", "target", "src", "dst") for side in _SIDES) | {
@@ -77,6 +81,21 @@ def labels(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarr
     for row, label in given.items():
         result[row] = position[label]
     return result, classes
+
+
+def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
+    """Row → the part of the split that a masks file puts it in."""
+    found: dict[int, str] = {}
+    for number, cells in _skip_header(_lines(content, name, least=2), rows, columns=1):
+        if cells[0] not in rows:
+            raise DataError(f"{name}:{number}: unknown node {cells[0]!r}; allowed: the {len(rows)} ids of the features file")
+        row, part = rows[cells[0]], cells[1]
+        if part not in PARTS:
+            raise DataError(f"{name}:{number}: part {part!r}; allowed: {', '.join(PARTS)}")
+        if found.get(row, part) != part:
+            raise DataError(f"{name}:{number}: node {cells[0]!r} is in {found[row]} and in {part}; allowed: one part")
+        found[row] = part
+    return found
 
 
 def _lines(content: bytes, name: str, least: int) -> Iterator[tuple[int, list[str]]]:

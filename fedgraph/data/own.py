@@ -5,7 +5,8 @@
 ``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
 ``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
 ``train_mask``, ``val_mask`` and ``test_mask`` (0/1, [n], or [n, k] for k splits). ``own/csv``: ``edges.csv`` (two columns of
-node ids), ``features.csv`` (id, then numbers) and ``labels.csv`` (id, label); see ``_tables.py`` for the rules.
+node ids), ``features.csv`` (id, then numbers), ``labels.csv`` (id, label) and, where one is there, ``masks.csv`` (id, train |
+validation | test: the split of ``split: public``); see ``_tables.py`` for the rules.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
 self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0; an unknown label is
@@ -34,11 +35,12 @@ class NpzParams(Settings):
 
 
 class CsvParams(Settings):
-    """Names of the three files inside the folder ``path``."""
+    """Names of the files inside the folder ``path``."""
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
     features: str = Field("features.csv", description="file of features: node id, then one number per feature")
     labels: str = Field("labels.csv", description="file of labels: node id, label")
+    masks: str = Field("", description="file of the split: node id, train | validation | test (empty: masks.csv, if any)")
 
 
 class FederationParams(Settings):
@@ -105,7 +107,10 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     rows, features = _tables.features(raw.read(params.features), str(path / params.features))
     sources, targets = _tables.edges(raw.read(params.edges), str(path / params.edges), rows)
     labels, classes = _tables.labels(raw.read(params.labels), str(path / params.labels), rows)
-    return _graph(path, undirected(sources, targets, len(rows)), feature_matrix(features), labels, classes, raw)
+    masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
+    parts = _tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
+    graph = _graph(path, undirected(sources, targets, len(rows)), feature_matrix(features), labels, classes, raw)
+    return replace(graph, masks=_masks.of_parts(parts, len(rows), str(path / masks))) if masks else graph
 
 
 def _graph(

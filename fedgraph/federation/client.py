@@ -1,31 +1,104 @@
-"""One round at the clients that a worker holds."""
+"""One round at the clients that a worker holds: block by block, each client alone or all of a block at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from fedgraph.errors import FedgraphError, RuntimeFailure
-from fedgraph.federation.messages import ClientMessage, Job
-from fedgraph.methods.base import Streams, kinds
-from fedgraph.privacy.desk import Desk
+from fedgraph.federation.blocks import added, adds_up, borders, of_clients
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
+from fedgraph.federation.union import union
+from fedgraph.methods.base import Plan, Streams, kinds
+from fedgraph.privacy.desk import Desk, Released, summed
+from fedgraph.privacy.lines import Line, Release, joined
+from fedgraph.privacy.mechanisms.noise import Disclose
+from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 
-# What `prepare` made for the clients of the latest jobs: rebuilt from the subgraphs whenever it is missing
+# What `prepare` made for the clients (or blocks) of the latest jobs: rebuilt from the subgraphs whenever it is missing
 # (a restarted worker, another client), so it can never change a result.
-_workspaces: dict[str, dict[int, Any]] = {}
+_workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
-_digests: dict[str, dict[int, Any]] = {}
+_digests: dict[str, dict[Hashable, Any]] = {}
 _KEEP = 2
 
 
-def run_block(
-    clients: Sequence[int], partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int
-) -> list[ClientMessage]:
-    """The messages of ``clients`` for one round, in order."""
-    return [_run_client(client, partition, job, model, round_) for client in clients]
+def run_blocks(
+    blocks: Sequence[int], partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int
+) -> list[ClientMessage] | list[BlockMessage]:
+    """What the clients of ``blocks`` (ascending) send in one round: a message each, or sums over as many blocks as can be."""
+    cut = borders(job.plan.facts.num_clients)
+    if not adds_up(job.plan):
+        return [_run_client(client, partition, job, model, round_) for block in blocks for client in cut[block]]
+    return added([_run_block(block, cut[block], partition, job, model, round_) for block in blocks])
+
+
+def computes_together(plan: Plan[Any, Any]) -> bool:
+    """Whether the clients of a block are computed, and noised, at once: where their sum is all that anybody sees of them.
+
+    A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
+    """
+    able = plan.additive or hasattr(kinds.method(plan.method), "together")
+    in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.releases)
+    hidden = plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    return able and adds_up(plan) and (hidden or in_clear) and not plan.keeps_rounds
+
+
+def _run_block(
+    block: int, clients: range, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int
+) -> BlockMessage:
+    method = kinds.method(job.plan.method)
+    one_by_one = (_run_client(client, partition, job, model, round_) for client in clients)
+    try:
+        work = _together(job, partition, block, clients, method)
+        entries, released = ([], {}) if work is None else _at_once(clients, work, job, model, round_)
+    except Exception as error:
+        for _ in one_by_one:  # whoever fails alone is named; what the others would send goes nowhere
+            pass
+        what = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
+        kind = type(error) if isinstance(error, FedgraphError) else RuntimeFailure
+        raise kind(f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}: {what}") from error
+    if work is None:
+        return of_clients(block, one_by_one, round_)
+    sums = {name: summed(None, value) for name, value in released.items()}
+    return BlockMessage(block, 1, round_, sums, len(clients), joined(entries))
+
+
+def _at_once(
+    clients: range, work: Any, job: Job, model: dict[str, np.ndarray], round_: int
+) -> tuple[list[Release | Line], dict[str, Released]]:
+    """(ledger lines, what all ``clients`` release together)."""
+    method = kinds.method(job.plan.method)
+    streams = Streams(job.root, (*job.stream, "clients", clients[0], clients[-1], "round", round_), job.fingerprint)
+    own, noise = job.plan.of_client(clients[0]), streams.generator("noise")
+    desk = Desk(_cell(job), clients[0], round_, own, noise, together=clients)
+    released = getattr(method, "together", method.client)(job.plan, work, model, round_, streams, desk)
+    return desk.entries, released
+
+
+def _plans_alike(plan: Plan[Any, Any], clients: range) -> bool:
+    """Whether all of ``clients`` will release the same: by one bound and mechanism, at one price."""
+    own = [tuple(dataclasses.replace(r, client=None) for r in plan.of_client(client)) for client in clients]
+    return all(releases == own[0] for releases in own)
+
+
+def _together(job: Job, partition: Partition, block: int, clients: range, method: kinds.Method) -> Any:
+    """What is prepared for all of ``clients`` at once; None where each works alone."""
+    kept = _kept(_workspaces, job.key)
+    key = ("block", block)
+    if key not in kept:
+        kept[key] = None
+        if computes_together(job.plan) and _plans_alike(job.plan, clients):
+            joint, starts = union([partition.subgraphs[client] for client in clients])
+            if hasattr(method, "prepare_together"):
+                kept[key] = method.prepare_together(job.plan, joint, starts)
+            else:
+                kept[key] = method.prepare(job.plan, joint)
+    return kept[key]
 
 
 def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int) -> ClientMessage:
@@ -33,12 +106,11 @@ def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np
     try:
         work = _workspace(job, partition, client, method)
         streams = _streams(job, client, round_)
-        cell = "/".join(str(part) for part in job.stream)
         desk = Desk(
-            cell,
+            _cell(job),
             client,
             round_,
-            job.plan.releases,
+            job.plan.of_client(client),
             streams.generator("noise"),
             earlier=lambda before: _streams(job, client, before).generator("noise"),
             released=_kept(_digests, job.key).setdefault(client, {}),
@@ -52,11 +124,15 @@ def _run_client(client: int, partition: Partition, job: Job, model: dict[str, np
         raise RuntimeFailure(f"{job.plan.method}, client {client}, round {round_}: {what}") from error
 
 
+def _cell(job: Job) -> str:
+    return "/".join(str(part) for part in job.stream)
+
+
 def _streams(job: Job, client: int, round_: int) -> Streams:
     return Streams(job.root, (*job.stream, "client", client, "round", round_), job.fingerprint)
 
 
-def _kept(by_job: dict[str, dict[int, Any]], key: str) -> dict[int, Any]:
+def _kept(by_job: dict[str, dict[Hashable, Any]], key: str) -> dict[Hashable, Any]:
     """What is kept for the clients of the job ``key``; older jobs' are forgotten."""
     if key not in by_job:
         while len(by_job) >= _KEEP:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.desk import Released
+from fedgraph.privacy.desk import Released, Summed
 from fedgraph.privacy.lines import Line, Release
 
 
@@ -36,12 +36,21 @@ class ClientMessage:
     client: int
     round: int
     released: Mapping[str, Released]
-    entries: tuple[Release, ...] = ()
+    entries: tuple[Release | Line, ...] = ()
 
     @property
-    def lines(self) -> tuple[Release, ...]:
+    def lines(self) -> tuple[Release | Line, ...]:
         """What this round adds to the ledger."""
         return self.entries or tuple(r.entry for r in self.released.values())
+
+    @property
+    def num_clients(self) -> int:
+        return 1
+
+    @property
+    def first(self) -> int:
+        """Its place among the messages of a round."""
+        return self.client
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():
@@ -49,6 +58,29 @@ class ClientMessage:
                 raise PrivacyError(
                     f"client {self.client} tried to send {name!r} as a bare {type(value).__name__}; "
                     "only values returned by desk.release may leave a client"
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMessage:
+    """What the clients of blocks ``first`` … ``first + width − 1`` released in one round, added up; refuses anything else.
+
+    num_clients: how many of them finished. lines: of the ledger.
+    """
+
+    first: int
+    width: int
+    round: int
+    released: Mapping[str, Summed]
+    num_clients: int
+    lines: tuple[Line, ...]
+
+    def __post_init__(self) -> None:
+        for name, value in self.released.items():
+            if not isinstance(value, Summed):
+                raise PrivacyError(
+                    f"blocks {self.first} … {self.first + self.width - 1} tried to send {name!r} as a bare "
+                    f"{type(value).__name__}; only sums of released values may leave a block"
                 )
 
 

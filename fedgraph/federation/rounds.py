@@ -10,11 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fedgraph.federation import client, server
+from fedgraph.federation.blocks import borders
 from fedgraph.federation.messages import Job, Receipt
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.lines import Line, joined
+from fedgraph.privacy.mechanisms.noise import Disclose
 
 _runs = itertools.count()  # makes every run's workspace at the workers its own
+ONE_DRAW = (
+    "Noise is drawn once for all clients of a block, from the law of the sum of their shares: only sums are seen, and these "
+    "have the law that one draw per client gives them."
+)
 IN_FLIGHT = 8  # rounds submitted ahead of the last one known to be done
 
 
@@ -30,10 +36,11 @@ class Runtime(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The final state and every release on the way."""
+    """The final state and every release on the way. notes: sentences for the report on how it was simulated."""
 
     state: State[Any]
     releases: tuple[Line, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -73,7 +80,9 @@ def run(
     rest = range(plan.shared_rounds, plan.rounds)
     state, _, own = _advance(runtime, partition, Job(name, root, stream, plan), state, model, rest, on_round)
     releases = joined(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
-    return Outcome(runtime.get(state), releases)
+    noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.releases)
+    notes = (ONE_DRAW,) if noisy and client.computes_together(plan) else ()
+    return Outcome(runtime.get(state), releases, notes)
 
 
 def _advance(
@@ -86,11 +95,12 @@ def _advance(
     )
     if state is None:
         state, model = runtime.on_server(server.begin, handle, returns=2)
+    num_blocks = len(borders(job.plan.facts.num_clients))
     waiting: list[Any] = []
     receipts: list[Receipt] = []
     for round_ in rounds:
-        blocks = runtime.on_workers(client.run_block, job.plan.facts.num_clients, partition, handle, model, round_)
-        state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *blocks, returns=3)
+        sent = runtime.on_workers(client.run_blocks, num_blocks, partition, handle, model, round_)
+        state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *sent, returns=3)
         waiting.append(receipt)
         if len(waiting) >= IN_FLIGHT:
             receipts.append(runtime.get(waiting.pop(0)))

@@ -9,7 +9,8 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation.messages import ClientMessage, Job, Receipt
+from fedgraph.federation import blocks
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Receipt
 from fedgraph.methods.base import Inbox, State, kinds
 from fedgraph.privacy.lines import joined
 from fedgraph.privacy.units import Viewer
@@ -23,20 +24,23 @@ def begin(job: Job) -> tuple[State[Any], dict[str, np.ndarray]]:
 
 
 def merge(
-    job: Job, state: State[Any], round_: int, *blocks: Sequence[ClientMessage]
+    job: Job, state: State[Any], round_: int, *parts: Sequence[ClientMessage] | Sequence[BlockMessage]
 ) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
-    """(next state, model to broadcast, receipt) from the blocks of messages, in client order.
+    """(next state, model to broadcast, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
     messages aborts: the noise that the missing clients would have added is part of the guarantee.
     """
-    messages = sorted((m for block in blocks for m in block), key=lambda m: m.client)
-    if len(messages) < job.plan.min_clients:
-        raise RuntimeFailure(
-            f"round {round_}: {len(messages)} clients finished, {job.plan.min_clients} are needed; round aborted"
-        )
-    sums_only = job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    inbox = _inbox(messages, round_, sums_only, job.plan.summed)
+    messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
+    finished = sum(m.num_clients for m in messages)
+    if finished < job.plan.min_clients:
+        raise RuntimeFailure(f"round {round_}: {finished} clients finished, {job.plan.min_clients} are needed; round aborted")
+    sums = [m for m in messages if isinstance(m, BlockMessage)]
+    if sums:
+        inbox = _of_sums(sums, round_, job.plan.summed)
+    else:
+        sums_only = job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.summed)
     method = kinds.method(job.plan.method)
     after = method.server(job.plan, state, inbox)
     _require_finite(after, round_)
@@ -51,6 +55,19 @@ def _require_finite(state: State[Any], round_: int) -> None:
     for name, value in state.model.items():
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
             raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
+
+
+def _of_sums(messages: Sequence[BlockMessage], round_: int, summed: Sequence[tuple[str, int]]) -> Inbox:
+    """What the server sees where sums over blocks travelled."""
+    whole = blocks.total(messages)
+    for name, least in summed:
+        if name in whole.released and whole.released[name].num_clients < least:
+            raise _too_few(round_, name, least)
+    return Inbox(round_, {name: s.value for name, s in whole.released.items()}, {}, whole.num_clients)
+
+
+def _too_few(round_: int, name: str, least: int) -> RuntimeFailure:
+    return RuntimeFailure(f"round {round_}: the sum of {name!r} needs {least} clients, fewer finished; round aborted")
 
 
 def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool, summed: Sequence[tuple[str, int]] = ()) -> Inbox:
@@ -71,5 +88,5 @@ def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool, summ
             raise RuntimeFailure(f"secure aggregation adds arrays of one shape; {name!r} differs between clients")
     for name, least in summed:
         if name in each and len(each.pop(name)) < least:
-            raise RuntimeFailure(f"round {round_}: the sum of {name!r} needs {least} clients, fewer finished; round aborted")
+            raise _too_few(round_, name, least)
     return Inbox(round_, sums, {} if sums_only else each, len(messages))

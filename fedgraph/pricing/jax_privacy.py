@@ -2,8 +2,12 @@
 
 noise std = noise_multiplier · query sensitivity · the strategy's column norm; Poisson sampling at rate
 expected_participations·num_bands/iterations over 1/num_bands of the data at a time. For b bands the run is, per unit,
-iterations/b
-Poisson-sampled Gaussians of that multiplier (Choquette-Choo et al. 2023, arXiv 2306.08153, Theorem 4); b = 1: every step.
+iterations/b Poisson-sampled Gaussians of it (Choquette-Choo et al. 2023, arXiv 2306.08153); b = 1: every step.
+
+truncated_batch_size B: a Poisson batch with more than B records is cut to B of them at random. Given the other records that
+were drawn, T, a record is in with probability q·min(1, B/(|T|+1)) ≤ q; where it is, the others are a random subset with one
+record fewer. That is the coupling of a fixed-size draw (``_costs``), for every T, and its curve only falls as q does: the price
+at q bounds it.
 """
 
 from __future__ import annotations
@@ -52,8 +56,6 @@ def read(document: Document) -> Reading:
     for name in call.keywords:
         if name not in KNOWN:
             raise document.error(f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(KNOWN))}", line=call.line)
-    if call.get("truncated_batch_size") is not None:
-        raise document.error("not priced: truncated_batch_size (truncated Poisson sampling)", line=call.line)
     iterations, expected = _need(document, call, "iterations"), _need(document, call, "expected_participations")
     strategy = call.get("strategy")
     bands = float(len(strategy)) if isinstance(strategy, list) else _training.number(call.get("num_bands")) or 1.0
@@ -61,21 +63,30 @@ def read(document: Document) -> Reading:
     epsilon = _training.number(calibrated.get("epsilon", 0)) if calibrated else None
     delta = _training.number(calibrated.get("delta", 1)) if calibrated else None
     multiplier = _training.number(call.get("noise_multiplier"))
+    truncated = call.get("truncated_batch_size") is not None
+    if truncated and (bands > 1 or multiplier is None):
+        message = "not priced: truncated_batch_size with several bands, or without noise_multiplier; write the one it found"
+        raise document.error(message, line=call.line)
     if multiplier is None:
         return _calibrated(document, call, epsilon, delta)
     rate = expected * bands / iterations
     if not 0 < rate <= 1 or bands < 1 or multiplier < 0:
         raise document.error(f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]", line=call.line)
-    note = (
+    note: tuple[str, ...] = (
         (f"{bands:g} bands: per unit {math.ceil(iterations / bands)} Poisson-sampled Gaussians of this multiplier.",)
         if bands > 1
         else ()
     )
+    if truncated:
+        note += (
+            "Truncated batches: given who else was drawn, a record stays with probability at most the rate, and then takes the "
+            "place of one other record: priced as a fixed-size draw at that rate (arXiv 2508.15089 may prove less).",
+        )
     return _training.reading(
         _training.Training(
             multiplier,
             "noise_multiplier",
-            "poisson",
+            "fixed" if truncated else "poisson",
             rate=rate,
             steps=math.ceil(iterations / bands),
             delta=delta,

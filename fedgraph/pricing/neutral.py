@@ -1,6 +1,6 @@
 """A short neutral YAML, for what no other reader covers: one sum of bounded contributions, noised, round after round.
 
-    mechanism: gaussian            gaussian | laplace | randomised-response
+    mechanism: gaussian            gaussian | laplace | randomised-response (or randomized-response)
     unit: client                   whose contribution is bounded: example | client | user | edge | node | graph | record
     clip: 1.0                      largest norm of one unit's contribution to the noised sum (L2; laplace: L1)
     noise_std: 0.8                 standard deviation of the noise on the **sum** (on a mean of n: multiply by n), or
@@ -10,9 +10,10 @@
     clients: 1000                  units in all; a fixed sample of rate·clients is rounded up to a whole number
     delta: 1.0e-5                  0 for pure ε
     relation: zero-out             zero-out (sensitivity clip) | replace (sensitivity 2·clip)
+    epsilon: 10                    what is claimed per round; shown as published, and used for no price but the one below
 
-randomised-response reads, in place of clip and noise, ``flip_probability`` (of a binary answer) or ``num_values`` and
-``truth_probability`` (k-ary). Any other key is refused.
+randomised-response reads, in place of clip and noise, ``flip_probability`` (of a binary answer), or ``num_values`` and
+``truth_probability`` (k-ary), or ``epsilon`` alone, which is then believed. Any other key is refused.
 
 **Guarantee.** The unit's contribution to each round's sum has norm at most ``clip``; noise is fresh; sums of all rounds are
 seen. Order: contributions are clipped, sampled, summed, noised; rounds compose adaptively; one δ for the total.
@@ -26,7 +27,7 @@ from functools import partial
 from fedgraph.pricing import _costs
 from fedgraph.pricing._files import Document
 from fedgraph.pricing._options import Options
-from fedgraph.pricing.base import Cost, Facts, Reading, Row, Setting, Unknown
+from fedgraph.pricing.base import Cost, Facts, Published, Reading, Row, Setting, Unknown
 
 SYSTEM = "neutral description"
 VERSION = "1"
@@ -34,6 +35,7 @@ SOURCE = "this file's own keys, described in fedgraph/pricing/neutral.py"
 SAID = ""
 KEYS = (
     "mechanism", "unit", "clip", "noise_std", "noise_multiplier", "sampling", "rounds", "clients", "delta", "relation",
+    "epsilon",
 )  # fmt: skip
 SEVERAL = (2, 10)  # records of one user, shown beside the price of one
 UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
@@ -48,14 +50,16 @@ def recognises(document: Document) -> bool:
 def read(document: Document) -> Reading:
     """The one row, with what the file leaves out as questions."""
     options = Options(document, document.data)
-    mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response"))
+    mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
+    mechanism = mechanism.replace("randomized", "randomised")
     unit = options.choice("unit", UNITS)
     replaced = options.choice("relation", ("zero-out", "replace"), "zero-out") == "replace"
     clients = options.whole("clients", None, 1)
     rounds, delta = options.whole("rounds", None, 0), options.delta("delta")
+    claimed = options.number("epsilon", None, above=True)
     kind, rate = _sampling(options, clients)
     if mechanism == "randomised-response":
-        cost, settings = _response(options), None
+        cost, settings = _response(options, claimed), None
         if kind not in ("none", None):
             raise options.error("sampling", "sampling of randomised answers is not priced; allowed: kind: none")
         multiplier, rate = 0.0, 1.0
@@ -66,7 +70,12 @@ def read(document: Document) -> Reading:
 
     pure = mechanism != "gaussian"
     unknowns = _unknowns(rounds, delta, rate, pure, mechanism == "randomised-response")
-    words = "randomised answers of one unit" if cost else _words(mechanism, kind, replaced, multiplier)
+    words = _words(mechanism, kind, replaced, multiplier)
+    if cost:
+        believed = not options.has(*RESPONSE[::2])
+        words = "randomised answers of one unit" + (
+            ", by the ε that the file claims: how an answer is drawn is not in it" * believed
+        )
 
     def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
         share = facts["sampling rate"] if rate is None else rate
@@ -92,8 +101,10 @@ def read(document: Document) -> Reading:
         "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total.",
         "No amplification is used." if kind in ("none", None) else secret,
     )
+    at = 0.0 if pure else delta
     return Reading(
         rows,
+        () if claimed is None else (Published(claimed, at, "per round", "epsilon, as the file says"),),
         unknowns=unknowns,
         unprotected=_unprotected(unit, kind),
         order=order,
@@ -144,15 +155,18 @@ def _scaled(name: str, value: float, factor: float) -> dict[str, Setting]:
     return {name: value * factor}
 
 
-def _response(options: Options) -> Cost:
-    """ε of one answer: ln((1 − p)/p), or ln(t(k − 1)/(1 − t)); the larger of both directions."""
+def _response(options: Options, claimed: float | None) -> Cost:
+    """ε of one answer: ln((1 − p)/p), or ln(t(k − 1)/(1 − t)); the larger of both directions; or what is claimed."""
     for name in ("clip", "noise_std", "noise_multiplier"):
         if options.has(name):
             raise options.error(name, f"{name} says nothing of randomised-response; write flip_probability")
     flip, values = options.number("flip_probability"), options.whole("num_values", 2, 2)
     truth = options.number("truth_probability")
+    if claimed is not None and flip is None and truth is None:
+        return _costs.pure(claimed)
     if (flip is None) == (truth is None) or (flip is not None and values != 2):
-        raise options.error("mechanism", "needs flip_probability: p, or num_values: k and truth_probability: t")
+        message = "needs flip_probability: p, or num_values: k and truth_probability: t, or the epsilon of one answer"
+        raise options.error("mechanism", message)
     kept = 1 - flip if flip is not None else truth
     if kept is None or values is None or not 0 <= kept <= 1:
         raise options.error("flip_probability" if flip is not None else "truth_probability", "a probability lies in [0, 1]")

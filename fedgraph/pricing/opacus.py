@@ -6,6 +6,10 @@
 Poisson sampling at rate 1/len(data_loader); with ``poisson_sampling=False`` batches are shuffled, and Opacus still accounts for
 coins. accountant "gdp" is a central-limit approximation that reports too little; "prv" and "rdp" hold. noise std =
 multiplier·max_grad_norm on the sum, zero-out or add/remove.
+
+clipping="adaptive" (unclipped_num_std σ_b): gradients get the larger multiplier z' = (z⁻² − (2σ_b)⁻²)^−½, and the number of
+unclipped examples is released with noise σ_b. Its bit is not centred, so that one example moves it by 1: together
+1/z'² + 1/σ_b² = (1 + ¾(z/σ_b)²)/z². Opacus accounts for z' alone.
 """
 
 from __future__ import annotations
@@ -33,24 +37,11 @@ SAID = (
 )
 MAKERS = ("make_private", "make_private_with_epsilon")
 NO_PRICE = {
-    "module",
-    "optimizer",
-    "data_loader",
-    "criterion",
-    "batch_first",
-    "loss_reduction",
-    "noise_generator",
-    "grad_sample_mode",
-    "poisson_sampling",
-    "clipping",
-    "max_grad_norm",
-    "noise_multiplier",
-    "target_epsilon",
-    "target_delta",
-    "epochs",
-    "accountant",
-    "wrap_model",
-}
+    "module", "optimizer", "data_loader", "criterion", "batch_first", "loss_reduction", "noise_generator",
+    "grad_sample_mode", "poisson_sampling", "clipping", "max_grad_norm", "noise_multiplier", "target_epsilon",
+    "target_delta", "epochs", "accountant", "wrap_model", "target_unclipped_quantile", "clipbound_learning_rate",
+    "max_clipbound", "min_clipbound", "unclipped_num_std", "total_steps", "alphas",
+}  # fmt: skip
 
 
 def recognises(document: Document) -> bool:
@@ -69,20 +60,24 @@ def read(document: Document) -> Reading:
                 f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(NO_PRICE))}", line=call.line
             )
     clipping = call.get("clipping") or "flat"
-    if clipping not in ("flat", "per_layer"):
-        raise document.error(f"not priced: clipping={clipping!r} (its threshold is released too)", line=call.line)
+    if clipping not in ("flat", "per_layer", "adaptive"):
+        allowed = "flat, per_layer, adaptive"
+        raise document.error(f"clipping={clipping!r} is not priced; allowed: {allowed}", line=call.line)
+    spread = _spread(document, call) if clipping == "adaptive" else None
     poisson = call.get("poisson_sampling") is not False
     loader = _training.first(document.calls, "DataLoader")
     batch = _training.number(loader.get("batch_size", 1)) if loader else None
     accountant = str((engine.get("accountant", 0) if engine else None) or "prv")
-    unprotected = (
+    unprotected: tuple[str, ...] = (
         ()
         if engine and engine.get("secure_mode") is True
         else ("noise comes from a generator that is not cryptographic (secure_mode is off)",)
     )
+    if spread is not None:
+        unprotected += ("the size of each batch, by which the noised count of unclipped examples is divided in clear",)
     note = (f"batch size {batch:g}",) if batch else ()
     if call.name == "make_private_with_epsilon":
-        return _with_epsilon(document, call, poisson, accountant, unprotected)
+        return _with_epsilon(document, call, poisson, accountant, unprotected, spread)
     multiplier = _training.number(call.get("noise_multiplier"))
     if multiplier is None or multiplier < 0:
         raise document.error("make_private needs noise_multiplier as a number ≥ 0", line=call.line)
@@ -97,9 +92,34 @@ def read(document: Document) -> Reading:
             epochs=_epochs(document),
             published=(Published(None, None, "none", "the file asks its accountant at run time"),),
             unprotected=unprotected,
-            order=note + _shuffled(poisson),
+            order=note + _shuffled(poisson) + _adaptive(spread),
+            ratio=_ratio(document, call, multiplier, spread),
         )
     )
+
+
+def _spread(document: Document, call: Call) -> float:
+    """σ_b of adaptive clipping."""
+    spread = _training.number(call.get("unclipped_num_std"))
+    if spread is None or spread <= 0:
+        raise document.error("clipping='adaptive' needs unclipped_num_std as a number > 0", line=call.line)
+    return spread
+
+
+def _ratio(document: Document, call: Call, multiplier: float, spread: float | None) -> float:
+    """By how much the count of unclipped examples raises 1/noise; Opacus' own condition on it."""
+    if spread is None:
+        return 1.0
+    if multiplier >= 2 * spread:
+        message = f"noise_multiplier {multiplier:.4g} ≥ 2·unclipped_num_std {2 * spread:g}: Opacus refuses it"
+        raise document.error(message, line=call.line)
+    return math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+
+
+def _adaptive(spread: float | None) -> tuple[str, ...]:
+    if spread is None:
+        return ()
+    return (f"The number of unclipped examples is released with std {spread:g}; Opacus' own ε leaves it out.",)
 
 
 def _shuffled(poisson: bool) -> tuple[str, ...]:
@@ -114,7 +134,9 @@ def _epochs(document: Document) -> float | None:
     return _training.number(found[0].get("default")) if len(found) == 1 else None
 
 
-def _with_epsilon(document: Document, call: Call, poisson: bool, accountant: str, unprotected: tuple[str, ...]) -> Reading:
+def _with_epsilon(
+    document: Document, call: Call, poisson: bool, accountant: str, unprotected: tuple[str, ...], spread: float | None
+) -> Reading:
     target, delta = _training.number(call.get("target_epsilon")), _training.number(call.get("target_delta"))
     epochs = _training.number(call.get("epochs"))
     if target is None or target <= 0 or delta is None or not 0 < delta < 1:
@@ -124,7 +146,7 @@ def _with_epsilon(document: Document, call: Call, poisson: bool, accountant: str
     if accountant not in ("prv", "rdp", "gdp"):
         raise document.error(f"accountant {accountant!r}; allowed: prv, rdp, gdp", line=call.line)
     published = (Published(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}"),)
-    if poisson and accountant != "gdp":
+    if poisson and accountant != "gdp" and spread is None:
         words = (
             f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and add/remove or "
             "zero-out"
@@ -142,7 +164,8 @@ def _with_epsilon(document: Document, call: Call, poisson: bool, accountant: str
         rate = facts["sampling rate"]
         total = epochs if epochs is not None else facts["epochs"]
         steps = math.ceil(total / rate)
-        multiplier = factor * (_gdp(target, delta, rate, steps) if accountant == "gdp" else _own(target, delta, rate, steps))
+        found = _gdp(target, delta, rate, steps) if accountant == "gdp" else _own(target, delta, rate, steps)
+        multiplier = factor * found / _ratio(document, call, found, spread)
         why = f"Opacus' {accountant} accountant takes noise multiplier {multiplier:.4g}"
         if poisson:
             return (Row("example", "zero-out", RECIPIENT, _costs.poisson(multiplier, rate), steps, delta, why),)

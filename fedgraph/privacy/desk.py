@@ -19,7 +19,7 @@ import numpy as np
 
 from fedgraph.errors import BudgetExceededError, PrivacyError
 from fedgraph.privacy.events import Composed, Event, Repeated
-from fedgraph.privacy.lines import Release
+from fedgraph.privacy.lines import Line, Release, length, spans_of
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import Bound
 
@@ -56,7 +56,29 @@ class Released:
     """A value that came through the door, with the ledger line that says so. Only ``Desk`` makes these."""
 
     value: np.ndarray
-    entry: Release
+    entry: Release | Line
+
+    @property
+    def num_clients(self) -> int:
+        """For how many clients it stands."""
+        return length(self.entry.clients) if isinstance(self.entry, Line) else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """A sum of released values of ``num_clients`` clients: post-processing, which is free. Only ``summed`` makes these."""
+
+    value: np.ndarray
+    num_clients: int
+
+
+def summed(before: Summed | None, value: Released | Summed) -> Summed:
+    """``before + value``, in the precision of ``before``, which may be overwritten; None is the empty sum."""
+    if before is None:
+        return Summed(np.array(value.value), value.num_clients)
+    total = before.value if before.value.flags.writeable else np.array(before.value)
+    total += value.value
+    return Summed(total, before.num_clients + value.num_clients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +105,9 @@ class Desk:
     earlier: gives the noise stream of an earlier round, from its beginning, for ``replay``. released: what a
     worker remembers of this client's earlier releases, as digests; it never leaves the client.
     entries: the ledger lines of everything released here, whether it is sent or stays with the client.
+    together: clients whose sum is released at once, ``client`` the first of them; empty for one client alone. Then a value
+    is the sum of theirs, its bound must be one of records (``Bound.additive``), and the noise is one draw with the law of the
+    sum of their shares (``Mechanism.of_many``). For who sees the sum only, nothing else has happened.
     """
 
     cell: str
@@ -92,13 +117,16 @@ class Desk:
     rng: np.random.Generator
     earlier: Callable[[int], np.random.Generator] | None = None
     released: dict[str, str] = field(default_factory=dict)
-    entries: list[Release] = field(default_factory=list)
+    entries: list[Release | Line] = field(default_factory=list)
+    together: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         own = [r for r in self.planned if r.client in (None, self.client)]
         self._planned = {r.path: r for r in own}
         if len(self._planned) != len(own):
             raise PrivacyError("two planned releases share a path; give each its own")
+        if self.together and self.together[0] != self.client:
+            raise PrivacyError(f"a desk of many clients is named by the first of them, found {self.client}")
         self._used: dict[str, int] = {}
         self._streams: dict[int, np.random.Generator] = {}
         self._places: Counter[int] = Counter()  # per round, how many values met its noise
@@ -134,7 +162,7 @@ class Desk:
                 f"release {path!r} was planned for rounds {plan.rounds}; round {self.round} can replay what one earlier "
                 "round released, and nothing else"
             )
-        if self.earlier is None:
+        if self.earlier is None or self.together:
             raise PrivacyError(f"release {path!r} cannot be replayed here: this desk was given no earlier noise")
         (made_in,) = plan.rounds
         self._allow(path, made_in)
@@ -155,6 +183,8 @@ class Desk:
         Raises as ``release`` does, and ``PrivacyError`` where the planned event is not a repeated one.
         """
         plan = self._allow(path, self.round)
+        if self.together:
+            raise PrivacyError(f"release {path!r} is a walk, which every client takes alone")
         if not isinstance(plan.event, Repeated):
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a walk needs Repeated(event, steps)")
         state = walk.start
@@ -164,14 +194,18 @@ class Desk:
         return self._record(plan, np.array(walk.result(state)))
 
     def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int) -> np.ndarray:
-        noised = plan.mechanism.apply(bounded, self.rng if round_ == self.round else self._streams[round_])
+        mechanism = plan.mechanism.of_many(len(self.together)) if self.together else plan.mechanism
+        noised = mechanism.apply(bounded, self.rng if round_ == self.round else self._streams[round_])
         self._places[round_] += 1
         noised.flags.writeable = False
         return noised
 
     def _record(self, plan: PlannedRelease, value: np.ndarray) -> Released:
         value.flags.writeable = False
-        entry = Release(self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event)
+        entry: Release | Line = Release(self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event)
+        if self.together:
+            now = ((self.round, self.round),)
+            entry = Line(self.cell, plan.path, spans_of(self.together), now, 1, plan.mechanism.words, plan.event)
         self.entries.append(entry)
         return Released(value, entry)
 
@@ -184,6 +218,10 @@ class Desk:
         if plan is None:
             known = ", ".join(sorted(self._planned)) or "nothing"
             raise BudgetExceededError(f"release {path!r} was not planned; planned: {known}")
+        if self.together and not plan.bound.additive:
+            raise PrivacyError(
+                f"release {path!r} bounds a client's whole value ({type(plan.bound).__name__}), which a sum does not keep"
+            )
         return plan
 
     def _allow(self, path: str, round_: int) -> PlannedRelease:

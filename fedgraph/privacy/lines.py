@@ -107,7 +107,7 @@ def length(spans: Spans) -> int:
 def joined(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
     """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
 
-    First, equal releases of one round become one line over clients; then equal lines of several rounds become one.
+    First, equal releases of the same rounds become one line over clients; then equal lines of several rounds become one.
     The result depends on what was released only, not on the order in which workers reported it.
     """
     counted: dict[tuple[str, str, str, Event, int], Counter[int]] = {}
@@ -122,7 +122,21 @@ def joined(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
         for times in sorted(set(clients.values())):
             who = spans_of(c for c, n in clients.items() if n == times)
             lines.append(Line(cell, path, who, ((round_, round_),), times, mechanism, event))
-    return _over_rounds(lines)
+    return _over_rounds(_over_clients(lines))
+
+
+def _over_clients(lines: Iterable[Line]) -> list[Line]:
+    """Lines that differ in their clients only as one; a client that stands in two of them counts twice, and stays apart."""
+    found: dict[tuple[object, ...], list[Line]] = {}
+    for line in lines:
+        same = found.setdefault((line.cell, line.path, line.rounds, line.times, line.mechanism, line.event), [])
+        for place, other in enumerate(same):
+            if not _overlap(other.clients, line.clients):
+                same[place] = replace(other, clients=_union(other.clients, line.clients))
+                break
+        else:
+            same.append(line)
+    return [line for same in found.values() for line in same]
 
 
 def _over_rounds(lines: Iterable[Line]) -> tuple[Line, ...]:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class NeighbourSums(Bound):
     against what such a sum can be: finite, and of norm at most max_terms.
     """
 
+    additive: ClassVar[bool] = True
     max_terms: int
 
     def __post_init__(self) -> None:

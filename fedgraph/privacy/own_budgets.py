@@ -56,6 +56,10 @@ class ShrunkGaussianNoise(Mechanism):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return GaussianNoise(self.std).apply(value * value.dtype.type(self.share * MARGIN), rng)
 
+    def of_many(self, shares: int) -> ShrunkGaussianNoise:
+        """Values of one share add up, and so do the variances of independent normals."""
+        return ShrunkGaussianNoise(self.std * math.sqrt(shares), self.share)
+
     @property
     def words(self) -> str:
         return f"Gaussian noise of standard deviation {self.std:.6g} on {self.share:.4g} times the value"

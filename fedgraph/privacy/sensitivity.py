@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +35,12 @@ def require_finite(value: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class Bound:
-    """Base of all bounds; abstract."""
+    """Base of all bounds; abstract.
+
+    additive: it bounds records, not a client's whole value, so a sum of several clients' values is held to it just the same.
+    """
+
+    additive: ClassVar[bool] = False
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         raise PrivacyError(f"{type(self).__name__} does not say how to enforce itself")
@@ -70,6 +76,7 @@ class ClippedSum(Bound):
     certificate.
     """
 
+    additive: ClassVar[bool] = True
     clip: float
     num_rows: int
     kernel: str = ""
@@ -182,6 +189,8 @@ class SimplexRows(Bound):
 @dataclass(frozen=True)
 class Unbounded(Bound):
     """No bound at all: only an unprotected release accepts it. Non-finite values still raise."""
+
+    additive: ClassVar[bool] = True
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -11,7 +11,7 @@ from fedgraph.runtime.threads import use_one_thread
 ENGINES = ("ray", "serial")
 
 
-def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None) -> Runtime:
+def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
     """A running runtime: ``serial``, or ``ray`` with ``workers`` actors. This process keeps to one thread."""
     use_one_thread()
     if engine == "serial":
@@ -26,4 +26,4 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
         from fedgraph.runtime.ray import RayRuntime
     except ImportError as error:
         raise RuntimeFailure(f"Ray cannot be imported ({error}); install it, or use --runtime serial") from error
-    return RayRuntime(workers, gpus_per_worker)
+    return RayRuntime(workers, gpus_per_worker, silence)

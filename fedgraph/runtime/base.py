@@ -54,11 +54,13 @@ class Runtime(ABC):
         queues: Sequence[Sequence[tuple[Any, ...]]],
         started: Callable[[tuple[Any, ...]], None],
         waiting: Callable[[], None],
+        gone: Callable[[str], Any] | None = None,
     ) -> Iterator[tuple[tuple[Any, ...], Any]]:
         """(task, ``function(*task)``) for every task of ``queues``, whichever is done first; ``Queues`` deals them.
 
         Each worker has one task at a time. started is told a task when it is handed out; waiting is called about once a
-        second while nothing is done. The first error ends the iteration.
+        second while nothing is done. The first error ends the iteration. gone: gives the value of a task of which worker after
+        worker died, from the reason; without it that is an error, too.
         """
 
     @abstractmethod

@@ -62,6 +62,7 @@ class SerialRuntime(Runtime):
         queues: Sequence[Sequence[tuple[Any, ...]]],
         started: Callable[[tuple[Any, ...]], None],
         waiting: Callable[[], None],
+        gone: Callable[[str], Any] | None = None,
     ) -> Iterator[tuple[tuple[Any, ...], Any]]:
         for task in itertools.chain.from_iterable(queues):
             started(task)

@@ -7,6 +7,7 @@ Until then it notes the driver's descendants; afterwards it kills those that are
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -16,6 +17,7 @@ import time
 
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_END_ALONE = 3.0
+MOST_PASSES = 10
 
 
 def start() -> subprocess.Popen[bytes] | None:
@@ -26,7 +28,7 @@ def start() -> subprocess.Popen[bytes] | None:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def family(ancestor: int) -> set[tuple[int, int]]:
+def family(*ancestors: int) -> set[tuple[int, int]]:
     """(process, when it began) of every living descendant, but for this process."""
     parents: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):
@@ -38,7 +40,7 @@ def family(ancestor: int) -> set[tuple[int, int]]:
                 continue
             parents[int(name)] = (int(fields[1]), int(fields[19]))
     found: set[tuple[int, int]] = set()
-    known = {ancestor}
+    known = set(ancestors)
     grown = True
     while grown:
         new = {pid for pid, (parent, _) in parents.items() if parent in known} - known
@@ -64,13 +66,17 @@ def watch(driver: int) -> None:
         ready, _, _ = select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)
         if ready:
             break
+    seen |= family(driver, *(pid for pid, when in seen if began(pid) == when))  # also what was begun since the last look
     time.sleep(SECONDS_TO_END_ALONE)
-    for pid, when in seen:
-        if began(pid) == when:
-            try:
+    for _ in range(MOST_PASSES):  # what is killed may have begun something in its last moment
+        left = {(pid, when) for pid, when in seen if began(pid) == when}
+        seen |= family(*(pid for pid, _ in left))
+        for pid, _ in left:
+            with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
+        if not left:
+            break
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":

@@ -192,5 +192,5 @@ def outcome(
         epsilon_provable=done.settled.epsilon,
         theorem=done.settled.theorem,
         paths=done.settled.path_epsilons(),
-        notes=((f"The promise is broken: {broken}",) if broken else ()) + made.notes + said,
+        notes=((f"The promise is broken: {broken}",) if broken else ()) + made.notes + done.outcome.notes + said,
     )

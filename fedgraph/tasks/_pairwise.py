@@ -68,7 +68,7 @@ def _solver(
     """Solves pairs int64 [q, 2] on the pool, as often as asked: float64 [q]. What the table had is not solved again."""
     handle = context.runtime.share(f"spaces:{id(spaces)}", tuple(spaces))
     points = np.array([space.num_points for space in spaces])
-    on_gpu = options.solver == "fast" and context.runtime.get(context.runtime.on_server(_on_gpu))
+    on_gpu = options.solver == "fast" and context.runtime.get(context.runtime.on_workers(_on_gpu, 1)[0])
     options, size = (replace(options, solver="batched"), PAIRS_PER_BATCH) if on_gpu else (options, chunk_size(points))
     table = Table(len(spaces), name_of(spaces, options) if context.pairs else "", context.pairs)
 
@@ -101,6 +101,6 @@ def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: grom
     return gromov.solve_pairs(spaces, which, options)
 
 
-def _on_gpu() -> bool:
-    """Whether this process has one: the server's actor has the same share of the GPUs as the workers."""
+def _on_gpu(items: range) -> bool:
+    """Whether this worker has one; then all workers have the same share of one."""
     return device().type == "cuda"

@@ -18,13 +18,14 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from fedgraph import plugins, seeds
-from fedgraph.attacks import whole_run
+from fedgraph.attacks.base import named, whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.partition import base
 from fedgraph.settings import Infinite, PerDataset, Settings
 from fedgraph.tasks import _grid, _node_map, _protocols, _public, _scores, _training
-from fedgraph.tasks._grid import METHOD_KEYS as METHOD_KEYS
+from fedgraph.tasks._grid import Row as ROW
+from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -32,7 +33,7 @@ from fedgraph.types import Graph, Partition, Subgraph
 class Params(Settings):
     """The grid of cells: methods × settings × budgets × seeds."""
 
-    methods: list[dict[str, Any]] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: list[_grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     settings: list[_grid.Setting] = Field(min_length=1, description="who is trusted")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
@@ -95,14 +96,27 @@ class Params(Settings):
             raise ValueError(f"public is chosen with protocol inductive or asking, found {self.protocol}")
         return self
 
+    @model_validator(mode="after")
+    def _attacks_what_is_run(self) -> Params:
+        """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
+        if self.attack is not None:
+            budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
+            settings: set[Any] = {s for spec in self.methods for s in spec.get("settings", self.settings)} | {"nobody"}
+            for what, asked, run in (("settings", self.attack.settings, settings), ("epsilons", self.attack.epsilons, budgets)):
+                if asked is not None and not run & set(asked):
+                    raise ValueError(f"attack.{what} is {asked}, where no row runs; allowed: some of {sorted(run, key=str)}")
+        return self
+
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
     found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = []
     for index, method in enumerate(params.methods):
-        given = {k: v for k, v in method.items() if k not in _grid.OWN or k == "label"}  # labels are checked by the reader
+        given = {k: v for k, v in method.items() if k not in ROW.model_fields or k == "label"}
         found.append((("methods", index), "methods", given))
     found.append((("partition",), "partition", params.partition))
+    for index, attack in enumerate(params.attack.named if params.attack else []):
+        found.append((("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"}))
     return found
 
 
@@ -152,8 +166,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         artefacts, apart = _node_map.draw(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
+    told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
     return Outcome(
-        metrics=metrics | measured.metrics,
+        metrics=metrics | measured.metrics | told.metrics,
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
@@ -166,7 +181,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "rounds": made.rounds,
             **({} if broken is None else {"broken_promise": broken}),
         }
-        | measured.facts,
+        | measured.facts
+        | told.facts,
         account=settled.account(cell.key, done.guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
@@ -178,6 +194,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             *_scores.too_few(setting.truth),
             *((f"The promise is broken: {broken}",) if broken else ()),
             *made.notes,
+            *trained.notes,
             *_said(method, made, trained.state),
         ),
         artefacts=artefacts,
@@ -195,15 +212,27 @@ def _world(params: Params, cell: Cell, context: Context) -> _training.World:
     )
 
 
+def _named(
+    params: Params, made: Plan[Any, Any], cell: Cell, context: Context, on: tuple[Partition, _protocols.Setting], epsilon: float
+) -> named.Found:
+    """What attacks that were asked for by name found; nothing where none was."""
+    attack = params.attack
+    if attack is None or not attack.named or not attack.meant_for(cell) or not made.releases:
+        return named.Found((), {})
+    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
+    partition, setting = on
+    return named.measure(asked, made, cell, context, partition, setting.held, setting.asked, epsilon)
+
+
 def _said(method: Any, made: Plan[Any, Any], state: Any) -> tuple[str, ...]:
     """What the method tells of its training, where it does."""
     return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 
 
 def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
-    spec = next(s for s in params.methods if s["method"] == cell.method and _grid.variant(s) == cell.variant)
-    module = kinds.classifier(cell.method)
-    return module, module.Params(**_grid.own_settings(spec))
+    spec = cell.among(params.methods)
+    module = kinds.classifier(spec["method"])
+    return module, module.Params(**of_method(spec, ROW))
 
 
 def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:

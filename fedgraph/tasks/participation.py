@@ -32,7 +32,8 @@ from fedgraph.privacy import own_budgets
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.settle import settle
 from fedgraph.tasks import _clients, _grid, _joining, _protocols, _training, node_classification
-from fedgraph.tasks._grid import METHOD_KEYS as METHOD_KEYS
+from fedgraph.tasks._grid import Row as ROW
+from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
 
@@ -101,13 +102,13 @@ def cells(params: Params, context: Context) -> list[Cell]:
     federation = _federation(params, 0, context)
     found: list[Cell] = []
     for seed in range(context.seeds):
-        for spec in params.methods:
+        for entry, spec in enumerate(params.methods):
             budgets = [np.inf] if _grid.unprotected(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
             for setting in _worlds(params, spec, federation):
                 for epsilon in budgets:
                     for reading in params.calibrated_by if np.isfinite(epsilon) else ["none"]:
                         name, row = spec["method"], _grid.variant(spec)
-                        found.append(Cell(context.label, context.dataset, name, row, setting, epsilon, reading, seed))
+                        found.append(Cell(context.label, context.dataset, name, row, setting, epsilon, reading, seed, entry))
     return found
 
 
@@ -221,9 +222,7 @@ def _planned(params: Params, cell: Cell, federation: _joining.Federation, world:
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
-    made: Plan[Any, Any] = method.plan(
-        method.Params(**_grid.own_settings(spec)), world.facts, Budget(cell.epsilon, delta, reading)
-    )
+    made: Plan[Any, Any] = method.plan(method.Params(**of_method(spec, ROW)), world.facts, Budget(cell.epsilon, delta, reading))
     if not params.client_epsilons or cell.setting not in ("secure", "local") or not np.isfinite(cell.epsilon):
         return made
     own = {_clients.number(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fedgraph import data, runtime
-from fedgraph.attacks import encoded_graphs as attack
-from fedgraph.attacks.whole_run import Measured
+from fedgraph.attacks.base import encoded_graphs as attack
+from fedgraph.attacks.base.whole_run import Measured
 from fedgraph.federation import rounds
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms.blocks import PerBlock

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.attacks import canaries as canaries
-from fedgraph.attacks import whole_run
+from fedgraph.attacks.base import canaries as canaries
+from fedgraph.attacks.base import whole_run
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation

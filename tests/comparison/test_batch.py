@@ -168,7 +168,7 @@ def test_all_pairs_takes_the_batched_path_where_there_is_a_gpu(monkeypatch: pyte
     plain, _ = _pairwise.all_pairs(spaces, GromovOptions(), context)
     calls: list[int] = []
     real = batch_descent.solve_all
-    monkeypatch.setattr(_pairwise, "_on_gpu", lambda: True)
+    monkeypatch.setattr(_pairwise, "_on_gpu", lambda items: True)
     monkeypatch.setattr(_pairwise, "PAIRS_PER_BATCH", 20)
     monkeypatch.setattr(
         batch_descent, "solve_all", lambda packed, which, *how: calls.append(len(which)) or real(packed, which, *how)

@@ -99,6 +99,29 @@ def test_csv_errors_name_file_line_found_and_allowed(files: dict[str, str], mess
     assert str(tmp_path) in str(caught.value)
 
 
+def test_a_masks_file_is_the_split_that_the_graph_came_with(tmp_path: Path) -> None:
+    masks = "id,part\nada,train\nbob,train\ndan,test\n"
+    (split,) = data.load("own/csv", path=folder(tmp_path, masks=masks)).masks
+    assert (split.train.tolist(), split.validation.tolist(), split.test.tolist()) == ([0, 1], [], [3])
+    (tmp_path / "masks.csv").rename(tmp_path / "mine.csv")
+    assert data.load("own/csv", path=tmp_path).masks == ()
+    assert len(data.load("own/csv", path=tmp_path, parameters={"masks": "mine.csv"}).masks) == 1
+
+
+@pytest.mark.parametrize(
+    ("masks", "message"),
+    [
+        ("ada,train\neve,test\n", "masks.csv:2: unknown node 'eve'"),
+        ("ada,train\nbob,tset\n", "masks.csv:2: part 'tset'; allowed: train, validation, test"),
+        ("ada,train\nada,test\n", "masks.csv:2: node 'ada' is in train and in test"),
+        ("ada,train\n", "its split has no test node"),
+    ],
+)
+def test_a_wrong_masks_file_is_one_error(masks: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        data.load("own/csv", path=folder(tmp_path, masks=masks))
+
+
 def test_a_missing_or_pickled_csv_is_named(tmp_path: Path) -> None:
     (folder(tmp_path) / "labels.csv").unlink()
     with pytest.raises(DataError, match=r"labels\.csv: cannot be read"):

@@ -38,7 +38,7 @@ BAD = {
     "unresolved.py": ("import flwr\nm = LocalDpMod(clip(), 1, 1, 1e-5)\n", "needs clipping_norm"),
     "adaptive.py": (
         "import opacus\ne.make_private(noise_multiplier=1.0, clipping='adaptive')\n",
-        "not priced: clipping='adaptive'",
+        "needs unclipped_num_std",
     ),
     "flag.py": (
         "import opacus\ne.make_private(noise_multiplier=1.0, poison_sampling=False)\n",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fedgraph import pricing
+from fedgraph.pricing import _banded
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -110,6 +111,22 @@ def test_pfl_finds_the_price_that_we_find(tmp_path: Path) -> None:
     total = pricing.price(written(tmp_path, "job.py", text)).headline.total
     assert total is not None
     assert total.epsilon == pytest.approx(theirs.epsilon, rel=5e-3)
+
+
+def test_pfl_builds_the_banded_matrix_that_we_build() -> None:
+    """Its optimiser and its Cholesky factor: rows of norm one, the first column longer than one."""
+    mechanism = package("pfl.privacy.ftrl_mechanism")
+    selector = package("pfl.internal.ops.selector")
+    selector.set_framework_module(package("pfl.internal.ops.pytorch_ops"))
+    for rounds, separation in ((16, 4), (40, 7)):
+        mask = mechanism.BandedMatrixFactorizationMechanism._get_banded_matrix_mask(rounds, separation - 1)
+        gram = mechanism.FTRLMatrixFactorizer(np.tril(np.ones((rounds, rounds))), mask).optimize()
+        theirs = np.linalg.cholesky(np.asarray(gram, dtype=float))
+        ours = _banded._factor(rounds, separation)
+        np.testing.assert_allclose(np.linalg.norm(theirs, axis=1), 1, atol=1e-5)
+        np.testing.assert_allclose(np.linalg.norm(theirs, axis=0), np.linalg.norm(ours, axis=0), rtol=3e-3)
+        assert np.linalg.norm(theirs, axis=0).max() <= _banded.Sensitivity(rounds, separation).once()
+        assert np.linalg.norm(theirs, axis=0).max() > 1.25
 
 
 def _gaussian(mu: float) -> float:

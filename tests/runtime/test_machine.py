@@ -11,13 +11,14 @@ import time
 import pytest
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import ray as engine
-from fedgraph.runtime import watchdog
+from fedgraph.runtime import versions, watchdog
+from fedgraph.runtime.placement import Node, chosen, room
+from fedgraph.runtime.ray import cluster
 
 
 def test_an_address_where_nobody_listens() -> None:
     with pytest.raises(RuntimeFailure, match=r"RAY_ADDRESS=127\.0\.0\.1:1: no Ray cluster answers there"):
-        engine._require_answer("127.0.0.1:1")
+        cluster.require_answer("127.0.0.1:1")
 
 
 def test_an_address_where_somebody_else_listens() -> None:
@@ -25,14 +26,8 @@ def test_an_address_where_somebody_else_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         began = time.monotonic()
         with pytest.raises(RuntimeFailure, match="no Ray cluster answers there"):
-            engine._require_answer(f"127.0.0.1:{server.getsockname()[1]}")
+            cluster.require_answer(f"127.0.0.1:{server.getsockname()[1]}")
         assert time.monotonic() - began < 20
-
-
-@pytest.mark.parametrize(("workers", "gpus"), [(500, 0.0), (2, 1.0)])
-def test_more_than_there_is(workers: int, gpus: float) -> None:
-    with pytest.raises(RuntimeFailure, match="allowed"):
-        engine._require_room(workers, gpus, 8, 0.0)
 
 
 def test_the_watchdog_ends_what_a_killed_driver_left() -> None:
@@ -59,3 +54,50 @@ def test_the_watchdog_ends_what_a_killed_driver_left() -> None:
     if not gone:
         os.kill(left, 9)
     assert gone
+
+
+@pytest.mark.parametrize(
+    ("nodes", "workers", "gpus", "expected"),
+    [
+        ([(4, 0)], None, None, (4, 0.0)),
+        ([(4, 0), (2, 0)], None, None, (6, 0.0)),
+        ([(4, 2)], 4, None, (4, 0.5)),  # two on each GPU: with the server among them the last one would find no whole piece
+        ([(4, 2)], 2, None, (2, 1.0)),
+        ([(8, 4)], 2, None, (2, 2.0)),
+        ([(4, 2)], 3, None, (3, 0.5)),
+        ([(4, 0), (4, 1)], None, None, (4, 0.25)),  # a head without a GPU holds no worker
+        ([(32, 1)], None, None, (4, 0.25)),
+        ([(1, 1), (1, 1)], 2, None, (2, 1.0)),
+        ([(4, 1)], None, 0.0, (4, 0.0)),
+    ],
+)
+def test_workers_and_their_share_of_gpus(
+    nodes: list[tuple[int, int]], workers: int | None, gpus: float | None, expected: tuple[int, float]
+) -> None:
+    there = [Node(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)]
+    assert chosen(there, workers, gpus) == expected
+    assert room(there, expected[1]) >= expected[0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "workers", "gpus", "words"),
+    [
+        ([(8, 0)], 500, None, "runtime.workers is 500; allowed here: at most 8, one for each CPU; there is 1 machine: m0"),
+        ([(8, 0)], 2, 1.0, "2 workers with 1 CPU and 1 GPU each were asked for, and 0 of them fit"),
+        ([(8, 0), (1, 8)], 4, 0.5, "4 workers with 1 CPU and 0.5 GPU each were asked for, and 1 of them fit"),
+        ([(4, 2)], 4, 0.6, "2 of them fit; there is 1 machine: m0 (4 CPU, 2 GPU)"),
+    ],
+)
+def test_more_than_there_is(nodes: list[tuple[int, int]], workers: int, gpus: float | None, words: str) -> None:
+    with pytest.raises(RuntimeFailure) as error:
+        chosen([Node(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)], workers, gpus)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_another_version_is_named() -> None:
+    here = versions.Made("3.11.7", (("torch", "2.13.0"), ("numpy", "2.1")), "abc")
+    there = versions.Made("3.12.1", (("torch", "2.12.0"), ("numpy", "2.1")), "abc")
+    versions.require_equal(here, [("one", here)])
+    with pytest.raises(RuntimeFailure, match=r"on two is not .* \(python: driver 3.11.7, worker 3.12.1; torch: driver 2"):
+        versions.require_equal(here, [("one", here), ("two", there)])

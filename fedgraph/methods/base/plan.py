@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from fedgraph.errors import PrivacyError
@@ -36,6 +37,9 @@ class Plan(Generic[P, M]):
     server as a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a
     part is named as its path. notes: sentences for the report.
     keeps_rounds: the server keeps what every round broadcast and received, for an attack to read (``State.seen``).
+    sums_suffice: the server reads sums over clients only (``Inbox.sums``), so many clients may send theirs as one.
+    additive: that, and the exact value of a disjoint union of subgraphs is the sum of theirs, so ``client`` may compute the
+    clients of a block as one client that holds their union. Not where a client draws samples of its own.
     """
 
     method: str
@@ -55,6 +59,8 @@ class Plan(Generic[P, M]):
     summed: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     keeps_rounds: bool = False
+    sums_suffice: bool = False
+    additive: bool = False
 
     def __post_init__(self) -> None:
         self.guarantee  # noqa: B018  refuses what cannot be settled
@@ -99,6 +105,20 @@ class Plan(Generic[P, M]):
     @property
     def paths(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(r.path for r in self.releases))
+
+    @cached_property
+    def _of_one(self) -> dict[int, tuple[PlannedRelease, ...]]:
+        found: dict[int, tuple[PlannedRelease, ...]] = {}
+        for release in self.releases:
+            if release.client is not None:
+                found[release.client] = (*found.get(release.client, ()), release)
+        return found
+
+    def of_client(self, client: int) -> tuple[PlannedRelease, ...]:
+        """What ``client`` will release."""
+        if not self._of_one:
+            return self.releases
+        return (*(r for r in self.releases if r.client is None), *self._of_one.get(client, ()))
 
     @property
     def guarantee(self) -> Guarantee:

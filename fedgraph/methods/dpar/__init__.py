@@ -165,6 +165,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         min_clients=min_clients,
         made=Made(Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found),
         notes=tuple(notes),
+        sums_suffice=True,
     )
 
 

@@ -155,6 +155,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         epsilon_published=published,
         min_clients=min_clients,
         made=made,
+        additive=True,
     )
 
 

@@ -130,6 +130,8 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         min_clients=min_clients,
         shared_key=params.model_dump_json(),  # the encoder reads public data only: all budgets share it
         made=Made(facts.public_attributes, facts.public_graph is not None),
+        # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
+        additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.cut_edges_shared,
     )
 
 

@@ -119,6 +119,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         min_clients=min_clients,
         made=_made(params, facts, first, capped),
         notes=(*capped.notes, DISPUTED) if params.hops else (),
+        sums_suffice=True,
     )
 
 

@@ -126,6 +126,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         facts=facts,
         min_clients=min_clients if budget.private else 1,
         made=Made(Layout((facts.num_features, facts.num_classes), bias_scale=0.1), first, parts),
+        sums_suffice=True,
     )
 
 

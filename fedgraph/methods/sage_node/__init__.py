@@ -114,6 +114,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         min_clients=min_clients,
         made=_made(params, facts, capped),
         notes=capped.notes,
+        sums_suffice=True,
     )
 
 

@@ -54,6 +54,10 @@ class Mechanism:
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         raise PrivacyError(f"{type(self).__name__} does not say what it does")
 
+    def of_many(self, shares: int) -> Mechanism:
+        """What turns the sum of ``shares`` bounded values into a draw with the law of the sum of their noisy values."""
+        raise PrivacyError(f"the sum of {shares} values after {self.words} is not one draw of a known law")
+
     @property
     def words(self) -> str:
         """For the ledger and the report."""
@@ -79,6 +83,10 @@ class GaussianNoise(Mechanism):
         noise *= noise.dtype.type(self.std)
         noise += value
         return noise
+
+    def of_many(self, shares: int) -> GaussianNoise:
+        """Independent normals add up to one of ``shares`` times the variance."""
+        return GaussianNoise(self.std * math.sqrt(shares))
 
     @property
     def words(self) -> str:
@@ -227,6 +235,9 @@ class Disclose(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return np.array(value)
+
+    def of_many(self, shares: int) -> Disclose:
+        return self
 
     @property
     def words(self) -> str:

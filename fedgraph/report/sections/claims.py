@@ -92,4 +92,4 @@ def _known(value: float | None) -> bool:
 
 
 def _name(entry: dict[str, Any]) -> str:
-    return str(entry["variant"]).split(": ", 1)[1]
+    return str(entry["facts"]["mechanism"])

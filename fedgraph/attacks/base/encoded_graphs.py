@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.attacks.whole_run import NOTHING, Measured, of_scores
+from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores
 from fedgraph.cell import Cell, Context
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.kinds import Embedding

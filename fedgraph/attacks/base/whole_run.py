@@ -1,6 +1,6 @@
 """An attack on a whole training run: how much of ε shows in what comes out of it.
 
-The plan is run once more, on the same data with canaries (``attacks.canaries``): same noise multipliers, fresh noise. The
+The plan is run once more, on the same data with canaries (``attacks.base.canaries``): same noise multipliers, fresh noise. The
 attacker knows everything but the coins: data, plan, both versions of each canary. From what the viewer sees it computes a
 score for each canary, and guesses the coins of the highest and lowest scores; ``audit.estimators`` turns the number of
 right guesses into a bound on ε that holds with 95 % confidence: where everything released is a composition of Gaussian
@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 from scipy.special import log_softmax
 
 from fedgraph import plugins, seeds
-from fedgraph.attacks import canaries as canaries_of
+from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
 from fedgraph.cell import Cell, Context
 from fedgraph.federation import rounds
@@ -43,7 +43,7 @@ TINY = 1e-12  # smallest probability that a logarithm is taken of
 class Attack(Settings):
     """How a cell is attacked."""
 
-    canaries: int = Field(500, ge=2, description="coins per run (at most half of the labelled nodes)")
+    canaries: int = Field(500, ge=0, description="coins per run (at most half of the labelled nodes); 0: no canaries")
     seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
@@ -53,6 +53,24 @@ class Attack(Settings):
     )
     epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")
     canary: canaries_of.Kind = Field("word", description="a canary node: word (one public feature, any label) or mislabelled")
+    named: list[dict[str, Any]] = Field(
+        [], description="attacks by name, attack: a file of fedgraph/attacks, then its settings"
+    )
+    shadows: int = Field(8, ge=2, le=256, description="models that the attacker trains, for attacks that use them (even)")
+    units: int = Field(3000, ge=4, description="named attacks: most nodes, edges or words that enter by a coin")
+    answers: Literal["viewer", "everybody"] = Field(
+        "viewer", description="named attacks: who sees an answer that is made with private edges"
+    )
+
+    @model_validator(mode="after")
+    def _coins_in_pairs(self) -> Attack:
+        if self.shadows % 2:
+            raise ValueError(f"shadows: found {self.shadows}; their coins come in pairs of opposites, so their number is even")
+        if self.canaries == 1:
+            raise ValueError("canaries: found 1; allowed: 0 (none) or at least 2")
+        if not (self.canaries or self.named):
+            raise ValueError("an attack needs canaries > 0, or attacks under named")
+        return self
 
     def meant_for(self, cell: Cell) -> bool:
         """Whether the cell is one of those that are attacked."""
@@ -99,7 +117,13 @@ def measure(
     ordinary: State[Any],
 ) -> Measured:  # fmt: skip
     """Attack one cell. held: all clients' nodes. public: whose features may be known. ordinary: of the run that counts."""
-    if settings is None or not settings.meant_for(cell) or not made.releases or made.protection.unit is Unit.GRAPH:
+    if (
+        settings is None
+        or not settings.canaries
+        or not settings.meant_for(cell)
+        or not made.releases
+        or made.protection.unit is Unit.GRAPH
+    ):
         return NOTHING
     rng = seeds.generator(context.root, "attack", *cell.path)
     known = canaries_of.joined(partition, held)
@@ -117,9 +141,9 @@ def measure(
     return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read, estimator=by)
 
 
-def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Context) -> State[Any]:
-    """The plan, run on ``partition`` with noise of its own."""
-    stream, method = ("attack", *cell.path), plugins.load("methods", made.method)
+def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State[Any]:
+    """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
+    stream, method = (name, *cell.path), plugins.load("methods", made.method)
     if hasattr(method, "reads_rounds") and method.reads_rounds(made):
         made = replace(made, keeps_rounds=True)
     shared = context.runtime.share("/".join(map(str, stream)), partition)

@@ -1,0 +1,57 @@
+"""Attribute inference: one word of a person's row is unknown; which of the two rows does the model know better?
+
+    score = ln p(y | row with the word) − ln p(y | row without), less what models that never saw the word say on average
+
+Each of some training nodes has, by a fair coin, one more word than its row holds. The attacker knows the rest of the row and
+the label (black-box inversion of Fredrikson et al., CCS 2015, on node classifiers as in the reference). The reference models
+keep what follows from the word alone (imputation) apart from what the target remembers of this person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph.attacks.base import game
+from fedgraph.attacks.base.game import Run, Words
+from fedgraph.attacks.base.scene import Finding, Scene, of_label
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.settings import Settings
+from fedgraph.types import Graph
+
+REFERENCE = "Olatunji, Hizber, Sihlovec & Khosla 2023, arXiv 2306.00644; Fredrikson, Jha & Ristenpart, CCS 2015"
+NEEDS = "the model, the rest of the node's row, its label, and (for the comparison) shadow models"
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "words"
+
+
+class Params(Settings):
+    """No settings."""
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """Features that are public are no secret."""
+    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    found = scene.game.found
+    assert isinstance(found, Words)
+    with_it = scene.game.whole(np.ones(found.coins.size, dtype=bool))
+
+    def gain(run: Run) -> np.ndarray:
+        return _likely(scene, run, with_it, found) - _likely(scene, run, scene.known, found)
+
+    score = gain(scene.target)
+    if scene.shadows:
+        score = score - np.mean([gain(run) for run in scene.shadows], axis=0)
+    return Finding(score, scene.target.coins, "rows with one more word from rows without", np.arange(found.coins.size))
+
+
+def _likely(scene: Scene, run: Run, graph: Graph, found: Words) -> np.ndarray:
+    """[m] log-probability of the nodes' own labels."""
+    answers = scene.alone(run, replace(graph, labels=scene.labels))
+    return of_label(answers, found.nodes, scene.labels[found.nodes])

@@ -1,0 +1,18 @@
+"""What attacks stand on, and the contract of an attack's file.
+
+A file of ``fedgraph/attacks`` defines
+
+    REFERENCE                        who described it: names, place, arXiv number
+    NEEDS                            one sentence: what the attacker must know
+    VIEWER                           whose view is enough, a ``privacy.units.Viewer`` (who sees more can do it, too)
+    GAME                             what is in question: ``nodes``, ``edges``, ``words`` or ``clients`` (``base.game``)
+    Params                           pydantic model, frozen, unknown keys forbidden
+    refuses(made) → str | None       why it says nothing about a plan, as one sentence, or None
+    attack(params, scene) → Finding  scores and truth; the rest is counted in ``base.verdicts``
+
+and is named by a scenario: ``attack: {named: [{attack: lira}, {attack: rmia}]}``.
+
+canaries, whole_run, encoded_graphs: the strongest attacks we know, which no paper names: units that enter by a coin, read in
+what was released. game: coins for real nodes and edges, shadow models. scene: what an attack may look at. messages: single
+clients' messages, for servers that read or choose them.
+"""

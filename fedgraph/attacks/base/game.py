@@ -1,0 +1,211 @@
+"""What is in question, decided by fair coins: which nodes or edges of the real graph the model was trained on.
+
+    nodes   each labelled node takes part as it is, or is zeroed           neighbours under node-zero-out
+    edges   each of some real edges is there, or is not                    neighbours under edge-undirected
+    words   each of some nodes has one more public word, or has not        both are replacements of one node's row
+
+The target's plan is run on what the coins say: same noise multipliers, fresh noise. *Shadow* runs are the attacker's own: the
+same plan with other coins, which the attacker knows. Their coins come in pairs, each pair each other's opposite, so that every
+unit is in exactly half of them (Carlini et al. 2022, Section V). Shadow coins and noise are independent of the target's, so a
+score is a function of what the target released and of things that do not depend on its coins: the one-run theorems apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.attacks.base import canaries
+from fedgraph.methods.base import Plan, State
+from fedgraph.privacy.units import Relation
+from fedgraph.types import Graph, Partition, Subgraph
+
+Kind = Literal["nodes", "edges", "words", "clients"]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """nodes: int64 [m], global ids. columns: int64 [m], the word of each. values: float32 [m]. coins: bool [m], whether it is
+    there. Their rows lack the word otherwise.
+    """
+
+    nodes: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    coins: np.ndarray
+
+    @property
+    def units(self) -> np.ndarray:
+        """int64 [m, 2]: node, word."""
+        return np.column_stack([self.nodes, self.columns])
+
+    def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
+        """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
+        place = np.full(int(max(nodes.max(initial=0), self.nodes.max(initial=0))) + 1, -1)
+        place[nodes] = np.arange(nodes.size)
+        here = np.flatnonzero((place[self.nodes] >= 0) & versions)
+        at = (place[self.nodes[here]], self.columns[here])
+        added = sp.csr_array((self.values[here], at), shape=graph.features.shape)
+        features = sp.csr_array(graph.features + added).astype(np.float32)
+        features.sort_indices()
+        return replace(graph, features=features)
+
+
+InQuestion = canaries.Nodes | canaries.Edges | Words
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One trained run. coins: bool [m]. state: what came out."""
+
+    coins: np.ndarray
+    state: State[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """found: the units, with the target's coins. partition, known: what the clients hold apart from them, one by one and
+    together. strangers: int64 [k, 2], pairs that never had an edge (edges only).
+    """
+
+    kind: Kind
+    found: InQuestion
+    partition: Partition
+    known: Graph
+    strangers: np.ndarray
+
+    def dealt(self, coins: np.ndarray) -> Partition:
+        """The partition with every unit as ``coins`` say."""
+
+        def one(s: Subgraph) -> Subgraph:
+            return replace(s, graph=self.found.planted(s.graph, s.nodes, coins))
+
+        return replace(self.partition, subgraphs=tuple(one(s) for s in self.partition.subgraphs))
+
+    def whole(self, coins: np.ndarray) -> Graph:
+        """All that the clients hold together, with every unit as ``coins`` say."""
+        return self.found.planted(self.known, np.arange(self.known.num_nodes), coins)
+
+
+def nodes(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> Game:
+    """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
+    known = canaries.joined(partition, held)
+    labelled = np.flatnonzero(known.labels >= 0)
+    chosen = np.sort(rng.permutation(labelled)[:most])
+    labels = np.column_stack([np.full(chosen.size, -1), known.labels[chosen]])
+    coins = rng.random(chosen.size) < 0.5
+    found = canaries.Nodes(chosen, coins, labels, sp.csr_array(known.features[chosen]), alone=False)
+    return Game("nodes", found, partition, known, np.zeros((0, 2), np.int64))
+
+
+def edges(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> Game:
+    """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
+    known = canaries.joined(partition, held)
+    inside = np.concatenate([_inside(s) for s in partition.subgraphs])
+    chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
+    found = canaries.Edges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
+    left = replace(
+        partition,
+        subgraphs=tuple(replace(s, graph=without(s.graph, s.nodes, chosen)) for s in partition.subgraphs),
+    )
+    rest = without(known, np.arange(known.num_nodes), chosen)
+    return Game("edges", found, left, rest, strangers(partition, known, len(chosen), rng))
+
+
+def words(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> Game:
+    """At most ``most`` labelled nodes (half of them all), each with a coin for one word that its row lacks.
+
+    The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
+    """
+    known = canaries.joined(partition, held)
+    labelled = np.flatnonzero(known.labels >= 0)
+    chosen = np.sort(rng.permutation(labelled)[: min(most, labelled.size // 2)])
+    seen = public.features if public.features.nnz and public.num_features == known.num_features else known.features
+    largest = np.asarray(abs(seen).max(axis=0).todense()).ravel()
+    used = np.flatnonzero(largest)
+    columns = used[rng.integers(used.size, size=chosen.size)]
+    rows = known.features
+    lacks = np.array([c not in rows.indices[rows.indptr[n] : rows.indptr[n + 1]] for n, c in zip(chosen, columns, strict=True)])
+    chosen, columns = chosen[lacks], columns[lacks]
+    found = Words(chosen, columns, largest[columns].astype(np.float32), rng.random(chosen.size) < 0.5)
+    return Game("words", found, partition, known, np.zeros((0, 2), np.int64))
+
+
+def nothing(partition: Partition, held: Graph) -> Game:
+    """No coin: the clients as they are."""
+    known = canaries.joined(partition, held)
+    none = canaries.Edges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
+    return Game("clients", none, partition, known, np.zeros((0, 2), np.int64))
+
+
+def coins_of_shadows(count: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """``count`` vectors of ``size`` coins, in pairs of opposites."""
+    found: list[np.ndarray] = []
+    while len(found) < count:
+        tossed = rng.random(size) < 0.5
+        found += [tossed, ~tossed]
+    return found[:count]
+
+
+def without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
+    """``graph``, whose rows are the global ``nodes``, without the edges of ``pairs`` (int64 [m, 2], global), both ways."""
+    place = np.full(int(max(nodes.max(initial=0), pairs.max(initial=0))) + 1, -1)
+    place[nodes] = np.arange(nodes.size)
+    ends = place[pairs]
+    ends = ends[(ends >= 0).all(axis=1)]
+    both = np.concatenate([ends, ends[:, ::-1]])
+    gone = sp.csr_array((np.ones(len(both), graph.adjacency.dtype), (both[:, 0], both[:, 1])), shape=graph.adjacency.shape)
+    adjacency = sp.csr_array(graph.adjacency - graph.adjacency.multiply(gone))
+    adjacency.eliminate_zeros()
+    adjacency.sort_indices()
+    return replace(graph, adjacency=adjacency)
+
+
+def strangers(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
+    """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
+    sizes = np.array([s.nodes.size for s in partition.subgraphs], dtype=float) ** 2
+    return unjoined(known, count, rng, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=sizes / sizes.sum()), rng))
+
+
+def unjoined(known: Graph, count: int, rng: np.random.Generator, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Different pairs without an edge from ``draw(k)`` (int64 [≤ k, 2]); fewer where the draws run out."""
+    found: dict[tuple[int, int], None] = {}
+    for _ in range(50):
+        if len(found) >= count or not count:
+            break
+        pairs = draw(4 * count)
+        pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
+        joined = np.asarray(known.adjacency[pairs[:, 0], pairs[:, 1]]).ravel() != 0
+        found.update(dict.fromkeys(map(tuple, pairs[~joined].tolist())))
+    return np.array(list(found)[:count], dtype=np.int64).reshape(-1, 2)
+
+
+def _pairs(partition: Partition, which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    sizes = np.array([s.nodes.size for s in partition.subgraphs])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    every = np.concatenate([s.nodes for s in partition.subgraphs])
+    drawn = [starts[which] + (rng.random(which.size) * sizes[which]).astype(np.int64) for _ in range(2)]
+    return np.column_stack([every[drawn[0]], every[drawn[1]]])
+
+
+def _inside(s: Subgraph) -> np.ndarray:
+    """Edges of a client's subgraph, each once, in global numbers."""
+    rows, columns = s.graph.adjacency.nonzero()
+    once = rows < columns
+    return np.column_stack([s.nodes[rows[once]], s.nodes[columns[once]]]).astype(np.int64)
+
+
+def relation_of(kind: Kind, made: Plan[Any, Any]) -> Relation | None:
+    """Under which relation the two versions of a unit are neighbours."""
+    if kind == "nodes":
+        return Relation.NODE_ZERO_OUT
+    if kind == "words":
+        return Relation.NODE_REPLACE
+    own = made.protection.relation
+    if kind == "edges":
+        return own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED
+    return None

@@ -1,0 +1,131 @@
+"""What an attack may look at: one run under attack, the attacker's own shadow runs, and answers to questions.
+
+The attacker knows the plan and every row but what is in question (the assumption of differential privacy, and the strongest an
+attacker can have; each attack's ``NEEDS`` says how much of that it uses).
+
+**Answers.** ``alone``: the model is asked about rows without any edge, and nothing spreads over neighbours: what anybody who
+holds the model can do. ``shown``: all nodes of the clients' graph at once, as the viewer gets them: the edges are used only
+where nothing is guaranteed (ε = ∞). ``answers: everybody`` asks with the true edges in any case, as if each node's answer were
+published: that is outside the guarantee of methods in which a node may use its own edges (``own-edges-known``,
+``answers-private``), and the report says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph import plugins
+from fedgraph.attacks.base.game import Game, Run
+from fedgraph.attacks.base.whole_run import log_probabilities
+from fedgraph.methods.base import Plan, State
+from fedgraph.types import Graph, Partition
+
+Answers = Literal["viewer", "everybody"]
+Trainer = Callable[[Partition, str], State[Any]]  # clients, name of the streams → what comes out of the plan
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What an attack says. scores: float [k], larger: more likely true. truth: bool [k].
+
+    units: int64 [k], the place of each score in the game's units, where each is decided by a coin of its own; None where truth
+    is not a matter of coins, so that no theorem turns it into an ε. metrics: other numbers worth a column. what: one phrase,
+    what was told from what.
+    """
+
+    scores: np.ndarray
+    truth: np.ndarray
+    what: str
+    units: np.ndarray | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Scene:
+    """made: the plan. target: the run under attack; nothing but its state may be read, its coins are the truth. shadows: the
+    attacker's own. public: the graph that predictions are asked for, elsewhere public. train: one more run of the plan.
+    """
+
+    made: Plan[Any, Any]
+    game: Game
+    target: Run
+    shadows: tuple[Run, ...]
+    public: Graph
+    answers: Answers
+    epsilon: float
+    rng: np.random.Generator
+    train: Trainer
+    _told: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def known(self) -> Graph:
+        """What the clients hold, apart from what is in question, in global numbers."""
+        return self.game.known
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """int64 [n], of the clients' nodes as they are; −1 where there is none."""
+        return self.known.labels
+
+    def alone(self, run: Run, graph: Graph) -> np.ndarray:
+        """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
+        made = self.made
+        if "propagation_steps" in type(made.params).model_fields:
+            made = replace(made, params=made.params.model_copy(update={"propagation_steps": 0}))
+        return self._asked(made, run, without_edges(graph))
+
+    def shown(self, run: Run, versions: np.ndarray | None = None, graph: Graph | None = None) -> np.ndarray:
+        """[n, c] log-probabilities of all nodes, as the viewer gets them. versions: what is there (default: the run's coins).
+        graph: other rows for the same nodes, their edges as ``versions`` say.
+        """
+        asked = self.game.whole(run.coins if versions is None else versions)
+        if graph is not None:
+            asked = replace(asked, features=graph.features)
+        return self._asked(self.made, run, asked if self.edges_used else without_edges(asked))
+
+    @property
+    def edges_used(self) -> bool:
+        """Whether an answer that the attacker sees may have been made with private edges."""
+        return self.answers == "everybody" or math.isinf(self.epsilon)
+
+    def _asked(self, made: Plan[Any, Any], run: Run, graph: Graph) -> np.ndarray:
+        hidden = replace(graph, labels=np.full_like(graph.labels, -1))
+        found = plugins.load("methods", made.method).predict(made, run.state, hidden)
+        return log_probabilities(np.asarray(found, dtype=np.float64))
+
+    def kept(self, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """``make()``, once per key: several attacks ask the same questions."""
+        if key not in self._told:
+            self._told[key] = make()
+        return self._told[key]
+
+    def every_alone(self) -> np.ndarray:
+        """[1 + shadows, n, c]: the clients' rows as they are, each by itself; first the target."""
+        return self.kept("alone", lambda: np.stack([self.alone(run, self.known) for run in (self.target, *self.shadows)]))
+
+    def coins_of_shadows(self) -> np.ndarray:
+        """bool [shadows, m]."""
+        return np.stack([run.coins for run in self.shadows])
+
+
+def without_edges(graph: Graph) -> Graph:
+    """The same rows and no edge."""
+    return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
+
+
+def log_odds(log_probability: np.ndarray) -> np.ndarray:
+    """ln p/(1 − p) of ln p, any shape: the scale on which confidences look normal (Carlini et al. 2022, Section IV-C)."""
+    inside = np.minimum(log_probability, -1e-12)
+    return np.asarray(inside - np.log(-np.expm1(inside)))
+
+
+def of_label(answers: np.ndarray, nodes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """[..., m]: the entry of each node's own label. answers: [..., n, c]. labels: int64 [m]."""
+    return np.asarray(answers[..., nodes, labels])

@@ -1,0 +1,103 @@
+"""Gradient inversion: what a client's update says about its rows.
+
+The gradient of a first layer's weights is a sum of (error of a node) × (row of the node), Zhu, Liu & Han 2019; Geiping et al.
+2020. Read without solving for anything: a word that nobody at the client uses has gradient zero, so the words that the client
+holds are those with a large gradient. For a client with one node the row itself is read, up to scale; ``cosine`` is the mean
+over clients of the best match between a row of that gradient and a row that the client holds.
+
+Speaks of methods whose messages are gradients, or FedAvg updates, of a layer that reads rows as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from fedgraph.attacks.base import game, messages
+from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.learning.baselines import fitting
+from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.settings import Settings
+
+REFERENCE = (
+    "Zhu, Liu & Han, NeurIPS 2019, arXiv 1906.08935; Geiping, Bauermeister, Dröge & Moeller, NeurIPS 2020, arXiv 2003.14053"
+)
+NEEDS = "each client's message of the first round (a server that sees them), and the broadcast model"
+VIEWER = Viewer.SERVER
+GAME: game.Kind = "clients"
+WHAT = "words at a client from words at none of its nodes"
+
+
+class Params(Settings):
+    """Settings."""
+
+    clients: int = Field(10, ge=1, description="clients that are read")
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """It reads single messages about private rows."""
+    if made.protection.viewer is not Viewer.SERVER:
+        return f"it reads each client's message, which {made.protection.viewer.value} does not see"
+    if made.protection.unit is not Unit.NODE:
+        return "features and labels are public here"
+    if made.method not in ("features", "nonprivate"):
+        return "the messages are not gradients of a layer that reads rows as they are"
+    if getattr(made.made, "pairs", None) is not None:
+        return "rows are seen through pairs of words, so the first layer's gradient names no word"
+    return None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    method_state = messages.begun(scene)
+    scores, truth, matches = [], [], []
+    for subgraph in scene.game.partition.subgraphs[: params.clients]:
+        sent = messages.released(scene, subgraph, method_state.model)
+        flat = messages.gradient(scene, sent, method_state.model)
+        if flat is None:
+            continue
+        layer, back = first_layer(scene, flat)
+        rows = unit_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
+        strength = np.abs(layer @ back).max(axis=0)
+        spread = strength.std()
+        scores.append((strength - strength.mean()) / (spread if spread > 0 else 1.0))
+        truth.append((rows != 0).any(axis=0))
+        matches.append(best_match(layer @ back, rows))
+    if not scores:
+        return Finding(np.zeros(0), np.zeros(0, bool), WHAT)
+    cosine = {"cosine": float(np.mean(matches))}
+    return Finding(
+        np.concatenate(scores), np.concatenate(truth), "words at a client from words at none of its nodes", None, cosine
+    )
+
+
+def first_layer(scene: Scene, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(gradient of the first layer [out, k], map [k, d] back to words)."""
+    d = scene.known.num_features
+    if scene.made.method == "nonprivate":
+        return _first_weights(scene, flat, d), np.eye(d)
+    basis = scene.made.made.basis
+    back = np.eye(d) if basis is None else np.asarray(basis, dtype=np.float64).T
+    inputs, outputs = scene.made.made.layout.shapes[0]
+    return flat[: inputs * outputs].reshape(inputs, outputs).T, back
+
+
+def _first_weights(scene: Scene, flat: np.ndarray, num_features: int) -> np.ndarray:
+    """[out, d]: the part of ``flat`` that belongs to the first weights on the rows of a network of ``nonprivate``."""
+    params, at = scene.made.params, 0
+    shape = params.candidates[0].shape(num_features, scene.known.num_classes, params.arguments)
+    for parameter in fitting.made(shape, 0).parameters():
+        if parameter.dim() == 2 and parameter.shape[1] == num_features:
+            return flat[at : at + parameter.numel()].reshape(tuple(parameter.shape))
+        at += parameter.numel()
+    return np.zeros((1, num_features))
+
+
+def best_match(found: np.ndarray, rows: np.ndarray) -> float:
+    """Largest |cosine| between a row of ``found`` and one of ``rows``."""
+    a = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+    b = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return float(np.abs(a @ b.T).max(initial=0.0))

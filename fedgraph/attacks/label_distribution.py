@@ -1,0 +1,103 @@
+"""EC-LDA: an active server sends a model that hides the rows, and reads how many nodes of each class a client has.
+
+The gradient of the last layer's bias is Σ over nodes of (p − y). Where the server's model answers every node with the same
+probabilities (embeddings compressed to nothing, last layer zero: p = 1/c), that is n/c − n_k: the label distribution, exactly.
+It is read from one message per client.
+
+**Viewer.** The server does not follow the protocol: it chooses the broadcast model. A guarantee that holds for every broadcast
+(each message is noised for any model it answers) holds against it as well, at the same ε; what was assumed of an honest server
+(that parameters lie in a bound, that all got one model) does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from fedgraph.attacks.base import game, messages
+from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.learning.baselines import fitting
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.settings import Settings
+
+REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
+NEEDS = "to choose the model that clients are sent (an active server), and each client's answer to it"
+VIEWER = Viewer.SERVER
+GAME: game.Kind = "clients"
+
+
+class Params(Settings):
+    """Settings."""
+
+    clients: int = Field(10, ge=1, description="clients that are read")
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """It reads single messages about private labels."""
+    if made.protection.viewer is not Viewer.SERVER:
+        return f"it reads each client's message, which {made.protection.viewer.value} does not see"
+    if made.protection.unit is not Unit.NODE:
+        return "features and labels are public here"
+    if made.method not in ("features", "nonprivate"):
+        return "the messages are not gradients of a last layer"
+    return None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    state = messages.begun(scene)
+    model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
+    scores, truth, alike = [], [], []
+    for subgraph in scene.game.partition.subgraphs[: params.clients]:
+        sent = messages.released(scene, subgraph, model)
+        flat = messages.gradient(scene, sent, model)
+        labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
+        if flat is None or not labels.size:
+            continue
+        counts = np.bincount(labels, minlength=scene.known.num_classes)
+        share = told(scene, flat, subgraph.graph.num_nodes)
+        scores.append(share)
+        truth.append(counts > counts.mean())
+        alike.append(_cosine(share, counts / counts.sum()))
+    if not scores:
+        return Finding(np.zeros(0), np.zeros(0, bool), "classes that a client has many of from the others")
+    metrics = {"cosine": float(np.mean(alike))}
+    return Finding(
+        np.concatenate(scores), np.concatenate(truth), "classes that a client has many of from the others", None, metrics
+    )
+
+
+def told(scene: Scene, flat: np.ndarray, num_nodes: int) -> np.ndarray:
+    """[c] shares of the classes, as far as the gradient says them: not negative, of sum 1.
+
+    Gradients of ``nonprivate`` are means over nodes. Those of ``features`` are sums of clipped rows of norm one, so that each
+    node's part is known; num_nodes: of the client, public.
+    """
+    c = scene.known.num_classes
+    pull = flat[-c:]
+    if scene.made.method == "nonprivate":
+        pull = _bias(scene, flat)
+    else:
+        scale = scene.made.made.layout.bias_scale
+        norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
+        pull = pull / (scale * min(1.0, scene.made.made.clip / norm) * num_nodes)
+    guess = np.maximum(1 / c - pull, 0.0)
+    return np.asarray(guess / max(float(guess.sum()), 1e-12))
+
+
+def _bias(scene: Scene, flat: np.ndarray) -> np.ndarray:
+    """Gradient of the last layer's bias of a network of ``nonprivate``."""
+    params, at = scene.made.params, 0
+    shape = params.candidates[0].shape(scene.known.num_features, scene.known.num_classes, params.arguments)
+    found = np.zeros(scene.known.num_classes)
+    for parameter in fitting.made(shape, 0).parameters():
+        if parameter.dim() == 1 and parameter.numel() == scene.known.num_classes:
+            found = flat[at : at + parameter.numel()]
+        at += parameter.numel()
+    return found
+
+
+def _cosine(one: np.ndarray, other: np.ndarray) -> float:
+    return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-12))

@@ -1,0 +1,149 @@
+"""Stealing links, attacks 0 to 7: nodes with an edge get answers that are alike.
+
+What the attacker may have beside the answers decides the number: F, all rows; A*, a part of the edges; D′, another graph with a
+model of its own.
+
+    0  nothing   1  D′   2  F   3  A*   4  D′ and F   5  D′ and A*   6  F and A*   7  all three
+
+Without edges to learn from (0, 2) the score is the correlation of two answers; attack 2 takes off what a model that reads rows
+alone (the attacker's reference) finds alike anyway. With A* or D′ a classifier learns from pairs described by eight distances
+between answers and four combinations of their entropies, with F also by the same of the reference's answers and of the rows.
+A pair of D′ and one of the target are described by the same numbers, whatever the classes and words are.
+
+**Two games on one run.** As published: edges that are there against pairs that never had one (``truth`` is no coin: neighbours
+are alike in themselves, so a high area alone proves no leak). And the coin game: real edges that were kept or dropped by a
+fair coin; only that is turned into an ε. A* is drawn from edges that are in no coin's hands.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fedgraph import seeds
+from fedgraph.attacks.base import game, reference
+from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.audit import operating_points
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Viewer
+from fedgraph.settings import Settings
+from fedgraph.types import Graph
+
+REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131"
+NEEDS = (
+    "the model's answers for the nodes; attacks 2, 4, 6, 7 all rows; 3, 5, 6, 7 a part of the edges; 1, 4, 5, 7 another graph"
+)
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "edges"
+
+ROWS, PART, OTHER = (2, 4, 6, 7), (3, 5, 6, 7), (1, 4, 5, 7)
+
+
+class Params(Settings):
+    """Settings."""
+
+    number: Literal[0, 1, 2, 3, 4, 5, 6, 7] = Field(0, description="which of the eight attacks")
+    part: float = Field(0.1, gt=0, le=0.5, description="share of the other edges that the attacker knows (A*)")
+    shadow: str = Field("embedded/library", description="family/dataset of the other graph (D′)")
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """Says something about every plan."""
+    return None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    known, found = scene.known, scene.game.found
+    pairs = found.units
+    answers = scene.shown(scene.target)
+    own = Described(np.exp(answers), known, params.number in ROWS, scene.rng)
+    learns: list[tuple[np.ndarray, np.ndarray]] = []
+    if params.number in PART:
+        inside = np.column_stack(known.adjacency.nonzero())
+        inside = inside[inside[:, 0] < inside[:, 1]]
+        there = inside[scene.rng.permutation(len(inside))[: max(2, round(params.part * len(inside)))]]
+        away = game.strangers(scene.game.partition, known, len(there), scene.rng)
+        learns.append((np.concatenate([there, away]), np.arange(len(there) + len(away)) < len(there)))
+    examples = [(own.of(p), t) for p, t in learns]
+    if params.number in OTHER:
+        examples.append(_elsewhere(params, scene))
+    strangers = scene.game.strangers
+    if examples:
+        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        classifier.fit(np.concatenate([e for e, _ in examples]), np.concatenate([t for _, t in examples]))
+        score, apart = (classifier.decision_function(own.of(p)) for p in (pairs, strangers))
+    else:
+        score, apart = own.alike(pairs), own.alike(strangers)
+    kept = scene.target.coins
+    published = operating_points.of(np.concatenate([score[kept], apart]), np.arange(kept.sum() + len(apart)) < kept.sum())
+    metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
+    return Finding(score, kept, f"edges kept from edges dropped (attack {params.number})", np.arange(len(pairs)), metrics)
+
+
+def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of another graph, described by the answers of a graph network of its own, and whether they have an edge."""
+    graph = reference.other_graph(params.shadow)
+    answers = reference.answers(graph, "gcn", int(scene.rng.integers(2**31)))
+    described = Described(answers, graph, params.number in ROWS, scene.rng)
+    inside = np.column_stack(graph.adjacency.nonzero())
+    inside = inside[inside[:, 0] < inside[:, 1]][:5000]
+    rng = seeds.generator(int(scene.rng.integers(2**31)), "strangers")
+    n = graph.num_nodes
+    away = game.unjoined(graph, len(inside), rng, lambda k: rng.integers(n, size=(k, 2)))
+    return described.of(np.concatenate([inside, away])), np.arange(len(inside) + len(away)) < len(inside)
+
+
+class Described:
+    """Pairs of nodes by the answers about them. answers: [n, c] probabilities. rows: compare rows and a reference's answers,
+    too.
+    """
+
+    def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
+        self.answers, self.graph, self.rows = answers, graph, rows
+        self.reference = reference.answers(graph, "mlp", int(rng.integers(2**31))) if rows else None
+
+    def of(self, pairs: np.ndarray) -> np.ndarray:
+        """[k, 12], or with rows [k, 32]."""
+        parts = [distances(self.answers, pairs), entropies(self.answers, pairs)]
+        if self.reference is not None:
+            known = distances(self.reference, pairs)
+            parts += [parts[0] - known, entropies(self.reference, pairs), distances(self.graph.features.toarray(), pairs)]
+        return np.nan_to_num(np.concatenate(parts, axis=1))
+
+    def alike(self, pairs: np.ndarray) -> np.ndarray:
+        """[k]: correlation of the answers, less the reference's where there is one."""
+        found = -distances(self.answers, pairs)[:, 2]
+        return found if self.reference is None else found + distances(self.reference, pairs)[:, 2]
+
+
+def distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """[k, 8]: cosine, Euclidean, correlation, Chebyshev, Bray-Curtis, Canberra, city block, squared Euclidean (Table 13)."""
+    a, b = rows[pairs[:, 0]].astype(np.float64), rows[pairs[:, 1]].astype(np.float64)
+    apart, size = np.abs(a - b), np.abs(a) + np.abs(b)
+    squared = np.square(apart).sum(axis=1)
+    canberra = np.divide(apart, size, out=np.zeros_like(apart), where=size > 0).sum(axis=1)
+    total = size.sum(axis=1)
+    bray = np.divide(apart.sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
+    centred = (a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True))
+    return np.column_stack(
+        [_angle(a, b), np.sqrt(squared), _angle(*centred), apart.max(axis=1), bray, canberra, apart.sum(axis=1), squared]
+    )
+
+
+def _angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """1 − cosine; 1 where a row is zero."""
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    products = (a * b).sum(axis=1)
+    return 1.0 - np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+
+
+def entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """[k, 4]: average, product, |difference|, squared difference of the answers' entropies (Table 12)."""
+    every = -(rows * np.log(np.maximum(rows, 1e-12))).sum(axis=1)
+    a, b = every[pairs[:, 0]], every[pairs[:, 1]]
+    return np.column_stack([(a + b) / 2, a * b, np.abs(a - b), (a - b) ** 2])

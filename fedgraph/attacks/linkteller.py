@@ -1,0 +1,102 @@
+"""LinkTeller: change one person's row a little; whose answer moves is a neighbour.
+
+    influence of v on u:   ‖f_u(X with row v times 1 + Δ) − f_u(X)‖₂ / Δ
+
+A graph network of k layers moves exactly the nodes within k hops, so without noise the direct neighbours stand out. It needs
+answers that are made with the private edges at the time of asking; where answers are made without them, nothing moves but v.
+
+The coin game asks about real edges that were kept or dropped by a coin. As published: edges against strangers, drawn
+
+    uniform       among all pairs of the nodes that are asked
+    by-degree     so that strangers have the degrees that edges have
+    two-hops      among pairs with a common neighbour: what moves is no longer a neighbour only
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph.attacks.base import game
+from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.audit import operating_points
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Viewer
+from fedgraph.settings import Settings
+
+REFERENCE = "Wu, Long, Zhang & Li, IEEE S&P 2022, arXiv 2108.06504"
+NEEDS = "all rows, and answers to changed rows that are made with the private edges"
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "edges"
+Pairs = Literal["uniform", "by-degree", "two-hops"]
+
+
+class Params(Settings):
+    """Settings."""
+
+    pairs: Pairs = Field("uniform", description="strangers of the published game")
+    most: int = Field(100, ge=4, description="pairs of each kind; one question each")
+    change: float = Field(1e-3, gt=0, description="relative change of the row, Δ")
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """Says something about every plan."""
+    return None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    pairs = scene.game.found.units[: params.most]
+    kept = scene.target.coins[: params.most]
+    away = strangers(params.pairs, scene, len(pairs))
+    asked = influence(params, scene, np.concatenate([pairs, away]))
+    score, apart = asked[: len(pairs)], asked[len(pairs) :]
+    published = operating_points.of(np.concatenate([score[kept], apart]), np.arange(kept.sum() + len(apart)) < kept.sum())
+    metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
+    what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
+    return Finding(score, kept, what, np.arange(len(pairs)), metrics)
+
+
+def influence(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
+    """[k]: how much the second node's answer moves when the first one's row does, and the other way round, summed."""
+    before = np.exp(scene.shown(scene.target))
+    found = np.zeros(len(pairs))
+    features = scene.known.features
+    for node in np.unique(pairs):
+        scale = np.ones(features.shape[0], dtype=np.float64)
+        scale[node] = 1 + params.change
+        changed = sp.csr_array(sp.diags_array(scale) @ features)
+        own = sp.csr_array(features[[node]])
+        if own.nnz:  # rows may be scaled to norm 1 by the model: then a new entry moves what a longer row cannot
+            changed = changed + _nudge(features.shape, int(node), own, params.change)
+        graph = replace(scene.known, features=sp.csr_array(changed).astype(np.float32))
+        moved = np.linalg.norm(np.exp(scene.shown(scene.target, graph=graph)) - before, axis=1) / params.change
+        for one, other in ((0, 1), (1, 0)):
+            here = pairs[:, one] == node
+            found[here] += moved[pairs[here, other]]
+    return found
+
+
+def _nudge(shape: tuple[int, int], node: int, own: sp.csr_array, change: float) -> sp.csr_array:
+    """The node's largest entry made larger once more, so that the direction of its row changes as well."""
+    column = own.indices[np.argmax(np.abs(own.data))]
+    value = 10 * change * float(np.abs(own.data).max())
+    return sp.csr_array((np.array([value]), (np.array([node]), np.array([column]))), shape=shape)
+
+
+def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
+    """int64 [≤ count, 2], pairs that never had an edge."""
+    if kind == "uniform":
+        return scene.game.strangers[:count]
+    every = scene.game.whole(np.ones(scene.target.coins.size, dtype=bool))
+    rng, adjacency = scene.rng, every.adjacency
+    if kind == "by-degree":
+        ends = adjacency.indices
+        return game.unjoined(every, count, rng, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in "12"]))
+    two = sp.csr_array(adjacency @ adjacency)
+    rows, columns = two.nonzero()
+    apart = np.column_stack([rows, columns]).astype(np.int64)
+    return game.unjoined(every, count, rng, lambda k: apart[rng.integers(len(apart), size=k)])

@@ -1,0 +1,67 @@
+"""LiRA: is the model's confidence in a node that of models that saw it, or of those that did not?
+
+    φ = ln p_y/(1 − p_y),        score = ln N(φ; μ_in, σ_in²) − ln N(φ; μ_out, σ_out²)
+
+with means of each node over the shadow models that trained on it and that did not. Few shadows make poor variances of single
+nodes: then one variance for all nodes serves (the paper's advice below 64 shadows).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+from scipy.stats import norm
+
+from fedgraph.attacks.base import game
+from fedgraph.attacks.base.scene import Finding, Scene, log_odds, of_label
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.settings import Settings
+
+REFERENCE = "Carlini, Chien, Nasr, Song, Terzis & Tramèr, IEEE S&P 2022, arXiv 2112.03570"
+NEEDS = "the plan, every node's row and label, and shadow models trained on the same graph"
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "nodes"
+OWN_VARIANCE = 64  # shadows from which on each node has a variance of its own
+
+
+class Params(Settings):
+    """Settings."""
+
+    variance: str = Field(
+        "auto", pattern="^(auto|one|each)$", description="one for all nodes, of each node, or auto (one below 64 shadows)"
+    )
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """Nodes that are public are no secret."""
+    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    found = scene.game.found
+    nodes = found.units[:, 0]
+    confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
+    coins = scene.coins_of_shadows()
+    each = params.variance == "each" or (params.variance == "auto" and len(coins) >= OWN_VARIANCE)
+    score = ratio(confidence[0], confidence[1:], coins, each)
+    return Finding(score, scene.target.coins, "nodes that trained from nodes that did not", np.arange(nodes.size))
+
+
+def ratio(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
+    """[m] log-likelihood ratios. seen: [m]. shadows: [s, m]. coins: bool [s, m], who trained in which; each unit in some, not
+    in all.
+    """
+    parts = []
+    for where in (coins, ~coins):
+        count = where.sum(axis=0)
+        mean = (shadows * where).sum(axis=0) / np.maximum(count, 1)
+        squares = np.where(where, (shadows - mean) ** 2, 0.0)
+        if each:
+            spread = np.sqrt(squares.sum(axis=0) / np.maximum(count - 1, 1))
+        else:
+            spread = np.full(seen.shape, np.sqrt(squares.sum() / max(1, int(count.sum()) - seen.size)))
+        parts.append(norm.logpdf(seen, mean, np.maximum(spread, 1e-6)))
+    return np.asarray(parts[0] - parts[1])

@@ -1,0 +1,64 @@
+"""A classifier of posteriors: what does the answer about a node look like when the node took part?
+
+The attacker trains shadow models, knows who was in them, and learns to tell members by the model's class probabilities, as they
+are and in descending order, with their entropy (0-hop queries: a node's row without its edges).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fedgraph.attacks.base import game
+from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.settings import Settings
+
+REFERENCE = "Olatunji, Nejdl & Khosla, IEEE TPS 2021, arXiv 2101.06570"
+NEEDS = "the plan, every node's row, and shadow models; no label"
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "nodes"
+
+
+class Params(Settings):
+    """Settings."""
+
+    hidden: int = Field(64, ge=1, description="hidden units of the attacker's network")
+    steps: int = Field(30, ge=1, description="passes over the shadow answers")
+    most: int = Field(20_000, ge=10, description="shadow answers learnt from, at most")
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """Nodes that are public are no secret."""
+    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    found = scene.game.found
+    nodes = found.units[:, 0]
+    answers = scene.every_alone()[:, nodes]
+    seen, truth = described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1), scene.coins_of_shadows().reshape(-1)
+    chosen = scene.rng.permutation(truth.size)[: params.most]
+    network = MLPClassifier((params.hidden,), max_iter=params.steps, random_state=int(scene.rng.integers(2**31)), tol=0.0,
+                            n_iter_no_change=params.steps)  # fmt: skip
+    classifier = make_pipeline(StandardScaler(), network)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are meant
+        classifier.fit(seen[chosen], truth[chosen])
+    score = classifier.predict_proba(described(answers[0]))[:, 1]
+    return Finding(score, scene.target.coins, "nodes that trained from nodes that did not", np.arange(nodes.size))
+
+
+def described(answers: np.ndarray) -> np.ndarray:
+    """[…, 2c + 1]: probabilities, their logarithms in descending order, and the entropy."""
+    likely = np.exp(answers)
+    entropy = -(likely * answers).sum(axis=-1, keepdims=True)
+    return np.concatenate([likely, -np.sort(-np.maximum(answers, -30.0), axis=-1), entropy], axis=-1)

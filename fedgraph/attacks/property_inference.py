@@ -1,0 +1,78 @@
+"""Property inference: something about the whole graph, not about a person: is one class thinned out in it?
+
+Worlds are made by a fair coin each: in one half of the nodes of one class lose their labels, in the other as many nodes of the
+other classes do. The attacker trains shadow models in both kinds of world, learns to tell them by the models' answers on public
+rows (their mean, class by class), and names the world of fresh runs.
+
+Such a property is no unit: it takes many nodes to change it, so ε of a node says little (group privacy), and no bound on ε is
+given here. With few runs the area is coarse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fedgraph.attacks.base import game
+from fedgraph.attacks.base.game import Run
+from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.settings import Settings
+from fedgraph.types import Partition
+
+REFERENCE = "Zhang, Chen, Backes, Shen & Zhang, USENIX Security 2022, arXiv 2110.02631; Ateniese et al. 2015, arXiv 1306.4447"
+NEEDS = "the plan, public rows to ask about, and shadow models of worlds with and without the property"
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "clients"
+
+
+class Params(Settings):
+    """Settings."""
+
+    worlds: int = Field(8, ge=4, description="shadow runs, and as many runs that are attacked")
+    thinned: float = Field(0.5, gt=0, lt=1, description="share of the class that loses its labels")
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """Labels that are public are no secret."""
+    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    labels = scene.labels
+    of_class = int(np.bincount(labels[labels >= 0]).argmax())
+    answers, truth = [], np.arange(2 * params.worlds) % 2 == 0
+    for number, has in enumerate(truth):
+        dealt = _thinned(scene, of_class, bool(has), params.thinned)
+        run = Run(np.zeros(0, dtype=bool), scene.train(dealt, f"world-{number}"))
+        told = np.exp(scene.alone(run, scene.public))
+        answers.append(np.concatenate([told.mean(axis=0), np.log(np.maximum(told, 1e-9)).mean(axis=0)]))
+    shadows = np.arange(truth.size) < params.worlds
+    classifier = make_pipeline(StandardScaler(), LogisticRegression())
+    classifier.fit(np.array(answers)[shadows], truth[shadows])
+    score = classifier.decision_function(np.array(answers)[~shadows])
+    return Finding(
+        score, truth[~shadows], f"training sets with {params.thinned:.0%} of class {of_class} unlabelled from others"
+    )
+
+
+def _thinned(scene: Scene, of_class: int, has: bool, share: float) -> Partition:
+    """The clients, with labels taken from one class, or from as many nodes of the others."""
+    labels = scene.labels
+    own = np.flatnonzero(labels == of_class)
+    among = own if has else np.flatnonzero((labels >= 0) & (labels != of_class))
+    lost = np.zeros(labels.size, dtype=bool)
+    lost[scene.rng.permutation(among)[: round(share * own.size)]] = True
+
+    def one(graph: Any, nodes: np.ndarray) -> Any:
+        return replace(graph, labels=np.where(lost[nodes], -1, graph.labels))
+
+    dealt = scene.game.partition
+    return replace(dealt, subgraphs=tuple(replace(s, graph=one(s.graph, s.nodes)) for s in dealt.subgraphs))

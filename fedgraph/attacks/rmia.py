@@ -1,0 +1,55 @@
+"""RMIA: by how many other people is this node beaten, when each is measured against what models say of it on average?
+
+    score(x) = share of z with [p(x|θ)/p(x)] / [p(z|θ)/p(z)] ≥ γ,        p(·) = mean over the shadow models
+
+z are people of the same kind who are in nobody's training set. Where the setting has none, the other units stand in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from fedgraph.attacks.base import game
+from fedgraph.attacks.base.scene import Finding, Scene, of_label
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.settings import Settings
+
+REFERENCE = "Zarifzadeh, Liu & Shokri, ICML 2024, arXiv 2312.03262"
+NEEDS = "the plan, every node's row and label, shadow models, and labelled nodes that nobody trained on"
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "nodes"
+
+
+class Params(Settings):
+    """Settings."""
+
+    gamma: float = Field(2.0, ge=1, description="by how much another person must be beaten, γ")
+
+
+def refuses(made: Plan[Any, Any]) -> str | None:
+    """Nodes that are public are no secret."""
+    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    found = scene.game.found
+    nodes = found.units[:, 0]
+    own = ratios(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
+    known = np.flatnonzero(scene.public.labels >= 0)
+    others = own
+    if known.size and scene.public is not scene.known:
+        asked = scene.kept("public", lambda: np.stack([scene.alone(r, scene.public) for r in (scene.target, *scene.shadows)]))
+        others = ratios(of_label(asked, known, scene.public.labels[known]))
+    score = np.searchsorted(np.sort(others), own - np.log(params.gamma), side="right") / others.size
+    # Many nodes beat everybody: the ratio itself breaks their ties, and no order between different scores changes.
+    tie = np.argsort(np.argsort(own)) / (own.size * (others.size + 1))
+    return Finding(score + tie, scene.target.coins, "nodes that trained from nodes that did not", np.arange(nodes.size))
+
+
+def ratios(answers: np.ndarray) -> np.ndarray:
+    """[m] ln p(x|θ) − ln mean over shadows. answers: [1 + s, m] log-probabilities of labels, the target's first."""
+    return np.asarray(answers[0] - (np.logaddexp.reduce(answers[1:], axis=0) - np.log(len(answers) - 1)))

@@ -1,0 +1,116 @@
+"""Clients in fixed blocks, and sums over them in one fixed order, however many workers there are.
+
+Clients 0 … n − 1 are cut into blocks whose borders follow from n alone. A worker holds whole blocks, adds up what the clients
+of each block released, and adds block sums along one binary tree as far as it holds whole branches; the server adds the rest.
+A sum of floats depends on its order, and this order is always the same: serial, or Ray with any number of workers.
+
+A federation of at most ``FEW`` clients has one client per block, and every message travels: there is nothing to save.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fedgraph.errors import RuntimeFailure
+from fedgraph.federation.messages import BlockMessage, ClientMessage
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.desk import Summed, summed
+from fedgraph.privacy.lines import Line, Release, joined
+from fedgraph.privacy.units import Viewer
+
+FEW = 16  # also the least number of blocks beyond it
+MOST, CLIENTS_PER_BLOCK = 256, 256
+
+
+def borders(num_clients: int) -> tuple[range, ...]:
+    """The clients of each block. Beyond ``FEW`` clients the number of blocks is a power of two.
+
+    >>> borders(3), len(borders(17)), len(borders(10_000))
+    ((range(0, 1), range(1, 2), range(2, 3)), 16, 32)
+    """
+    count = num_clients
+    if num_clients > FEW:
+        count = FEW
+        while count < MOST and 2 * count * CLIENTS_PER_BLOCK <= num_clients:
+            count *= 2
+    edges = [num_clients * i // count for i in range(count + 1)]
+    return tuple(range(a, b) for a, b in itertools.pairwise(edges))
+
+
+def adds_up(plan: Plan[Any, Any]) -> bool:
+    """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
+    if plan.facts.num_clients <= FEW:
+        return False
+    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        return True
+    return (plan.sums_suffice or plan.additive) and not plan.keeps_rounds
+
+
+def of_clients(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
+    """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
+    released: dict[str, Summed] | None = None
+    lines: list[Release | Line] = []
+    count = 0
+    for message in messages:
+        lines += message.lines
+        count += 1
+        if released is None:
+            released = {name: summed(None, value) for name, value in message.released.items()}
+            continue
+        _require_alike(message, released)
+        for name, value in message.released.items():
+            released[name] = summed(released[name], value)
+    return BlockMessage(block, 1, round_, released or {}, count, joined(lines))
+
+
+def added(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
+    """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
+    done: list[BlockMessage] = []
+    for part in parts:
+        done.append(part)
+        while len(done) > 1 and _siblings(done[-2], done[-1]):
+            right, left = done.pop(), done.pop()
+            done.append(_together(left, right))
+    return done
+
+
+def total(parts: Sequence[BlockMessage]) -> BlockMessage:
+    """The sum of all ``parts``: along the tree, and from left to right where a branch is missing."""
+    first, *rest = added(parts)
+    for part in rest:
+        first = _together(first, part)
+    return first
+
+
+def _siblings(left: BlockMessage, right: BlockMessage) -> bool:
+    return left.width == right.width and left.first % (2 * left.width) == 0 and left.first + left.width == right.first
+
+
+def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
+    if left.num_clients and right.num_clients and set(left.released) != set(right.released):
+        raise RuntimeFailure(
+            f"round {left.round}: blocks of clients sent {sorted(left.released)} and {sorted(right.released)}; round aborted"
+        )
+    names = left.released or right.released
+    one, two = left.released, right.released
+    both = {n: summed(one[n], two[n]) if n in one and n in two else names[n] for n in names}
+    width = right.first + right.width - left.first
+    clients = left.num_clients + right.num_clients
+    return BlockMessage(left.first, width, left.round, both, clients, joined((*left.lines, *right.lines)))
+
+
+def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
+    """``RuntimeFailure`` where a client sent other parts, or other shapes, than those before it: its noise would be missing."""
+    if set(message.released) != set(known):
+        raise RuntimeFailure(
+            f"round {message.round}: client {message.client} sent {sorted(message.released)}, others {sorted(known)}; "
+            "round aborted"
+        )
+    for name, value in message.released.items():
+        if value.value.shape != known[name].value.shape:
+            raise RuntimeFailure(
+                f"round {message.round}: only arrays of one shape can be added; {name!r} of client {message.client} has shape "
+                f"{value.value.shape}, others {known[name].value.shape}"
+            )

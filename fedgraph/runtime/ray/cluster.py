@@ -1,0 +1,108 @@
+"""Joining the cluster that ``RAY_ADDRESS`` names, or starting one on this machine; every trouble is one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+
+import ray
+
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.placement import Node
+
+_PATIENCE = 5.0  # seconds for a cluster to answer
+_WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
+_LOCAL_STORE_BYTES = 768 * 1024**2
+
+
+def connect(workers: int | None) -> None:
+    """Join the cluster in ``RAY_ADDRESS``, or start a local one without dashboard or worker chatter."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address = os.environ.get("RAY_ADDRESS", "")
+    cpus = os.cpu_count() or 1
+    if address:
+        require_answer(address)
+    elif (workers or 1) > (most := max(_LEAST_ROOM, _WORKERS_PER_CPU * cpus)):
+        raise RuntimeFailure(f"runtime.workers is {workers}; allowed here: at most {most}, since this machine has {cpus} CPUs")
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        _init(address, max(workers or 0, cpus))
+    except (ConnectionError, TimeoutError, ValueError, RuntimeError) as error:
+        where = f"RAY_ADDRESS={address}" if address else "a local Ray"
+        raise RuntimeFailure(
+            f"{where} cannot be used ({' '.join(str(error).split())[:300]}); or use --runtime serial"
+        ) from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():  # Ray puts its own in place, which dump the stack of a C++ library
+                signal.signal(number, handler)
+
+
+def nodes() -> list[Node]:
+    """The machines that are alive, the driver's first."""
+    own = ray.get_runtime_context().get_node_id()
+    found = [
+        (n["NodeID"] != own, Node(n["NodeManagerHostname"], n["Resources"].get("CPU", 0.0), n["Resources"].get("GPU", 0.0)))
+        for n in ray.nodes()
+        if n["Alive"]
+    ]
+    return [node for _, node in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
+
+
+def free() -> str:
+    """What nobody uses at this moment, in words."""
+    left = ray.available_resources()
+    return f"{left.get('CPU', 0.0):g} CPU and {left.get('GPU', 0.0):g} GPU"
+
+
+def require_answer(address: str) -> None:
+    """``RuntimeFailure`` where nobody, or no Ray, answers at ``host:port``: Ray itself would ask again for minutes.
+
+    Every server of Ray speaks gRPC, so it answers an HTTP/2 greeting with a frame of settings (RFC 9113, section 3.4).
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):
+        return  # auto, local
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0")
+            if connection.recv(9)[3:4] != b"\x04":
+                raise ConnectionError("whoever answers there is no Ray")
+    except (OSError, OverflowError) as error:
+        raise RuntimeFailure(
+            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start it, or unset RAY_ADDRESS for a local one"
+        ) from error
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """What Ray's C++ library writes about a cluster that does not answer goes nowhere: the error that follows says it all."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _init(address: str, cpus: int) -> None:
+    if address:
+        with _silence():
+            ray.init(log_to_driver=False, logging_level="ERROR")
+        return
+    ray.init(
+        address="local",  # of our own, also where another Ray runs on this machine
+        num_cpus=cpus,
+        object_store_memory=_LOCAL_STORE_BYTES,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        configure_logging=True,
+    )

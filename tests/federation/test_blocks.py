@@ -1,0 +1,287 @@
+"""Many clients: fixed blocks, sums in one order, and blocks computed at once, with the one-client loop as oracle."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedgraph import plugins, runtime, seeds
+from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
+from fedgraph.federation import blocks, client, rounds
+from fedgraph.federation.messages import BlockMessage
+from fedgraph.federation.union import union
+from fedgraph.methods import features
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.partition import uniform
+from fedgraph.partition.base import with_cut_edges
+from fedgraph.privacy.desk import Desk, PlannedRelease, Summed
+from fedgraph.privacy.events import Gaussian, PureDP
+from fedgraph.privacy.ledger import Ledger, spent
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
+from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
+from fedgraph.privacy.settle import settle
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.base import blocks as dealt_to
+from fedgraph.runtime.serial import SerialRuntime, _Held, _values, frozen_copy
+from fedgraph.tasks import _protocols
+from fedgraph.types import Graph, Partition
+
+CLIENTS = 40
+ROUNDING = 2e-4  # of a sum's largest entry, after several rounds in float32
+QUICK = {("features", "secure"), ("features", "local")}
+SUMMED = [  # every method in the first situation that it declares
+    pytest.param(name, trusted, id=f"{name}-{trusted}", marks=() if (name, trusted) in QUICK else pytest.mark.slow)
+    for name in plugins.names("methods")
+    if kinds.method(name).KIND == "classifier"
+    for trusted in kinds.method(name).SITUATIONS[0].trusted
+    if trusted != "central"
+]
+
+
+class Several(SerialRuntime):
+    """A serial runtime that deals as a pool of ``workers`` would."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__()
+        self.workers, self.bytes = workers, 0
+
+    def on_workers(self, function, num_items, *args):  # type: ignore[no-untyped-def]
+        sent = [frozen_copy(function(items, *_values(args))) for items in dealt_to(num_items, self.workers)]
+        self.bytes += sum(s.value.nbytes for part in sent for message in part for s in message.released.values())
+        return [_Held(part) for part in sent]
+
+
+def planned(name: str, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
+    method = kinds.classifier(name)
+    situation = method.SITUATIONS[0]
+    setting = _protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
+    facts = PublicFacts(
+        setting.held.num_nodes,
+        graph.num_features,
+        graph.num_classes,
+        tuple(s.graph.num_nodes for s in partition.subgraphs),
+        Viewer.SERVER_SECURE_AGGREGATION if trusted == "secure" else Viewer.SERVER,
+        public_graph=setting.public_graph,
+        public_attributes=setting.public_attributes,
+        members=tuple(s.nodes for s in partition.subgraphs),
+        public_name=setting.public,
+        asking=setting.asking,
+    )
+    return method.plan(method.Params(**situation.settings), facts, Budget(epsilon, 1e-3)), partition
+
+
+def trained(plan: Plan, partition: Partition, engine: Runtime) -> rounds.Outcome:
+    return rounds.run(engine, engine.share("partition", partition), plan, 0, ("cell",), ("cell",), rounds.Prefixes())
+
+
+def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Partition]:
+    plan, partition = planned("features", "secure", graph, epsilon)
+    return features.plan(features.Params(steps=steps), plan.facts, Budget(epsilon, 1e-3)), partition
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 17, 40, 1000, 10_000, 100_000])
+def test_every_client_is_in_one_block_and_borders_are_ascending(count: int) -> None:
+    cut = blocks.borders(count)
+    assert [c for block in cut for c in block] == list(range(count))
+    assert all(len(block) for block in cut)
+    if count > blocks.FEW:
+        assert len(cut) & (len(cut) - 1) == 0, "a power of two"
+        assert max(map(len, cut)) - min(map(len, cut)) <= 1
+    else:
+        assert len(cut) == count
+
+
+def test_sums_have_one_order_however_blocks_are_held() -> None:
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(50).astype(np.float32) * 10.0**k for k in range(-4, 12)]
+
+    def parts() -> list[BlockMessage]:
+        return [BlockMessage(i, 1, 0, {"v": Summed(v.copy(), 1)}, 1, ()) for i, v in enumerate(values)]
+
+    whole = blocks.total(parts()).released["v"].value
+    for workers in (1, 2, 3, 4, 5, 7, 16):
+        held = [p for items in dealt_to(16, workers) for p in blocks.added(parts()[items.start : items.stop])]
+        found = blocks.total(held)
+        assert np.array_equal(found.released["v"].value, whole)
+        assert (found.num_clients, found.first, found.width) == (16, 0, 16)
+    assert not np.array_equal(whole, sum(values[1:], values[0])), "another order gives other bits, so this test can fail"
+
+
+def test_a_union_holds_what_its_parts_hold(library: Graph) -> None:
+    dealt = uniform.split(library, uniform.Params(clients=5), seeds.generator(0, "deal"))
+    told = with_cut_edges(library, dealt)
+    joint, starts = union(told.subgraphs)
+    assert joint.cut is not None
+    for s, first, end in zip(told.subgraphs, starts, starts[1:], strict=False):
+        assert s.cut is not None
+        rows = np.arange(first, end)
+        own = joint.graph.induced(rows)
+        assert (own.adjacency != s.graph.adjacency).nnz == 0
+        assert (own.features != s.graph.features).nnz == 0
+        assert np.array_equal(own.labels, s.graph.labels)
+        assert np.array_equal(joint.nodes[rows], s.nodes)
+        mine = joint.cut[(joint.cut[:, 0] >= first) & (joint.cut[:, 0] < end)]
+        assert np.array_equal(mine - [first, 0], s.cut)
+    assert joint.graph.num_edges == sum(s.graph.num_edges for s in told.subgraphs), "no edge between two parts"
+
+
+@pytest.mark.parametrize(("name", "trusted"), SUMMED)
+def test_blocks_give_what_single_messages_give(
+    name: str, trusted: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without noise, the model after all rounds; and the same ledger."""
+    plan, partition = planned(name, trusted, library, np.inf)
+    found = trained(plan, partition, SerialRuntime())
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "adds_up", lambda plan: False)
+        single = trained(plan, partition, SerialRuntime())
+    assert found.releases == single.releases
+    for key, value in single.state.model.items():
+        scale = max(1.0, float(np.abs(value).max(initial=0)))
+        assert np.allclose(found.state.model[key], value, rtol=0, atol=ROUNDING * scale), key
+
+
+@pytest.mark.parametrize(("name", "trusted"), SUMMED)
+def test_pools_of_any_size_give_the_same_bits(name: str, trusted: str, library: Graph) -> None:
+    plan, partition = planned(name, trusted, library, 4.0)
+    one, three = trained(plan, partition, Several(1)), trained(plan, partition, Several(3))
+    assert one.releases == three.releases
+    for key, value in one.state.model.items():
+        assert np.array_equal(value, three.state.model[key]), key
+    paid, declared = spent(one.releases), plan.declared()
+    assert settle(plan.guarantee, one.releases).epsilon == pytest.approx(
+        settle(plan.guarantee, plan.releases).epsilon, rel=1e-9
+    )
+    assert set(paid) <= set(declared)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
+    with runtime.start("ray", workers=3) as engine:
+        for name, trusted in (("features", "secure"), ("features", "local"), ("nonprivate", "local")):
+            plan, partition = planned(name, trusted, library, 4.0)
+            shared = engine.share(f"{name}:{trusted}", partition)
+            found = rounds.run(engine, shared, plan, 0, ("cell",), ("cell",), rounds.Prefixes())
+            expected = trained(plan, partition, SerialRuntime())
+            assert found.releases == expected.releases
+            for key, value in expected.state.model.items():
+                assert np.array_equal(value, found.state.model[key]), (name, trusted, key)
+
+
+def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> None:
+    plan, _ = secure(library)
+    assert client.computes_together(plan)
+    assert not client.computes_together(dataclasses.replace(plan, keeps_rounds=True))
+    local, _ = planned("features", "local", library, 2.0)
+    assert blocks.adds_up(local)
+    assert not client.computes_together(local)
+    assert not blocks.adds_up(dataclasses.replace(local, keeps_rounds=True)), "an attack reads single messages"
+
+
+def test_the_report_says_that_noise_is_drawn_at_once(library: Graph) -> None:
+    assert trained(*secure(library, steps=1), SerialRuntime()).notes == (rounds.ONE_DRAW,)
+    assert trained(*secure(library, np.inf, steps=1), SerialRuntime()).notes == ()
+
+
+def test_one_worker_sends_one_sum(library: Graph) -> None:
+    plan, partition = secure(library, steps=2)
+    engine = Several(2)
+    trained(plan, partition, engine)
+    size = plan.made.layout.num_parameters * 8
+    assert engine.bytes <= 2 * 2 * size, "two rounds of two workers: one vector each"
+
+
+def test_a_failing_client_in_a_block_is_named(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, partition = secure(library)
+    bad = partition.subgraphs[17].nodes
+    honest = features.client
+
+    def fails_on_17(plan, work, model, round_, streams, desk):  # type: ignore[no-untyped-def]
+        if 17 in (desk.together or [desk.client]):
+            raise ZeroDivisionError("on purpose")
+        return honest(plan, work, model, round_, streams, desk)
+
+    assert bad.size
+    monkeypatch.setattr(plugins.load("methods", "features"), "client", fails_on_17)
+    with pytest.raises(RuntimeFailure, match="features, client 17, round 0: ZeroDivisionError: on purpose"):
+        trained(plan, partition, SerialRuntime())
+
+
+def test_secure_sums_need_every_client(library: Graph) -> None:
+    from fedgraph.federation import server
+    from fedgraph.federation.messages import Job
+
+    plan, partition = secure(library)
+    job = Job("missing", 0, ("missing",), plan)
+    state, model = server.begin(job)
+    sent = client.run_blocks(range(15), partition, job, model, 0)
+    with pytest.raises(RuntimeFailure, match=rf"3[78] clients finished, {CLIENTS} are needed"):
+        server.merge(job, state, 0, sent)
+
+
+@pytest.mark.parametrize("shares", [1, 7, 64])
+def test_one_draw_for_many_has_the_law_of_their_sum(shares: int) -> None:
+    std, size = 0.7, 40_000
+    planned = PlannedRelease("model", ClippedSum(1.0, 10, "a.kernel"), GaussianNoise(std), Gaussian(1.0), range(1))
+    door = Desk("c", 3, 0, [planned], np.random.default_rng(0), together=range(3, 3 + shares))
+    drawn = door.release("model", np.zeros(size)).value
+    assert stats.kstest(drawn, "norm", args=(0, std * math.sqrt(shares))).pvalue > 1e-3
+    for wrong in (2 / 3, 3 / 2):
+        assert stats.kstest(drawn, "norm", args=(0, wrong * std * math.sqrt(shares))).pvalue < 1e-6
+    (line,) = door.entries
+    assert (line.clients, line.count) == (((3, 2 + shares),), shares)  # type: ignore[union-attr]
+    assert line.event == Gaussian(1.0)
+
+
+@pytest.mark.parametrize(
+    ("bound", "mechanism", "event"),
+    [
+        (L2Ball(1.0), GaussianNoise(1.0), Gaussian(1.0)),
+        (Box(0.0, 1.0), LaplaceNoise(1.0), PureDP(1.0)),
+        (Unbounded(), KaryResponse(1.0, 2), PureDP(1.0)),
+    ],
+)
+def test_what_is_no_sum_of_records_is_never_released_for_many(bound, mechanism, event) -> None:  # type: ignore[no-untyped-def]
+    """A client's whole vector, clipped; a box; a randomised answer: the noise of one does not cover many."""
+    door = Desk(
+        "c", 0, 0, [PlannedRelease("x", bound, mechanism, event, range(1))], np.random.default_rng(0), together=range(2)
+    )
+    with pytest.raises(PrivacyError, match=r"which a sum does not keep|not one draw of a known law"):
+        door.release("x", np.zeros(3))
+    with pytest.raises((PrivacyError, BudgetExceededError)):
+        door.replay("x", np.zeros(3))
+
+
+def test_block_messages_refuse_bare_arrays() -> None:
+    with pytest.raises(PrivacyError, match="only sums of released values"):
+        BlockMessage(0, 1, 0, {"gradient": np.zeros(3)}, 1, ())  # type: ignore[dict-item]
+
+
+def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(library: Graph) -> None:
+    plan, _ = secure(library, steps=100)
+    facts = dataclasses.replace(plan.facts, client_sizes=(1,) * 10_000, members=())
+    plan = features.plan(features.Params(steps=100), facts, Budget(2.0, 1e-3))
+    (release,) = plan.releases
+    lines = []
+    for round_ in range(100):
+        doors = []
+        for block in blocks.borders(10_000):
+            door = Desk("cell", block[0], round_, plan.releases, np.random.default_rng(0), together=block)
+            door.release("model", np.zeros(1))
+            doors += door.entries
+        lines += blocks.joined(doors)
+    settled = settle(plan.guarantee, plan.releases)
+    ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
+    assert len(ledger) == 1_000_000, "every release is accounted for"
+    text = "\n".join(ledger.lines())
+    assert len(text) < 10_000
+    assert json.loads(text.splitlines()[-1])["clients"] == [[0, 9999]]
+    assert release.count == 100

@@ -1,0 +1,291 @@
+"""Actors, machines and drivers die at any moment; results stay the same bit for bit, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedgraph import runtime, seeds
+from fedgraph.errors import RuntimeFailure
+from fedgraph.federation import rounds
+from fedgraph.methods import features
+from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.partition import uniform
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime import versions, watchdog
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.ray.calls import MOST_LOSSES
+from fedgraph.types import Graph
+
+pytestmark = pytest.mark.ray
+
+SCENARIO = """\
+name: mortal
+seeds: 3
+runtime: {engine: ray, workers: 2}
+datasets:
+  - name: embedded/library
+tasks:
+  - task: node_classification
+    epsilons: [1, 2, 4, 8, inf]
+    settings: [central, local]
+    partition: {partition: uniform, clients: 3}
+    methods:
+      - {method: features, steps: 60, projection: 16}
+"""
+
+
+def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.ndarray], tuple[Any, ...]]:
+    """(model, ledger lines) of a federation of six clients."""
+    partition = uniform.split(graph, uniform.Params(clients=6), seeds.generator(0, "deal"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, None, None)
+    plan = features.plan(features.Params(steps=steps), facts, Budget(1.0, 1e-3))
+    shared = engine.share(f"p{steps}", partition)
+    out = rounds.run(engine, shared, plan, 0, ("cell", steps), ("common",), rounds.Prefixes())
+    engine.forget(shared)
+    return {k: np.asarray(v) for k, v in out.state.model.items()}, out.releases
+
+
+def actors() -> list[int]:
+    """Processes of actors that this process (or its raylet) has started."""
+    found = []
+    for pid, _ in watchdog.family(os.getpid()):
+        try:
+            if b"ray::Worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+class Killer(threading.Thread):
+    """Kills ``times`` of what ``find`` finds, one after another, at random moments."""
+
+    def __init__(self, find: Callable[[], list[int]], times: int, seed: int, pause: float) -> None:
+        super().__init__(daemon=True)
+        self.find, self.times, self.rng, self.pause = find, times, random.Random(seed), pause
+        self.killed, self.over = 0, threading.Event()
+
+    def run(self) -> None:
+        while self.killed < self.times and not self.over.wait(self.rng.uniform(0, self.pause)):
+            if found := sorted(self.find()):
+                try:
+                    os.kill(self.rng.choice(found), signal.SIGKILL)
+                    self.killed += 1
+                except ProcessLookupError:
+                    continue
+
+
+def same(one: tuple[dict[str, np.ndarray], Any], other: tuple[dict[str, np.ndarray], Any]) -> bool:
+    return all(np.array_equal(one[0][k], other[0][k]) for k in other[0]) and one[1] == other[1]
+
+
+def chaos(library: Graph, kills: int, seed: int) -> None:
+    """Actors die while a federation trains over and over: every result is the serial engine's."""
+    with runtime.start("serial") as engine:
+        truth = trained(engine, library, 40)
+    with runtime.start("ray", workers=2) as engine:
+        assert same(trained(engine, library, 40), truth)
+        killer = Killer(actors, kills, seed, pause=4.0)
+        killer.start()
+        runs = 0
+        while killer.is_alive() or not runs:
+            assert same(trained(engine, library, 40), truth)
+            assert list(engine.map(slowly, list(range(6)), 3)) == [3, 4, 5, 6, 7, 8]
+            runs += 1
+        assert killer.killed == kills
+        assert engine.describe()["workers_lost"] >= 1
+
+
+def slowly(task: int, offset: int) -> int:
+    time.sleep(0.05)
+    return task + offset
+
+
+def dies(items: range) -> None:
+    os._exit(1)
+
+
+def dies_of(task: int) -> int:
+    if task == 2:
+        os._exit(1)
+    return task
+
+
+@pytest.mark.slow
+def test_actors_die_and_nothing_differs(library: Graph) -> None:
+    chaos(library, kills=3, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("FEDGRAPH_CHAOS"), reason="minutes of killing; set FEDGRAPH_CHAOS=1")
+def test_actors_die_twenty_times(library: Graph) -> None:
+    chaos(library, kills=20, seed=1)
+
+
+@pytest.mark.slow
+def test_work_that_kills_its_worker_ends_in_one_line() -> None:
+    with runtime.start("ray", workers=2) as engine:
+        queues = [[(1,), (2,)], [(3,)]]
+        found = dict(engine.as_done(dies_of, queues, lambda task: None, lambda: None, lambda why: why))
+        assert found[(1,)] == 1
+        assert found[(3,)] == 3
+        assert f"{MOST_LOSSES} workers died of it" in found[(2,)]
+        with pytest.raises(RuntimeFailure, match="finished nothing between"):
+            engine.get(engine.on_workers(dies, 1)[0])
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head without a CPU to spare for more than one worker; tests add machines with resources of their own."""
+    from ray.cluster_utils import Cluster
+
+    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    before = os.environ.get("RAY_ADDRESS")
+    os.environ["RAY_ADDRESS"] = found.address
+    yield found
+    os.environ.pop("RAY_ADDRESS")
+    if before is not None:
+        os.environ["RAY_ADDRESS"] = before
+    found.shutdown()
+
+
+@pytest.mark.slow
+def test_a_machine_dies_and_another_one_joins(cluster: Any, library: Graph) -> None:
+    with runtime.start("serial") as engine:
+        truth = trained(engine, library, 40)
+    second = cluster.add_node(num_cpus=1)
+    try:
+        with runtime.start("ray", workers=2) as engine:
+            assert same(trained(engine, library, 40), truth)
+            assert engine.describe()["nodes"] == 2
+            death = threading.Timer(0.3, lambda: cluster.remove_node(second, allow_graceful=False))
+            death.start()
+            for _ in range(3):
+                assert same(trained(engine, library, 40), truth)
+            death.join()
+            assert same(trained(engine, library, 40), truth)
+            assert engine.describe()["workers_lost"] == 1
+            second = cluster.add_node(num_cpus=1)
+            until = time.monotonic() + 60
+            while len({engine.get(f) for f in engine.on_workers(whoami, 2)}) < 2 and time.monotonic() < until:
+                time.sleep(0.5)
+            assert len({engine.get(f) for f in engine.on_workers(whoami, 2)}) == 2, "the pool has grown again"
+            assert same(trained(engine, library, 40), truth)
+    finally:
+        cluster.remove_node(second)
+
+
+@pytest.mark.slow
+def test_beside_a_cluster_a_run_without_address_starts_its_own(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS")
+    with runtime.start("ray", workers=2) as engine:
+        assert [engine.get(f) for f in engine.on_workers(len, 3)] == [1, 2]
+        assert engine.describe()["nodes"] == 1
+
+
+def whoami(items: range) -> int:
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_placed_is_one_line(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for workers, gpus, words in (
+        (3, None, r"runtime.workers is 3; allowed here: at most 1, one for each CPU; there is 1 machine: .*1 CPU"),
+        (1, 1.0, r"1 workers with 1 CPU and 1 GPU each were asked for, and 0 of them fit; there is 1 machine: .*"),
+    ):
+        began = time.monotonic()
+        with pytest.raises(RuntimeFailure, match=words):
+            runtime.start("ray", workers=workers, gpus_per_worker=gpus)
+        assert time.monotonic() - began < 20
+    other = subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        began = time.monotonic()
+        with pytest.raises(RuntimeFailure, match=r"find no room: there is 1 machine.*others use it, free now: 0 CPU"):
+            runtime.start("ray", workers=1)
+        assert time.monotonic() - began < 30
+    finally:
+        other.kill()
+        other.wait()
+    here = versions.own()
+    monkeypatch.setattr(versions, "own", lambda: versions.Made(here.python, here.packages, "another"))
+    until = time.monotonic() + 30  # the other driver's place is free soon after its death
+    said = "find no room"
+    while "find no room" in said and time.monotonic() < until:
+        said = what_a_start_says()
+    assert re.search(r"is not what the driver is \(fedgraph's source: driver another, worker \w{16}\)", said)
+
+
+def what_a_start_says() -> str:
+    try:
+        with runtime.start("ray", workers=1) as engine:
+            return str(engine.get(engine.on_workers(whoami, 1)[0]))
+    except RuntimeFailure as error:
+        return str(error)
+
+
+HOLDS = """
+import time
+from fedgraph import runtime
+with runtime.start("ray", workers=1) as engine:
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def started(folder: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+    scenario = folder / "mortal.yaml"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    command = [sys.executable, "-m", "fedgraph.run", str(scenario), *more]
+    command += [] if "--resume" in more else ["--out", str(out)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "results.csv").open(encoding="utf-8") as file:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    """In ten seconds all of its processes are gone; what it had finished is kept; the rest gives what a run in peace gives."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert started(tmp_path, whole, "--runtime", "serial").wait(timeout=300) == 0
+    driver = started(tmp_path, out)
+    until = time.monotonic() + 240
+    while not list(out.glob("cells/*.json")) and time.monotonic() < until and driver.poll() is None:
+        time.sleep(0.1)
+    time.sleep(random.Random(int(number)).uniform(0, 2))
+    family = watchdog.family(driver.pid)
+    assert any(b"raylet" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid, _ in family)
+    driver.send_signal(number)
+    began = time.monotonic()
+    _, err = driver.communicate(timeout=30)
+    while any(watchdog.began(pid) == when for pid, when in family) and time.monotonic() - began < 30:
+        time.sleep(0.2)
+    took = time.monotonic() - began
+    assert not [pid for pid, when in family if watchdog.began(pid) == when]
+    assert took < 10
+    if number == signal.SIGTERM:
+        assert driver.returncode == 1
+        assert err.splitlines()[-1].startswith("terminated; finished cells are kept")
+        assert "Traceback" not in err
+    assert started(tmp_path, out, "--resume", str(out), "--runtime", "serial").wait(timeout=300) == 0
+    assert rows(out) == rows(whole)
