@@ -158,7 +158,7 @@ def main() -> None:
     torch.set_num_threads(1)
     threadpoolctl.threadpool_limits(1)
     print(
-        "batch | torch dense | torch sparse | Opacus ghost | per-sample | ours one-hot | ours K = 2 | no noise, no clip | ratios"
+        "batch | torch dense | torch sparse | Opacus ghost | per-sample | ours one-hot | ours K = 2 | no noise or clip | ratios"
     )
     for size in args.batches:
         features, labels = rows_of(size, np.random.default_rng(0))
@@ -174,7 +174,7 @@ def main() -> None:
             ratio = f"ghost/ours {opacus[0] / ours[1]:.0f}, per-sample/ours {opacus[1] / ours[1]:.0f}"
         print(
             f"{size:5d} | {dense:11.2f} | {sparse:12.2f} | {ghost:>12} | {stored:>10} | {ours[1]:12.2f} | {ours[2]:10.2f} | "
-            f"{bare:17.2f} | {ratio}, ours/torch dense {ours[1] / dense:.2f}"
+            f"{bare:16.2f} | {ratio}, ours/torch dense {ours[1] / dense:.2f}"
         )
 
 

@@ -157,7 +157,7 @@ def load(
         raise DataError(f"{request.path}: {error}") from error
     except FedgraphError:
         raise
-    except Exception as error:  # a reader's author did not think of this file; whatever it is, it is not this data set
+    except Exception as error:  # an error that the reader did not foresee: the file is not this data set
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):

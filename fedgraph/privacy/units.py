@@ -1,4 +1,4 @@
-"""What is protected, between which worlds, from whom, and on what assumptions.
+"""What a guarantee protects: the unit, the neighbouring relation, the viewer, and the assumptions.
 
 A privacy statement without all four is not a statement, so ``Protection`` cannot be built without
 them and refuses combinations that mean nothing.

@@ -1,4 +1,4 @@
-"""What a configuration achieved and what it guarantees, in plain values: the rows that an answer, a table and a chart read.
+"""The scores and guarantees of a configuration as plain values, which the answer, the tables and the charts read.
 
 ``scored`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
 """

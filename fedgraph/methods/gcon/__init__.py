@@ -1,4 +1,4 @@
-"""GCON: a graph convolution that is left as it is, and noise in the objective of its linear classifier.
+"""GCON: a graph convolution without noise, and a linear classifier with noise in its objective.
 
     X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
 
