@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,10 +14,16 @@ from fedgraph.privacy.lines import Line
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, GraphCollection
 
+Entry = TypeVar("Entry")
+
 
 @dataclass(frozen=True)
 class Cell:
-    """task: the task's label. setting: ``central`` or what kind of federation. epsilon: the target (∞ allowed)."""
+    """task: the task's label. setting: ``central`` or what kind of federation. epsilon: the target (∞ allowed).
+
+    entry: where in its task's list the cell's row stands: of ``methods``, of the claims. It names no stream and no file. None:
+    a row that no entry asked for, such as ``graph size``.
+    """
 
     task: str
     dataset: str
@@ -27,6 +33,7 @@ class Cell:
     epsilon: float
     calibrated_by: str
     seed: int
+    entry: int | None = None
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -45,6 +52,12 @@ class Cell:
     @property
     def key(self) -> str:
         return "/".join(str(p) for p in self.path)
+
+    def among(self, entries: Sequence[Entry]) -> Entry:
+        """Its own of its task's entries. ``ValueError`` for a row that no entry asked for."""
+        if self.entry is None:
+            raise ValueError(f"no entry of the task asked for the cell {self.key}")
+        return entries[self.entry]
 
 
 def require_distinct(what: str, names: Sequence[object]) -> None:

@@ -18,6 +18,7 @@ from fedgraph.errors import DataError, FedgraphError, PricingError, ScenarioErro
 
 WRONG_INPUT = (ScenarioError, DataError, PricingError)
 TRACEBACK = "FEDGRAPH_TRACEBACK"
+MOST_CHARACTERS = 1_000  # of the line that an error becomes
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,7 +42,7 @@ def guarded(act: Callable[[], int]) -> int:
         return _say(str(error), 2)
     except FedgraphError as error:
         return _say(f"fedgraph: {error}", 1)
-    except BrokenPipeError:  # whoever read our output has gone: nobody is left to tell
+    except BrokenPipeError:  # the reader of our output has closed it, so no message can reach it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -64,7 +65,8 @@ def _terminated(number: int, frame: object) -> None:
 
 def _say(message: str, status: int) -> int:
     """One line on stderr, then the exit status."""
-    print(" ".join(message.split()), file=sys.stderr)
+    line = " ".join(message.split())
+    print(line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…", file=sys.stderr)
     return status
 
 

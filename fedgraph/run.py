@@ -57,6 +57,9 @@ def started(args: argparse.Namespace) -> int:
     if args.resume and args.dry_run:
         raise ScenarioError("--dry-run computes nothing, so it has nothing to --resume: leave one of them away")
     ready = scenario.load(shipped.find(args.scenario), changes, quick=args.quick, seeds=args.seeds)
+    for option, path in (("--out", args.out), ("--resume", args.resume), ("--data-root", args.data_root)):
+        if path is not None and not str(path).isprintable():
+            raise ScenarioError(f"{option} {str(path)!r}: holds characters that cannot be printed; allowed: a folder's name")
     from fedgraph import experiment  # after validation: a bad scenario is refused before torch is loaded
     from fedgraph.console import Console
 

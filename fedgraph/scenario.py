@@ -41,12 +41,7 @@ class DatasetSettings(Settings):
     """One data set; ``path`` for ``own/npz`` and ``own/csv``."""
 
     name: str = Field(description="family/dataset, e.g. planetoid/citeseer")
-    label: str = Field(
-        "",
-        max_length=MOST_LABEL,
-        pattern=r"^[^\x00-\x1f\x7f]*$",
-        description="its name in tables; default the name. Needed where two share a name",
-    )
+    label: str = Field("", description="its name in tables; default the name. Needed where two share a name")
     root: Path | None = Field(None, description="folder in PyG's raw layout; never written to")
     path: Path | None = Field(None, description="one's own file or folder")
     when_unavailable: Literal["error", "synthetic"] = Field("error", description="no files and no network: stop, or a stand-in")
@@ -93,12 +88,9 @@ class Ready:
     resolved: dict[str, Any]
     source: Source
 
-    def place(self, task: TaskSettings, method: str, variant: str = "") -> str:
-        """``file:line`` of a method's settings in a task, or of the task."""
-        specs = plugins.load("tasks", task.kind).plugins_of(task.params)
-        found = [(where, spec) for where, package, spec in specs if package == "methods" and spec.get("method") == method]
-        named = [where for where, spec in found if spec.get("label") and str(spec["label"]) in variant.split("/")]
-        return self.source.place((*task.at, *(named or [where for where, _ in found] or [()])[0]))
+    def place(self, task: TaskSettings, entry: int | None) -> str:
+        """``file:line`` of the task's entry of that number (``Cell.entry``), or of the task."""
+        return self.source.place((*task.at, *(() if entry is None else ("methods", entry))))
 
 
 def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> Ready:
@@ -147,6 +139,8 @@ def _validated(source: Source, data: dict[str, Any]) -> Ready:
     scenario = validate(Scenario, data, source, ())
     for index, dataset in enumerate(scenario.datasets):
         _dataset(source, index, dataset)
+        if dataset.label:
+            _label(source, ("datasets", index, "label"), dataset.label, slashes=True)
     every = [d.label or d.name for d in scenario.datasets]
     written = (source.data or {}).get("datasets")  # --quick may leave some out, and what is said of those stays
     every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
@@ -264,12 +258,13 @@ def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str]
     return TaskSettings(label, kind, params, tuple(map(str, only)), at)
 
 
-def _label(source: Source, at: Location, label: Any) -> str:
-    """A name for tables and files; ``ScenarioError`` for anything else."""
-    allowed = f"allowed: 1 to {MOST_LABEL} printable characters without '/', such as 'price-of-trust'"
+def _label(source: Source, at: Location, label: Any, slashes: bool = False) -> str:
+    """A name for tables and files; ``ScenarioError`` for anything else. slashes: it may hold ``/``."""
+    without = "" if slashes else " without '/'"
+    allowed = f"allowed: 1 to {MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
     if not isinstance(label, str):
         raise source.error(at, f"label: found {shown(label)}, which is not text (write it in quotes); {allowed}")
-    if not (0 < len(label) <= MOST_LABEL and label.isprintable() and label.strip() == label and "/" not in label):
+    if not (0 < len(label) <= MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
         raise source.error(at, f"label: found {shown(label)}; {allowed}")
     if label.strip(".") == "":
         raise source.error(at, f"label: found {shown(label)}, which is no name of a file; {allowed}")

@@ -30,7 +30,7 @@ def _task(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     module = plugins.load("tasks", name)
     own = _model(module.Params, definitions)
     properties = own["properties"]
-    of_task = getattr(module, "METHOD_KEYS", {})
+    of_task = _model(module.ROW, definitions)["properties"] if hasattr(module, "ROW") else {}
     if getattr(module, "ONE_METHOD", False):
         properties["method"] = {"description": "one method in place of methods"}
     for key, (package, word) in NESTED.items():
@@ -49,7 +49,6 @@ def _plugin(package: str, word: str, name: str, definitions: dict[str, Any], of_
     own = _model(plugins.load(package, name).Params, definitions)
     own["properties"][word] = {"const": name}
     if package == "methods":
-        own["properties"]["label"] = {"type": "string", "description": "name of the row in tables"}
         own["properties"].update(of_task)
     return {**own, "required": [word, *own.get("required", [])]}
 

@@ -21,7 +21,7 @@ MOST_DEPTH = 30  # lists and mappings inside each other
 MOST_VALUES = 50_000  # after every alias is written out
 SHOWN = 120  # characters of a text that a message repeats
 
-_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_TEXT, _MERGE, _WHOLE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge", "tag:yaml.org,2002:int"
 
 
 class Source:
@@ -111,6 +111,8 @@ class Source:
             return self._mapping(node, at, inside)
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(value, (*at, index), inside) for index, value in enumerate(node.value)]
+        if node.tag == _WHOLE and ":" in node.value:
+            raise self._at(line, f"{shown(node.value)} is a number to base 60 in YAML; write it in quotes to mean text")
         try:
             return self._scalars.construct_object(node)
         except (ValueError, OverflowError, yaml.YAMLError) as error:

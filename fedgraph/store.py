@@ -1,4 +1,4 @@
-"""What a run leaves on disk, cell by cell, so that nothing is lost when it is killed.
+"""The files of a run: each finished cell is stored at once, so that nothing is lost when the run is killed.
 
     DIR/scenario.yaml            the scenario, resolved
     DIR/cells/<name>.json, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum
@@ -93,13 +93,15 @@ class CellStore:
         file = self._file(cell)
         try:
             text = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(text, dict):
+                raise ValueError("no JSON object")
             if text.pop(CHECKSUM) != self._checksum(text, file):
                 raise ValueError("its checksum is another")
             artefacts: dict[str, np.ndarray] = {}
             if file.with_suffix(".npz").exists():
                 with np.load(file.with_suffix(".npz"), allow_pickle=False) as data:
                     artefacts = dict(data)
-        except (ValueError, KeyError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (ValueError, KeyError, RecursionError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
         return Record(_restore(text), artefacts)
 
@@ -257,7 +259,7 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
     if resume:
         if not mark.exists():
             raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/scenario.sha256)")
-        if mark.read_text(encoding="utf-8").strip() != digest:
+        if mark.read_text(encoding="utf-8", errors="replace").strip() != digest:
             raise ScenarioError(
                 f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}) or on "
                 "other data; give the same file, --set options and data, or start a new --out"

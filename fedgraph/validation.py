@@ -31,6 +31,8 @@ def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
     if problem["type"] == "missing":
         return f"missing key {key!r}; it is needed here"
     message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] in ("model_type", "model_attributes_type"):
+        message = f"a mapping was expected; allowed keys: {', '.join(_keys(model, where))}"
     found = repr(problem.get("input"))
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 

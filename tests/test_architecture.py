@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "compiled": set(),
     "privacy": {"errors", "compiled"},
     "learning": {"types", "errors", "seeds", "compiled"},
-    "data": {"types", "seeds", "errors", "plugins", "settings"},
+    "data": {"types", "seeds", "errors", "plugins", "settings", "source", "validation"},  # the manifest of a federation is YAML
     "partition": {"types", "seeds", "errors", "plugins", "settings"},
     "comparison": {"types", "seeds", "errors", "compiled"},
     "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "settings"},

@@ -210,7 +210,8 @@ def test_what_a_seed_cannot_spread(tiny: Path, tmp_path: Path) -> None:
 
 def test_a_place_is_that_of_the_method(tiny: Path) -> None:
     ready = scenario.load(tiny)
-    assert ready.place(ready.tasks[0], "features", "default") == f"{tiny}:11"
+    assert ready.place(ready.tasks[0], 0) == f"{tiny}:11"
+    assert ready.place(ready.tasks[0], None) == f"{tiny}:7"
     with pytest.raises(ScenarioError, match=rf"^{tiny}:11: "):
         list(_planned(ready))
 
@@ -220,5 +221,5 @@ def _planned(ready: scenario.Ready) -> Any:
         task = ready.tasks[0]
         context = None
 
-    cell = Cell("t", "embedded/library", "features", "default", "central", 1.0, "provable", 0)
+    cell = Cell("t", "embedded/library", "features", "default", "central", 1.0, "provable", 0, entry=0)
     yield experiment.plan_of(ready, Stage(), cell)  # type: ignore[arg-type]

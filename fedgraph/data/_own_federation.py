@@ -33,23 +33,25 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from fedgraph.data import _federated, _masks, _npz, _own_tables, _tables
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import from_edges, undirected
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.settings import Settings
+from fedgraph.source import Source
 from fedgraph.types import Graph, Masks, Provenance
+from fedgraph.validation import validate
 
 MANIFEST = "federation.yaml"
+PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 
 
 class Client(Settings):
     """One client of the manifest."""
 
-    name: str = Field(min_length=1, description="its name in tables")
+    name: str = Field(min_length=1, max_length=80, pattern=PRINTABLE, description="its name in tables")
     folder: str = Field("", description="its folder, relative to the federation; default its name")
 
 
@@ -97,6 +99,8 @@ def load(path: Path) -> Graph:
         folder = path / (client.folder or client.name)
         if not folder.resolve().is_relative_to(path.resolve()):
             raise DataError(f"{path / MANIFEST}: folder {client.folder!r} of client {client.name!r} lies outside {path}")
+        if folder.resolve() in (raw.folder.resolve() for raw in raws[1:]):
+            raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes))
     graph = _federated.joined("own/federation", [g.part for g in given], Provenance("own", ""))
@@ -114,24 +118,12 @@ def _manifest(raw: RawFiles) -> Manifest:
     file = raw.folder / MANIFEST
     if not file.is_file():
         return Manifest()
+    raw.read(MANIFEST)  # its checksum goes into the provenance
     try:
-        text = raw.read(MANIFEST).decode("utf-8")
-        if "&" in text and "*" in text:
-            raise DataError(f"{file}: aliases (& and *) are not used here; write each entry out")
-        found = yaml.safe_load(text) or {}
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: byte {error.start} is not UTF-8") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        raise DataError(f"{file}:{line}: not YAML: {getattr(error, 'problem', error)}") from error
-    try:
-        return Manifest.model_validate(found)
-    except ValidationError as error:
-        first = max(error.errors(), key=lambda e: e["type"] == "extra_forbidden")  # a misspelt key is also a missing one
-        where = ".".join(str(p) for p in first["loc"]) or "the file"
-        allowed = f"allowed keys: {', '.join(Manifest.model_fields)}; of a client: {', '.join(Client.model_fields)}"
-        raise DataError(f"{file}: {where}: {first['msg']}; {allowed}") from error
+        source = Source.read(file)
+        return validate(Manifest, {} if source.data is None else source.data, source, ())
+    except ScenarioError as error:
+        raise DataError(str(error)) from error
 
 
 def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:

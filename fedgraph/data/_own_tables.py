@@ -108,6 +108,8 @@ def _lines(content: bytes, name: str) -> list[list[str]]:
 
 def _number(cell: str) -> float | None:
     """The finite float32 in ``cell``, or None."""
+    if "_" in cell:  # Python reads 1_0 as 10; nobody else does
+        return None
     try:
         value = float(cell)
     except ValueError:

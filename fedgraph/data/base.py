@@ -32,6 +32,7 @@ Loaded = TypeVar("Loaded", Graph, GraphCollection)
 Model = TypeVar("Model", bound=BaseModel)
 
 ROOT_VARIABLE = "FEDGRAPH_DATA"
+MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
 MOST_NAMED = 8  # of one family, in a message
 
 
@@ -150,11 +151,19 @@ def load(
     )
     try:
         loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
+    except DataError as error:
+        if request.path is None or str(request.path) in str(error):
+            raise
+        raise DataError(f"{request.path}: {error}") from error
     except FedgraphError:
         raise
-    except Exception as error:  # a reader's author did not think of this file; whatever it is, it is not this data set
+    except Exception as error:  # an error that the reader did not foresee: the file is not this data set
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
+    for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
+        if graph.num_features > MOST_FEATURES:
+            where = request.path or f"{family}/{dataset}"
+            raise DataError(f"{where}: {graph.num_features:,} feature columns; allowed: at most {MOST_FEATURES:,}")
     return loaded
 
 

@@ -114,9 +114,11 @@ def read(dataset: str, raw: RawFiles) -> Graph:
 
 
 def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
-    """The ten published splits (60 % train, 20 % validate, 20 % test), as many as lie beside the tables; none is no error."""
-    names = (f"{'film' if dataset == 'actor' else dataset}_split_0.6_0.2_{i}.npz" for i in range(10))
+    """The ten published splits (60 % train, 20 % validate, 20 % test), all or none of which lie beside the tables."""
+    names = [f"{'film' if dataset == 'actor' else dataset}_split_0.6_0.2_{i}.npz" for i in range(10)]
     there = [name for name in names if (raw.folder / name).is_file()]
+    if lacking := sorted(set(names) - set(there)) if there else []:
+        raise DataError(f"{raw.folder}: lacks {', '.join(lacking)}; allowed: all ten published splits, or none of them")
     return tuple(split for n in there for split in _masks.read(raw.read(n), str(raw.folder / n), num_nodes))
 
 

@@ -17,7 +17,7 @@ from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import BlockMessage, ClientMessage
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import Summed, summed
-from fedgraph.privacy.lines import joined
+from fedgraph.privacy.lines import Line, Release, joined
 from fedgraph.privacy.units import Viewer
 
 FEW = 16  # also the least number of blocks beyond it
@@ -51,7 +51,8 @@ def adds_up(plan: Plan[Any, Any]) -> bool:
 def of_clients(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
     """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
     released: dict[str, Summed] | None = None
-    lines, count = [], 0
+    lines: list[Release | Line] = []
+    count = 0
     for message in messages:
         lines += message.lines
         count += 1

@@ -13,8 +13,8 @@ from fedgraph.federation.blocks import added, adds_up, borders, of_clients
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
 from fedgraph.federation.union import union
 from fedgraph.methods.base import Plan, Streams, kinds
-from fedgraph.privacy.desk import Desk, summed
-from fedgraph.privacy.lines import joined
+from fedgraph.privacy.desk import Desk, Released, summed
+from fedgraph.privacy.lines import Line, Release, joined
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
@@ -51,25 +51,33 @@ def computes_together(plan: Plan[Any, Any]) -> bool:
 def _run_block(
     block: int, clients: range, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int
 ) -> BlockMessage:
-    one_by_one = (_run_client(client, partition, job, model, round_) for client in clients)
-    if not computes_together(job.plan) or not _plans_alike(job.plan, clients):
-        return of_clients(block, one_by_one, round_)
     method = kinds.method(job.plan.method)
-    who = f"clients {clients[0]} … {clients[-1]}"
+    one_by_one = (_run_client(client, partition, job, model, round_) for client in clients)
     try:
         work = _together(job, partition, block, clients, method)
-        streams = Streams(job.root, (*job.stream, "clients", clients[0], clients[-1], "round", round_), job.fingerprint)
-        own, noise = job.plan.of_client(clients[0]), streams.generator("noise")
-        desk = Desk(_cell(job), clients[0], round_, own, noise, together=clients)
-        released = getattr(method, "together", method.client)(job.plan, work, model, round_, streams, desk)
+        entries, released = ([], {}) if work is None else _at_once(clients, work, job, model, round_)
     except Exception as error:
-        for _ in one_by_one:  # whoever fails alone is named; what they would send goes nowhere
+        for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped
             pass
         what = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
         kind = type(error) if isinstance(error, FedgraphError) else RuntimeFailure
-        raise kind(f"{job.plan.method}, {who}, round {round_}: {what}") from error
+        raise kind(f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}: {what}") from error
+    if work is None:
+        return of_clients(block, one_by_one, round_)
     sums = {name: summed(None, value) for name, value in released.items()}
-    return BlockMessage(block, 1, round_, sums, len(clients), joined(desk.entries))
+    return BlockMessage(block, 1, round_, sums, len(clients), joined(entries))
+
+
+def _at_once(
+    clients: range, work: Any, job: Job, model: dict[str, np.ndarray], round_: int
+) -> tuple[list[Release | Line], dict[str, Released]]:
+    """(ledger lines, what all ``clients`` release together)."""
+    method = kinds.method(job.plan.method)
+    streams = Streams(job.root, (*job.stream, "clients", clients[0], clients[-1], "round", round_), job.fingerprint)
+    own, noise = job.plan.of_client(clients[0]), streams.generator("noise")
+    desk = Desk(_cell(job), clients[0], round_, own, noise, together=clients)
+    released = getattr(method, "together", method.client)(job.plan, work, model, round_, streams, desk)
+    return desk.entries, released
 
 
 def _plans_alike(plan: Plan[Any, Any], clients: range) -> bool:
@@ -79,15 +87,17 @@ def _plans_alike(plan: Plan[Any, Any], clients: range) -> bool:
 
 
 def _together(job: Job, partition: Partition, block: int, clients: range, method: kinds.Method) -> Any:
-    """What is prepared for all of ``clients`` at once."""
+    """What is prepared for all of ``clients`` at once; None where each works alone."""
     kept = _kept(_workspaces, job.key)
     key = ("block", block)
     if key not in kept:
-        joint, starts = union([partition.subgraphs[client] for client in clients])
-        if hasattr(method, "prepare_together"):
-            kept[key] = method.prepare_together(job.plan, joint, starts)
-        else:
-            kept[key] = method.prepare(job.plan, joint)
+        kept[key] = None
+        if computes_together(job.plan) and _plans_alike(job.plan, clients):
+            joint, starts = union([partition.subgraphs[client] for client in clients])
+            if hasattr(method, "prepare_together"):
+                kept[key] = method.prepare_together(job.plan, joint, starts)
+            else:
+                kept[key] = method.prepare(job.plan, joint)
     return kept[key]
 
 

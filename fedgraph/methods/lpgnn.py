@@ -1,4 +1,4 @@
-"""LPGNN: every node randomises its own features and label; the server, which knows the graph, learns from averages.
+"""LPGNN: every node randomises its own features and label. The server knows the graph, and learns from averages.
 
     features  m of d entries, one bit each at ε_x/m (multi-bit encoder);  KProp: x̂ = P^K x′, the mean over K hops
     label     k-ary randomised response at ε_y; Drop: labels are denoised by the same kind of averaging (§3.3)

@@ -65,6 +65,9 @@ def read(document: Document) -> Reading:
         names = ", ".join(f"{call.name} ({path.name}:{call.line})" for path, call in found)
         raise PricingError(f"{document.path}: several mechanisms, which contradict or compose: {names}; price one file of them")
     path, call = found[0]
+    apps = [made for _, made in app.calls if made.name == "ClientApp"]
+    if call.name == LOCAL and apps and not any("mods" in made.keywords for _, made in app.calls):
+        raise PricingError(f"{path}:{call.line}: LocalDpMod is made, but nothing takes it in mods=[…]: no noise is added")
     return _local(app, path, call) if call.name == LOCAL else _central(app, path, call)
 
 

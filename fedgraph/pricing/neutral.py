@@ -1,6 +1,6 @@
 """A short neutral YAML, for what no other reader covers: one sum of bounded contributions, noised, round after round.
 
-    mechanism: gaussian            gaussian | laplace | randomised-response
+    mechanism: gaussian            gaussian | laplace | randomised-response (or randomized-response)
     unit: client                   whose contribution is bounded: example | client | user | edge | node | graph | record
     clip: 1.0                      largest norm of one unit's contribution to the noised sum (L2; laplace: L1)
     noise_std: 0.8                 standard deviation of the noise on the **sum** (on a mean of n: multiply by n), or
@@ -50,7 +50,8 @@ def recognises(document: Document) -> bool:
 def read(document: Document) -> Reading:
     """The one row, with what the file leaves out as questions."""
     options = Options(document, document.data)
-    mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response"))
+    mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
+    mechanism = mechanism.replace("randomized", "randomised")
     unit = options.choice("unit", UNITS)
     replaced = options.choice("relation", ("zero-out", "replace"), "zero-out") == "replace"
     clients = options.whole("clients", None, 1)

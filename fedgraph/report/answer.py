@@ -1,4 +1,4 @@
-"""The answer of a run: which method, whom to trust, at what cost. A pure function from rows to sentences and best rows.
+"""The answer of a run: which method to use, whom it trusts, and its ε. A pure function of the rows.
 
     answered = answer.of(results.grouped(entries))
     answered.sentences                               what to read first

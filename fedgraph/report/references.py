@@ -1,4 +1,4 @@
-"""The bibliography of a run: methods, data sets and papers that link to each other.
+"""The bibliography of a run: its methods and data sets, each with its paper.
 
 A method's papers are read from the bibtex in its file. Where that names no DOI, ``DOIS`` may know it by the bibtex key.
 """

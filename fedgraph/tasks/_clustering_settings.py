@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.comparison.metric_space import Metric, Weights
+from fedgraph.settings import Infinite
 from fedgraph.tasks._graph_compare import Compare
 from fedgraph.tasks._graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model, clear, epsilon
+from fedgraph.tasks._row_keys import RowKeys, checker
 from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import require_distinct
 
 PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
-OWN = ("label", "epsilons", "compare")  # keys of an entry of methods that are the task's
-METHOD_KEYS = {  # their JSON schema, for editors
-    "epsilons": {"type": "array", "description": "budgets of this row; default the task's"},
-    "compare": {"type": "array", "items": {"type": "string"}, "description": "how releases are compared; default the task's"},
-}
 ONE_METHOD = True  # ``method: {…}`` is understood as a list of one
+
+
+class RowKeysOfClustering(RowKeys):
+    """The keys of an entry of ``methods`` that are the task's."""
+
+    epsilons: Annotated[Epsilons | None, Field(min_length=1), Infinite] = Field(
+        None, description="budgets of this row; default the task's"
+    )
+    compare: Annotated[list[Compare] | None, Field(min_length=1)] = Field(
+        None, description="how releases are compared: gw, fgw, mean, histogram"
+    )
+
+
+Entry = Annotated[Model, AfterValidator(checker(RowKeysOfClustering))]
 
 
 class Params(Solving):
     """Models, budgets, and how the server compares, clusters and classifies."""
 
-    methods: list[Model] = Field(
+    methods: list[Entry] = Field(
         [{"method": "local_dp"}],
         min_length=1,
         description="method: file name in fedgraph/methods, then its settings; label names the rows, epsilons are budgets of "
@@ -71,11 +82,9 @@ class Params(Solving):
         for m in methods:
             pooled = m.get("release", "rows") != "rows"
             for how in compared(m):
-                if how not in get_args(Compare) or (how == "histogram") != pooled:
+                if (how == "histogram") != pooled:
                     allowed = "histogram" if pooled else "gw, fgw, mean"
                     raise ValueError(f"compare of {m.get('label', m['method'])!r}: found {how!r}; allowed: {allowed}")
-            for value in m.get("epsilons", []):
-                epsilon(value)
         return methods
 
     @model_validator(mode="after")
@@ -86,7 +95,7 @@ class Params(Solving):
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table at one budget. index: of its entry in ``methods``."""
+    """One line of the table at one budget. index: of its entry in ``methods``. named: that entry's label, or empty."""
 
     variant: str
     index: int
@@ -94,6 +103,7 @@ class Row:
     rule: str
     how: Compare
     epsilon: float | str
+    named: str
 
 
 def compared(entry: dict[str, Any]) -> list[Compare]:
@@ -115,5 +125,5 @@ def rows(params: Params) -> list[Row]:
                     parts = [entry["label"]] if "label" in entry else []
                     parts += [how] if how not in ("gw", "histogram") else []
                     name = " · ".join([*parts, *([base] if base != PLAIN or not parts else [])])
-                    found.append(Row(name, index, encoder, rule, how, value))
+                    found.append(Row(name, index, encoder, rule, how, value, str(entry.get("label", ""))))
     return found

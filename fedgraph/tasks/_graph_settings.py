@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from fedgraph.settings import Infinite
+from fedgraph.tasks._row_keys import RowKeys, checker
 from fedgraph.tasks.base import require_distinct
 
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
-FUSED_BY = ("raw", "embedding")
-METHOD_KEYS = {  # their JSON schema, for editors
-    OWN: {"type": "array", "description": "ε of this model; default the task's"},
-    COMPARE: {"type": "boolean", "description": "false: only the model's own answers"},
-    FUSED: {"enum": list(FUSED_BY), "description": "node features beside distances"},
-}
 WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
@@ -65,6 +62,16 @@ def no_encoder(method: dict[str, Any]) -> dict[str, Any]:
     return method
 
 
+class Row(RowKeys):
+    """The keys of a model that are the task's."""
+
+    epsilons: Annotated[Epsilons | None, Field(min_length=1), Infinite] = Field(
+        None, description="ε of this model; default the task's"
+    )
+    compare: bool | None = Field(None, description="false: only the model's own answers")
+    fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
+
+
 Model = Annotated[dict[str, Any], AfterValidator(no_encoder)]
 
 
@@ -73,10 +80,10 @@ def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     require_distinct("the model", [label(m) for m in methods])
     found = []
     for m in methods:
-        given = m | ({OWN: distinct([_written(epsilon(e)) for e in m[OWN]])} if OWN in m else {})
+        given = m | ({OWN: [_written(epsilon(e)) for e in m[OWN]]} if OWN in m else {})
         in_clear = OWN in m and all(map(clear, given[OWN]))
-        if m.get(FUSED, "raw") not in FUSED_BY or (FUSED in m and not in_clear):
-            raise ValueError(f"fused is one of {', '.join(FUSED_BY)} and looks at rows in clear: epsilons [inf]")
+        if FUSED in m and not in_clear:
+            raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
         if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not in_clear):
             raise ValueError("compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum")
         found.append(given)
@@ -88,4 +95,37 @@ def _written(epsilon: float | str) -> float | str:
     return "inf" if clear(epsilon) else epsilon
 
 
-Models = Annotated[list[Model], AfterValidator(checked)]
+@dataclass(frozen=True)
+class CodedRow:
+    """One model at one budget through one encoder. index: of the model among the entries. encoder: ``none`` in clear."""
+
+    index: int
+    label: str
+    encoder: str
+    epsilon: float | str
+
+    @property
+    def rule(self) -> str:
+        """How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number."""
+        return "1/n" if isinstance(self.epsilon, str) else "epsilon"
+
+    @property
+    def variant(self) -> str:
+        """The name of the row's cells."""
+        return f"{self.label}/{self.encoder}/{self.rule}"
+
+
+def coded_rows(
+    methods: Sequence[dict[str, Any]], epsilons: Sequence[float | str], encoders: Sequence[str]
+) -> Iterator[tuple[CodedRow, ...]]:
+    """The rows of every model, in order. epsilons: the task's, for a model that names none."""
+    for index, method in enumerate(methods):
+        budgets = [epsilon(e) for e in method.get(OWN, epsilons)]
+        yield tuple(
+            CodedRow(index, label(method), encoder, value)
+            for value in budgets
+            for encoder in (["none"] if clear(value) else encoders)
+        )
+
+
+Models = Annotated[list[Annotated[Model, AfterValidator(checker(Row))]], AfterValidator(checked)]

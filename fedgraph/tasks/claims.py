@@ -13,7 +13,6 @@ from pydantic import Field
 
 from fedgraph.methods.base import Plan
 from fedgraph.privacy import claims
-from fedgraph.privacy.claims.claim import Claim
 from fedgraph.settings import Settings
 from fedgraph.tasks.base import Cell, Context, Outcome
 
@@ -37,9 +36,8 @@ def cells(params: Params, context: Context) -> list[Cell]:
     for number, claim in enumerate(claims.rows()):
         if not params.papers or claim.paper.startswith(tuple(params.papers)):
             name = f"{number}: {claim.mechanism}"
-            found.append(
-                Cell(context.label, context.dataset, claim.paper, name, "claim", claim.epsilon_claimed, "published", 0)
-            )
+            ours = (context.label, context.dataset, claim.paper, name, "claim", claim.epsilon_claimed, "published", 0)
+            found.append(Cell(*ours, entry=number))
     return found
 
 
@@ -50,11 +48,16 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any] | None:
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """The claim, priced by our accountants."""
-    claim = _claim(cell)
+    claim = cell.among(claims.rows())
     bound = claim.epsilon_lower_bound
     return Outcome(
         metrics={"epsilon_lower_bound": math.nan if bound is None else bound},
-        facts={"inputs": dict(claim.inputs), "explanation": claim.explanation, "delta": claim.delta},
+        facts={
+            "mechanism": claim.mechanism,
+            "inputs": dict(claim.inputs),
+            "explanation": claim.explanation,
+            "delta": claim.delta,
+        },
         account=None,
         releases=(),
         epsilon_published=claim.epsilon_published,
@@ -62,7 +65,3 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         theorem=claim.explanation,
         paths={},
     )
-
-
-def _claim(cell: Cell) -> Claim:
-    return claims.rows()[int(cell.variant.split(":")[0])]

@@ -37,9 +37,9 @@ from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import _graph_settings as settings
 from fedgraph.tasks import _promises
-from fedgraph.tasks._graph_settings import COMPARE, FUSED, OWN, Distinct, Encoder, Epsilons, Models, clear
-from fedgraph.tasks._graph_settings import METHOD_KEYS as METHOD_KEYS
-from fedgraph.tasks._graph_settings import label as label_of
+from fedgraph.tasks._graph_settings import COMPARE, FUSED, Distinct, Encoder, Epsilons, Models, clear
+from fedgraph.tasks._graph_settings import Row as ROW
+from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import GraphCollection
@@ -109,8 +109,8 @@ class Params(Solving):
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
-    ours = (OWN, COMPARE, FUSED)
-    models = [(("methods", i), "methods", {k: v for k, v in m.items() if k not in ours}) for i, m in enumerate(params.methods)]
+    given = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
+    models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
     return [(("partition",), "partition", params.partition), *models]
 
 
@@ -126,27 +126,30 @@ def cells(params: Params, context: Context) -> list[Cell]:
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
-        for label, method in zip(labels(params), params.methods, strict=True):
-            budgets = method.get(OWN, params.epsilons_of.get(context.dataset, params.epsilons))
-            if not clear(budgets[0]):
-                found += [_cell(context, graph_rows.CONSTANT, e, label, budgets[0], smallest, seed) for e in params.encoders]
-            for epsilon in budgets:
-                used = ["none"] if clear(epsilon) else list(params.encoders)
-                found += [_cell(context, "local_dp", encoder, label, epsilon, smallest, seed) for encoder in used]
+        for rows_of_model in _rows(params, context):
+            first = rows_of_model[0]
+            if not clear(first.epsilon):
+                exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
+                found += [_cell(context, graph_rows.CONSTANT, r, smallest, seed) for r in exposing]
+            found += [_cell(context, "local_dp", r, smallest, seed) for r in rows_of_model]
     return found
 
 
-def labels(params: Params) -> list[str]:
-    """Names of the models, in order."""
-    return [label_of(m) for m in params.methods]
+def _rows(params: Params, context: Context) -> list[tuple[settings.CodedRow, ...]]:
+    budgets = params.epsilons_of.get(context.dataset, params.epsilons)
+    return list(settings.coded_rows(params.methods, budgets, params.encoders))
 
 
-def _cell(context: Context, method: str, encoder: str, label: str, epsilon: float | str, smallest: int, seed: int) -> Cell:
-    """The variant says all: model / encoder / rule of ε. epsilon is the largest over graphs."""
-    rule = "1/n" if epsilon == "1/n" else "epsilon"
-    value = 1.0 / smallest if epsilon == "1/n" else float(epsilon)
-    reading = "none" if np.isinf(value) else "published" if encoder == "gaussian-as-coded" else "provable"
-    return Cell(context.label, context.dataset, method, f"{label}/{encoder}/{rule}", "local", value, reading, seed)
+def _row(params: Params, cell: Cell, context: Context) -> settings.CodedRow:
+    """What the cell is a cell of; its budget may be another one of the same row."""
+    return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
+
+
+def _cell(context: Context, method: str, row: settings.CodedRow, smallest: int, seed: int) -> Cell:
+    """epsilon is the largest over graphs."""
+    value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
+    reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
+    return Cell(context.label, context.dataset, method, row.variant, "local", value, reading, seed, row.index)
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
@@ -156,8 +159,8 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
 
 def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Embedding], collections.Dealt, Split]:
     collection = _collection(params, context)
-    label, encoder, rule = cell.variant.split("/", 2)
-    spec = {k: v for k, v in params.methods[labels(params).index(label)].items() if k not in ("label", OWN, COMPARE, FUSED)}
+    row, entry = _row(params, cell, context), cell.among(params.methods)
+    spec = of_method(entry, ROW)
     if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
         raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
@@ -169,9 +172,10 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Em
         viewer=Viewer.SERVER,
         graph_sizes=dealt.sizes,
     )
-    module = kinds.embedder(spec.pop("method"))
-    spec |= {"encoder": encoder, "epsilon_rule": rule, "attendance_seed": seeds.integer(context.root, "attendance", cell.seed)}
-    epsilon = 1.0 if rule == "1/n" else cell.epsilon
+    module = kinds.embedder(entry["method"])
+    attendance = seeds.integer(context.root, "attendance", cell.seed)
+    spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
+    epsilon = 1.0 if row.rule == "1/n" else cell.epsilon
     made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
     return made, dealt, split
 
@@ -191,7 +195,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         distances, asked = graph_rows.constant_distances(
             cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
         )
-        facts = dict(zip(("label", "encoder", "rule"), cell.variant.split("/", 2), strict=True))
+        row = _row(params, cell, context)
+        facts = {"label": row.label, "encoder": row.encoder, "rule": row.rule}
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
     return _released(params, cell, context, made, dealt, split)
 
@@ -201,12 +206,11 @@ def _released(
 ) -> Outcome:
     """Train, encode, compare, classify; and price."""
     collection = _collection(params, context)
-    label, encoder, rule = cell.variant.split("/", 2)
+    row, own = _row(params, cell, context), cell.among(params.methods)
     on_nodes = made.params.pooling == "none"
     shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
-    common = (cell.task, cell.dataset, cell.method, label, cell.seed)
+    common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    own = params.methods[labels(params).index(label)]
     metrics: dict[str, float] = {}
     asked: dict[str, Any] = {}
     if own.get(COMPARE, True):
@@ -226,8 +230,8 @@ def _released(
     return Outcome(
         metrics=metrics | measured.metrics,
         facts=_facts(params, collection, dealt, split)
-        | {"rounds": made.rounds, "model": made.params.model, "label": label, "pooling": made.params.pooling}
-        | {"encoder": encoder, "rule": rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
+        | {"rounds": made.rounds, "model": made.params.model, "label": row.label, "pooling": made.params.pooling}
+        | {"encoder": row.encoder, "rule": row.rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
         account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,

@@ -27,13 +27,14 @@ from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import _graph_compare, _promises
-from fedgraph.tasks._clustering_settings import METHOD_KEYS as METHOD_KEYS
 from fedgraph.tasks._clustering_settings import ONE_METHOD as ONE_METHOD
-from fedgraph.tasks._clustering_settings import OWN, PLAIN, Params, Row
+from fedgraph.tasks._clustering_settings import PLAIN, Params, Row
+from fedgraph.tasks._clustering_settings import RowKeysOfClustering as ROW
 from fedgraph.tasks._clustering_settings import rows as rows_of
 from fedgraph.tasks._graph_compare import OF_VECTORS, Clustering, Found
 from fedgraph.tasks._graph_rows import constant_spaces, degree_distances
 from fedgraph.tasks._graph_settings import clear
+from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
 
@@ -44,7 +45,7 @@ CONSTANT = "constant embedding"
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
     """Nested plugin settings, for validation with their place in the file."""
-    given = [{k: v for k, v in m.items() if k not in OWN or k == "label"} for m in params.methods]
+    given = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
     models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
     return [*models, (("partition",), "partition", params.partition)]
 
@@ -71,9 +72,11 @@ def _cell(params: Params, context: Context, method: str, row: Row, seed: int) ->
     """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
     if isinstance(row.epsilon, str):
         smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
-        return Cell(context.label, context.dataset, method, row.variant, "local", 1.0 / smallest, _reading(row), seed)
+        return Cell(
+            context.label, context.dataset, method, row.variant, "local", 1.0 / smallest, _reading(row), seed, row.index
+        )
     reading = "none" if np.isinf(row.epsilon) else _reading(row)
-    return Cell(context.label, context.dataset, method, row.variant, "local", float(row.epsilon), reading, seed)
+    return Cell(context.label, context.dataset, method, row.variant, "local", float(row.epsilon), reading, seed, row.index)
 
 
 def _reading(row: Row) -> str:
@@ -82,7 +85,7 @@ def _reading(row: Row) -> str:
 
 
 def _row(params: Params, cell: Cell) -> Row:
-    return next(r for r in rows_of(params) if r.variant == cell.variant)
+    return next(r for r in rows_of(params) if (r.variant, r.index) == (cell.variant, cell.entry))
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
@@ -100,9 +103,10 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
         holdings=partition.holdings(graph.num_nodes),
         membership_from_edges=partition.from_edges,
         public_graph=_public(params, cell.seed, context),
+        features_from_edges=graph.features_from_edges,
     )
-    spec = {k: v for k, v in params.methods[row.index].items() if k not in OWN}
-    module = kinds.embedder(spec.pop("method"))
+    entry = cell.among(params.methods)
+    spec, module = of_method(entry, ROW), kinds.embedder(entry["method"])
     value = cell.epsilon
     if row.how != "histogram":
         spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
@@ -157,7 +161,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {}),
         facts=_facts(partition)
         | found.facts
-        | {"rounds": made.rounds, "how": row.how, "training": made.params.training, "release": made.params.release}
+        | {"label": row.named, "encoder": row.encoder, "rule": row.rule, "how": row.how}
+        | {"rounds": made.rounds, "training": made.params.training, "release": made.params.release}
         | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))},
         account=settled.account(cell.key, guarantee),
         releases=trained.releases,

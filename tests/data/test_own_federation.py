@@ -119,9 +119,13 @@ def test_a_manifest_names_order_and_classes(two: Path) -> None:
         ("clients: [{name: x, folder: ../..}]", "lies outside"),
         ("clients: [{name: nowhere}]", "not a folder"),
         ("clients: {", r"federation\.yaml:"),
-        ("a: &a [1]\nb: *a", "aliases"),
+        ("a: &a [1]\nb: *a", "unknown key 'a'"),
+        ("clients: [{name: north}]\nclients: [{name: south}]", ":2: key 'clients' appears twice"),
+        ("clients: [{name: north}, {name: other, folder: north}]", "belongs to two clients"),
+        ('clients: [{name: "a\\tb", folder: north}]', ":1: clients.0.name"),
+        ("clients: !!python/object/apply:os.system [x]", ":1: tag"),
         ("classes: ['no']", "label 'yes'"),
-        ("- 1", "the file"),
+        ("- 1", ":1: this: found \\[1\\]; a mapping"),
     ],
 )
 def test_wrong_manifests_get_one_line(text: str, says: str, two: Path) -> None:

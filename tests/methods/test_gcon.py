@@ -258,6 +258,21 @@ def test_both_losses_and_every_encoder_run(loss: str, library: Graph) -> None:
         assert np.isfinite(scores).all()
 
 
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
+def test_gaussian_noise_is_less_and_costs_the_same(viewer: Viewer, library: Graph) -> None:
+    made = {noise: planned(library, 4.0, viewer, noise=noise, encoder="none") for noise in ("gamma", "gaussian")}
+    for plan, partition, _ in made.values():
+        spent = trained(plan, partition, SerialRuntime(), plan.params.noise).releases
+        assert spent
+    for one, other in zip(made["gamma"][0].releases, made["gaussian"][0].releases, strict=True):
+        assert one.event == other.event
+        d = library.num_features
+        gamma = math.sqrt(d + 1) / one.mechanism.rate  # root mean square of an entry
+        assert other.mechanism.noise_std < gamma
+        assert "N(0," in other.mechanism.words
+    assert made["gaussian"][0].epsilon_published is None, "the paper's noise is another"
+
+
 def test_what_is_refused(library: Graph) -> None:
     with pytest.raises(ScenarioError, match="transductive"):
         planned(library, 1.0, protocol="inductive")

@@ -148,7 +148,7 @@ def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
         labels=np.where(chooses, -1, library.labels),
         validation=np.where(chooses, library.labels, -1),
     )
-    training, validation = phases.divided(graph, 0.5, rng)
+    training, validation = phases.divided(graph, 0.5, rng.random(graph.num_nodes))
     assert np.array_equal(training, graph.labels)
     assert (validation >= 0).sum() == chooses.sum()
     _, state = trained(graph, Params(model="gcn", rounds=5, local_epochs=4))

@@ -42,7 +42,7 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """vector: parameters and running statistics. moments: Adam's two estimates, [2, p]. float32."""
+    """vector: parameters and running statistics. moments: Adam's two estimates, [2, p], or [2, 0] for descent. float32."""
 
     vector: np.ndarray
     moments: np.ndarray
@@ -90,9 +90,9 @@ def trained(
     network.train()
     known = torch.tensor(np.flatnonzero(labels >= 0), device=device())
     target = torch.tensor(labels, device=device())[known]
-    learnt = [p for p in network.parameters() if p.requires_grad]
+    learnt: list[torch.Tensor] = [p for p in network.parameters() if p.requires_grad]
     origin = [p.detach().clone() for p in learnt] if how.proximal else []
-    firsts, seconds = (_parts(network, moments) for moments in before.moments)
+    firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
     with torch.random.fork_rng():
         for step in range(how.first + 1, how.first + how.count + 1):
             torch.manual_seed(seed_of(step))
@@ -103,7 +103,7 @@ def trained(
                     g = (torch.zeros_like(p) if found is None else found) + how.decay * p
                     g = g + how.proximal * (p - origin[i]) if how.proximal else g
                     _update(p, g, firsts[i], seconds[i], step, how)
-    moments = np.stack([_joined(network, firsts), _joined(network, seconds)])
+    moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(vector_of(network), moments)
 
 

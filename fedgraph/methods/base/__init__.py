@@ -11,6 +11,9 @@ A method module defines
     prepare(plan, subgraph) → work              a client's own arrays, made once and kept at the client
     client(plan, work, model, round_, streams, desk) → dict of released values
     server(plan, state, inbox) → State[S]       one round's merge
+    prepare_together(plan, joint, starts) → work   optional: of several clients, whose disjoint union is ``joint`` and whose
+                                                first rows are ``starts``; None where each shall work alone
+    together(plan, work, model, round_, streams, desk)   optional: the sum over those clients of what ``client`` releases
     predict(plan, state, graph) → scores [n, c] of a classifier: inference
     evidence(plan, state, graph, units) → [m]   optional, for attacks: a log-likelihood ratio, or like one, of version 1 of
                                                 each unit in the known ``graph`` (``attacks.base.canaries``), or None

@@ -1,11 +1,12 @@
-"""GCON: a graph convolution that is left as it is, and noise in the objective of its linear classifier.
+"""GCON: a graph convolution without noise, and a linear classifier with noise in its objective.
 
     X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
 
 Z is the capped walk with restart (``learning.propagation.capped_walk``), B has columns of Gamma-distributed radius
-(``mechanisms.objective_perturbation``; constants in ``privacy.claims.gcon``). One release per client: Θ. Edges are private,
-features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact minimiser;
-the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
+(``mechanisms.objective_perturbation``; constants in ``privacy.claims.gcon``). With ``noise: gaussian`` its entries are normal,
+and several times smaller where rows are wide (own proof: ``accounting.gaussian_objective``). One release per client: Θ. Edges
+are private, features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact
+minimiser; the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
 encoder's class scores as they are, which is public, so a small ε costs little (c_θ grows by ‖Θ₀‖; the rest is as proven).
 
 * Inference on the private graph: a node reads its own edges, one step Z′ = (1−α)ÃX + αX for every m > 0.
@@ -67,6 +68,9 @@ class Params(Settings):
     )
     prior: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
         "auto", description="scale of Θ₀, to which Θ is pulled; 0: as published; auto: 3 with encoder classes, else 0"
+    )
+    noise: Literal["gamma", "gaussian"] = Field(
+        "gamma", description="in the objective: gamma as published | gaussian: less of it"
     )
     share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
     release: Literal["trained", "nothing"] = Field("trained", description="Θ: the noisy minimiser, or the prior as it is")
@@ -165,7 +169,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         protection=Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
         delta=budget.delta,
         facts=facts,
-        epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private else None,
+        epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None,
         per_end=facts.cut_edges_shared,
         made=Made(facts.public_attributes, own_edges, facts.public_graph is None),
     )

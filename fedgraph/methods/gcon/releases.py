@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +13,14 @@ from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected
+from fedgraph.privacy.mechanisms import gaussian_objective
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 
 if TYPE_CHECKING:
     from fedgraph.methods.gcon import Params
 
 GRADIENT_NORM = 1e-9  # of an accepted minimiser
+IN_CLEAR = Unprotected("the minimiser without noise")
 LEAST_REGULARISER = 0.02  # of "auto"
 
 
@@ -27,29 +30,54 @@ def minimiser(
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
     c, s = facts.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
-    rate, std = math.inf, 0.0
-    event: Event = Unprotected("the minimiser without noise")
-    regulariser = LEAST_REGULARISER if params.regulariser == "auto" else params.regulariser
+    noise = Noise(_regulariser(params, 0.0))
     if budget.private:
-        same: dict[str, Any] = {
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "share": params.share,
-            "bounds": claim.soft_margin(c) if params.loss == "soft-margin" else claim.pseudo_huber(c, params.width),
-            "sensitivity": claim.psi(params.steps, params.restart, params.cap),
-            "num_classes": c,
-            "dimension": d,
-            "num_labelled": labels.size,
-            "per_end": facts.cut_edges_shared,
-        }
-        if params.regulariser == "auto":
-            regulariser = max(regulariser, 10 * perturbing.least_regulariser(**same))
-        norm = params.scale * math.sqrt(s)
-        found = perturbing.calibrated(regulariser=regulariser, gradient_norm=GRADIENT_NORM, prior_norm=norm, **same)
-        rate, std, event, regulariser = found.rate, found.output_std, found.event, found.regulariser
-    problem = LinearObjective(Loss(params.loss, c, params.width), labels, regulariser, GRADIENT_NORM, params.scale)
-    mechanism = perturbing.ObjectivePerturbation(c, rate, GRADIENT_NORM, std, problem, weight)
-    return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, event, range(1), client=client)
+        given = gaussian_objective.Situation(
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            share=params.share,
+            bounds=claim.soft_margin(c) if params.loss == "soft-margin" else claim.pseudo_huber(c, params.width),
+            sensitivity=claim.psi(params.steps, params.restart, params.cap),
+            num_classes=c,
+            dimension=d,
+            num_labelled=labels.size,
+            prior_norm=params.scale * math.sqrt(s),
+            per_end=facts.cut_edges_shared,
+        )
+        noise = _gaussian(params, given) if params.noise == "gaussian" else _gamma(params, given)
+    problem = LinearObjective(Loss(params.loss, c, params.width), labels, noise.regulariser, GRADIENT_NORM, params.scale)
+    mechanism = perturbing.ObjectivePerturbation(c, noise.rate, GRADIENT_NORM, noise.output_std, problem, weight, noise.std)
+    return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, noise.event, range(1), client=client)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What the objective gets. regulariser: Λ + Λ′. rate: β of Gamma noise (∞: none). std: σ of Gaussian noise (0: none)."""
+
+    regulariser: float
+    rate: float = math.inf
+    std: float = 0.0
+    output_std: float = 0.0
+    event: Event = IN_CLEAR
+
+
+def _regulariser(params: Params, least: float) -> float:
+    """Λ: as given, or ten times the value that it must exceed."""
+    return max(LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
+
+
+def _gaussian(params: Params, given: gaussian_objective.Situation) -> Noise:
+    regulariser = _regulariser(params, gaussian_objective.least_regulariser(given))
+    found = gaussian_objective.calibrated(given, regulariser, GRADIENT_NORM)
+    return Noise(found.regulariser, std=found.noise_std, output_std=found.output_std, event=found.event)
+
+
+def _gamma(params: Params, given: gaussian_objective.Situation) -> Noise:
+    same = asdict(given) | {"bounds": given.bounds}
+    norm = same.pop("prior_norm")
+    regulariser = _regulariser(params, perturbing.least_regulariser(**same))
+    found = perturbing.calibrated(regulariser=regulariser, gradient_norm=GRADIENT_NORM, prior_norm=norm, **same)
+    return Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
 
 
 def prior(params: Params, num_classes: int) -> np.ndarray:

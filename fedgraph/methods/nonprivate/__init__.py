@@ -1,4 +1,4 @@
-"""No privacy: what the same data gives when nothing is protected. The upper line of every comparison.
+"""The method without privacy: the accuracy of the same data when nothing is protected, for comparison.
 
 Any network (``learning.baselines.networks``) trained by FedAvg (McMahan et al. 2017), FedProx (Li et al. 2020), FedAdam or
 FedYogi (Reddi et al. 2021). Clients take full-batch steps; the average is weighted by labelled nodes. Adam's moments persist:
@@ -18,13 +18,10 @@ the graph that is asked. Test labels are seen by nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Network
-from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.methods.base import (
     Budget,
     Inbox,
@@ -37,8 +34,8 @@ from fedgraph.methods.base import (
     public_assumptions,
     setting_assumptions,
 )
-from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import CEILING, Candidate, Params
+from fedgraph.methods.nonprivate import local, phases
+from fedgraph.methods.nonprivate.params import CEILING, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -76,15 +73,6 @@ IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
-@dataclass(frozen=True, eq=False)
-class Work:
-    """A client's graph, ready. networks: candidate → network, built when first needed (its parameters are always broadcast)."""
-
-    graph: Graph
-    inputs: fitting.Inputs
-    networks: dict[int, Network] = field(default_factory=dict)
-
-
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, None]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
     protection = Protection(
@@ -114,39 +102,27 @@ def start(plan: Plan[Params, None], rng: np.random.Generator) -> State[phases.Tr
     return phases.begin(plan, int(rng.integers(2**31)))
 
 
-def prepare(plan: Plan[Params, None], subgraph: Subgraph) -> Work:
-    return Work(subgraph.graph, fitting.inputs(subgraph.graph))
+def prepare(plan: Plan[Params, None], subgraph: Subgraph) -> local.Work:
+    return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64))
 
 
 def client(
-    plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, None], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
-    going = phases.Place.of(model).going
-    return {"update": desk.release("model", _trained(plan, work, model, desk.client) if going else np.zeros(1))}
+    return {"update": desk.release("model", local.message(plan, work, model, (desk.client,)))}
 
 
-def _trained(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
-    params, place = plan.params, phases.Place.of(model)
-    candidate: Candidate = params.candidates[place.candidate]
-    network = _network(plan, work, place.candidate)
-    training, validation = work.graph.labels, np.full_like(work.graph.labels, -1)
-    if not place.refits:
-        training, validation = phases.divided(work.graph, params.validation, np.random.default_rng([place.seed, number]))
-    judged = np.zeros(3)
-    if (validation >= 0).any():
-        judged = phases.judged(_scores(plan, candidate, network, model["parameters"], work.graph, work.inputs), validation)
-    adam = params.client_optimiser == "adam"
-    how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
-    before = fitting.Progress(model["parameters"], model["moments"])
+def prepare_together(plan: Plan[Params, None], joint: Subgraph, starts: np.ndarray) -> local.Work | None:
+    """The clients of a block as one, where one compiled call trains them all; else None."""
+    return local.Work(joint.graph, starts) if local.computes_together(plan) else None
 
-    def seed_of(step: int) -> int:
-        return phases.step_seed(place.seed, number, place.candidate, step)
 
-    after = fitting.trained(network, work.inputs, training, before, how, seed_of)
-    weight = float((training >= 0).sum())
-    sums = (after.vector.astype(np.float64) * weight, after.moments.astype(np.float64).ravel() * weight)
-    return np.concatenate((*sums, [weight], judged, [float(work.graph.validation is not None)]))
+def together(
+    plan: Plan[Params, None], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """The sum of what ``client`` of each gives, up to rounding."""
+    return {"update": desk.release("model", local.message(plan, work, model, desk.together))}
 
 
 def server(plan: Plan[Params, None], state: State[phases.Training], inbox: Inbox) -> State[phases.Training]:
@@ -159,27 +135,7 @@ def predict(plan: Plan[Params, None], state: State[phases.Training], graph: Grap
     index, parameters = phases.chosen(state)
     candidate = plan.params.candidates[index]
     network = fitting.made(phases.shape_of(plan, index), 0)
-    return _scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
-
-
-def _network(plan: Plan[Params, None], work: Work, index: int) -> Network:
-    if index not in work.networks:
-        work.networks[index] = fitting.made(phases.shape_of(plan, index), 0)
-    return work.networks[index]
-
-
-def _scores(
-    plan: Plan[Params, None],
-    candidate: Candidate,
-    network: Network,
-    parameters: np.ndarray,
-    graph: Graph,
-    given: fitting.Inputs,
-) -> np.ndarray:
-    found = fitting.scores(network, parameters, given)
-    if candidate.alpha < 1:
-        return personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
-    return found
+    return local.scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
 
 
 def says(plan: Plan[Params, None], state: State[phases.Training]) -> tuple[str, ...]:

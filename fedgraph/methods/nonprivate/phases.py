@@ -3,9 +3,7 @@
 A phase is the training of one candidate, at most ``rounds`` rounds; the last one, where there is a refit, trains the chosen
 candidate on all training nodes. Phases that end early leave rounds over; they pass with empty messages at the end.
 
-A message is one float64 vector: parameters [p] and Adam's moments [2p], both times the number of labelled nodes; that number;
-then right answers, summed loss and number of validation nodes of the broadcast model; and 1 where the split has a validation
-mask.
+What a message holds: ``local``.
 """
 
 from __future__ import annotations
@@ -83,11 +81,14 @@ def step_seed(*path: int) -> int:
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
-def divided(graph: Graph, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels."""
+def divided(graph: Graph, share: float, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
+
+    drawn: [n], uniform in [0, 1).
+    """
     if graph.validation is not None:
         return graph.labels, graph.validation
-    held_out = (rng.random(graph.num_nodes) < share) & (graph.labels >= 0)
+    held_out = (drawn < share) & (graph.labels >= 0)
     return np.where(held_out, -1, graph.labels), np.where(held_out, graph.labels, -1)
 
 
@@ -114,7 +115,8 @@ def _phase(plan: Plan[Params, None], training: Training, candidate: int, refits:
     fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate))
     own = replace(training, last=fresh.vector, moments=server_steps.Moments(), in_phase=None, waited=0, lowest=np.inf)
     place = Place(candidate, 0, training.seed, refits, going=True)
-    return State(place.broadcast(fresh.vector, fresh.moments), own)
+    moments = fresh.moments if plan.params.client_optimiser == "adam" else np.zeros((2, 0), np.float32)
+    return State(place.broadcast(fresh.vector, moments), own)
 
 
 def merged(plan: Plan[Params, None], state: State[Training], inbox: Inbox) -> State[Training]:
@@ -125,11 +127,12 @@ def merged(plan: Plan[Params, None], state: State[Training], inbox: Inbox) -> St
         return state
     old, p = model["parameters"], model["parameters"].size
     total = inbox.sums["update"]
-    weight, right, loss, count, masked = total[3 * p :]
+    at = p + model["moments"].size
+    weight, right, loss, count, masked = total[at:]
     mean, moments = old, model["moments"]
     if weight:
         mean = (total[:p] / weight).astype(np.float32)
-        moments = (total[p : 3 * p] / weight).astype(np.float32).reshape(2, p)
+        moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
     stepped, kept = server_steps.step(plan.params, old, mean, training.moments)
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged

@@ -1,8 +1,9 @@
-"""Objective perturbation: noise enters a convex objective, and the exact minimiser is what is released.
+"""Objective perturbation: noise is added to a convex objective, and its exact minimiser is released.
 
     F(Θ) = (1/n₁) Σᵢ L(Θ; zᵢ, yᵢ) + (Λ/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁,     Θ, B ∈ R^(d×c)     (GCON, Theorem 1: Θ₀ = 0)
 
-Each column of B has a uniform direction and a norm ~ Gamma(d, 1/β), i.e. a density ∝ e^(−β‖b‖).
+Each column of B has a uniform direction and a norm ~ Gamma(d, 1/β), i.e. a density ∝ e^(−β‖b‖); or, with ``noise_std``, all
+entries of B are independent N(0, σ²) (own proof in ``accounting.gaussian_objective``, constants in ``gaussian_objective``).
 
 **Design.** The desk knows bounded values, mechanisms and events. Here the value is the rows zᵢ of the labelled nodes,
 the only part of F that depends on private edges. The mechanism draws B *inside* the door, hands value and B to the
@@ -22,7 +23,8 @@ Iyengar et al. 2019, Theorem 1).
 
     a row longer than 1                      scaled down to norm 1
     NaN or ±inf in the rows                  UnboundedValueError
-    rate = ∞                                 no noise: nothing private was used (Ψ = 0), or nothing is promised (Unprotected)
+    rate = ∞ and noise_std = 0               no noise: nothing private was used (Ψ = 0), or nothing is promised (Unprotected)
+    rate < ∞ and noise_std > 0               PrivacyError when the mechanism is built: one kind of noise has one price
     rate ≤ 0, NaN; negative std              PrivacyError when the mechanism is built
     the gradient norm is above its bound     PrivacyError: the output noise would not cover the distance
 
@@ -85,8 +87,9 @@ def columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -
 class ObjectivePerturbation(Mechanism):
     """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
 
-    num_columns: c. rate: β (∞: no noise). gradient_norm: g. output_std: noise for the distance to the exact minimiser (0
-    only without noise). weight: a public factor, e.g. a client's share in an average. problem: see ``Problem``.
+    num_columns: c. rate: β (∞: no Gamma noise). noise_std: σ of Gaussian noise (0: none). gradient_norm: g.
+    output_std: noise for the distance to the exact minimiser (0 only without noise). weight: a public factor, e.g. a
+    client's share in an average. problem: see ``Problem``.
     """
 
     num_columns: int
@@ -95,6 +98,7 @@ class ObjectivePerturbation(Mechanism):
     output_std: float
     problem: Problem
     weight: float = 1.0
+    noise_std: float = 0.0
 
     def __post_init__(self) -> None:
         if math.isnan(self.rate) or self.rate <= 0:
@@ -103,7 +107,11 @@ class ObjectivePerturbation(Mechanism):
         require_positive("ObjectivePerturbation.weight", self.weight)
         if self.num_columns < 1:
             raise PrivacyError(f"ObjectivePerturbation.num_columns must be at least 1, found {self.num_columns}")
-        if math.isfinite(self.rate):
+        if not 0 <= self.noise_std < math.inf or (self.noise_std and math.isfinite(self.rate)):
+            raise PrivacyError(
+                f"ObjectivePerturbation.noise_std is {self.noise_std} beside rate {self.rate}; allowed: one noise"
+            )
+        if math.isfinite(self.rate) or self.noise_std:
             require_positive("ObjectivePerturbation.output_std", self.output_std)
         elif self.output_std != 0:
             raise PrivacyError("without noise in the objective, noise on its minimiser protects nothing: set output_std = 0")
@@ -111,7 +119,10 @@ class ObjectivePerturbation(Mechanism):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
         rows = np.asarray(value, dtype=np.float64)
-        noise = columns(rows.shape[1], self.num_columns, self.rate, rng)
+        if self.noise_std:
+            noise = self.noise_std * rng.standard_normal((rows.shape[1], self.num_columns))
+        else:
+            noise = columns(rows.shape[1], self.num_columns, self.rate, rng)
         theta = self.problem.minimise(rows, noise)
         reached = float(np.linalg.norm(self.problem.gradient(theta, rows, noise)))
         if not reached <= self.gradient_norm:
@@ -125,10 +136,11 @@ class ObjectivePerturbation(Mechanism):
 
     @property
     def words(self) -> str:
-        if math.isinf(self.rate):
+        if math.isinf(self.rate) and not self.noise_std:
             return "minimiser of a convex objective, without noise"
+        law = f"of N(0, {self.noise_std:.6g}²)" if self.noise_std else f"of norm Gamma(d, 1/{self.rate:.6g})"
         return (
-            f"objective perturbation, {self.num_columns} columns of norm Gamma(d, 1/{self.rate:.6g}), "
+            f"objective perturbation, {self.num_columns} columns {law}, "
             f"and Gaussian noise of standard deviation {self.output_std:.3g} on the minimiser"
         )
 

@@ -1,4 +1,4 @@
-"""Claims: for each paper, the noise as published against ε published | provable | lower bound."""
+"""Claims: for each paper, its published ε beside the ε that can be proven and a lower bound."""
 
 from __future__ import annotations
 
@@ -92,4 +92,4 @@ def _known(value: float | None) -> bool:
 
 
 def _name(entry: dict[str, Any]) -> str:
-    return str(entry["variant"]).split(": ", 1)[1]
+    return str(entry["facts"]["mechanism"])

@@ -1,4 +1,4 @@
-"""Graph classification: every row beside graph size, the published number, and what a release at this ε can show at most."""
+"""Graph classification: each row beside the row of graph sizes, the published number, and the best possible at its ε."""
 
 from __future__ import annotations
 

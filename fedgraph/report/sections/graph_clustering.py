@@ -66,15 +66,12 @@ def _name(row: Row) -> str:
     """What is released and how it is compared."""
     if not row["paths"]:
         return str(row["method"])
-    facts, parts = row.entries[0]["facts"], str(row["variant"]).split(" · ")
-    coded = parts[-1].rsplit("/", 1) if "/" in parts[-1] and not parts[-1].endswith("1/n") else parts[-1].split("/", 1)
-    encoder, rule = (coded[0], coded[1]) if coded[0] in ENCODERS and len(coded) == 2 else ("multi-bit", "epsilon")
-    compared = HOW[facts.get("how", "gw")]
-    what = "in clear" if math.isinf(row["epsilon"]) else ENCODERS[encoder] + (", ε = 1/n" if rule == "1/n" else "")
-    if parts[0] == "encoded" or parts[0].split("/")[0] in ENCODERS:
-        return f"{compared} of the embedding, {what}"
-    in_clear = ", in clear" if math.isinf(row["epsilon"]) else ""
-    return f"{parts[0]}: {compared}{in_clear}"
+    facts, clear = row.entries[0]["facts"], math.isinf(row["epsilon"])
+    compared = HOW[facts["how"]]
+    if not facts["label"]:
+        rule = ", ε = 1/n" if facts["rule"] == "1/n" else ""
+        return f"{compared} of the embedding, {'in clear' if clear else ENCODERS[facts['encoder']] + rule}"
+    return f"{facts['label']}: {compared}{', in clear' if clear else ''}"
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
@@ -107,13 +104,9 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
 
 def _encoder(row: Row) -> str:
     """The line that a row belongs to: what is released and compared, whatever the rule of ε."""
-    how = HOW[row.entries[0]["facts"].get("how", "gw")]
-    variant = str(row["variant"])
-    if variant == "encoded":
-        return f"multi-bit encoder, {how}"
-    if variant.split("/")[0] in ENCODERS:
-        return variant.split("/")[0].replace("multi-bit", "multi-bit encoder") + f", {how}"
-    return f"{variant.split(' · ')[0]}, {how}"
+    facts = row.entries[0]["facts"]
+    what = facts["label"] or facts["encoder"].replace("multi-bit", "multi-bit encoder")
+    return f"{what}, {HOW[facts['how']]}"
 
 
 def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.Figure:

@@ -1,4 +1,4 @@
-"""Does noise help Gromov-Wasserstein out of saddle points: every start beside as many descents from random vertices."""
+"""Does noise help Gromov-Wasserstein to leave saddle points? Each start beside equally many random ones."""
 
 from __future__ import annotations
 

@@ -1,0 +1,143 @@
+"""What clients compute between two rounds, one alone or all of a block at once, and what they send of it.
+
+A message is one float64 vector: parameters [p] and Adam's moments [2p, or none with plain descent], both times the number of
+labelled nodes; that number; then right answers, summed loss and number of validation nodes of the broadcast model; and how many
+of the clients have a validation mask of the split. Every part adds up over clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from fedgraph.learning.baselines import fitting, many_gcns
+from fedgraph.learning.baselines.networks import Network
+from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.methods.base import Plan
+from fedgraph.methods.nonprivate import phases
+from fedgraph.methods.nonprivate.params import Candidate, Params
+from fedgraph.types import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """The graph of one client, or the disjoint union of several. starts: int64 [k + 1], each one's first row, and n.
+
+    networks: candidate → network, built when first needed (its parameters are always broadcast). divided: of the latest run's
+    seed and phase, the labels that train and those that validate.
+    """
+
+    graph: Graph
+    starts: np.ndarray
+    networks: dict[int, Network] = field(default_factory=dict)
+    divided: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @cached_property
+    def inputs(self) -> fitting.Inputs:
+        return fitting.inputs(self.graph)
+
+    @cached_property
+    def clients(self) -> many_gcns.Clients:
+        return many_gcns.clients_of(self.graph, self.starts)
+
+
+def message(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
+    """What the clients ``numbers`` send together."""
+    params, place = plan.params, phases.Place.of(model)
+    if not place.going:
+        return np.zeros(1)
+    training, validation = _divided(work, params, place, numbers)
+    judged = np.zeros(3)
+    if (validation >= 0).any():
+        judged = phases.judged(_asked(plan, work, place.candidate, model["parameters"]), validation)
+    vector, moments, weight = _trained(plan, work, model, training, numbers)
+    masked = 0.0 if work.graph.validation is None else float(len(numbers))
+    return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
+
+
+def computes_together(plan: Plan[Params, None]) -> bool:
+    """Whether the clients of a block are trained in one call: every candidate is a plain GCN, on a CPU."""
+    return all(_compiled(plan, index) for index in range(len(plan.params.candidates)))
+
+
+def scores(
+    plan: Plan[Params, None],
+    candidate: Candidate,
+    network: Network,
+    parameters: np.ndarray,
+    graph: Graph,
+    given: fitting.Inputs,
+) -> np.ndarray:
+    """[n, c] of ``graph``, spread over its edges where the candidate says so."""
+    return _spread(plan, candidate, fitting.scores(network, parameters, given), graph)
+
+
+def _compiled(plan: Plan[Params, None], index: int) -> bool:
+    return many_gcns.able(phases.shape_of(plan, index), plan.facts.num_clients)
+
+
+def _asked(plan: Plan[Params, None], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:
+    candidate = plan.params.candidates[index]
+    if _compiled(plan, index):
+        found = many_gcns.scores(phases.shape_of(plan, index), parameters, work.clients)
+        return _spread(plan, candidate, found, work.graph)
+    return scores(plan, candidate, _network(plan, work, index), parameters, work.graph, work.inputs)
+
+
+def _trained(
+    plan: Plan[Params, None],
+    work: Work,
+    model: Mapping[str, np.ndarray],
+    training: np.ndarray,
+    numbers: Sequence[int],
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
+    params, place = plan.params, phases.Place.of(model)
+    candidate, shape = params.candidates[place.candidate], phases.shape_of(plan, place.candidate)
+    adam = params.client_optimiser == "adam"
+    how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
+    before = fitting.Progress(model["parameters"], model["moments"])
+
+    def seed_of(number: int, step: int) -> int:
+        return phases.step_seed(place.seed, number, place.candidate, step)
+
+    if _compiled(plan, place.candidate):
+        seeds = np.zeros((len(numbers), how.count), dtype=np.int64)
+        if shape.dropout or shape.input_dropout:
+            steps = range(how.first + 1, how.first + how.count + 1)
+            seeds = np.array([[seed_of(number, step) for step in steps] for number in numbers], dtype=np.int64)
+        return many_gcns.trained(shape, work.clients, training, before, how, seeds)
+    (number,) = numbers
+    network = _network(plan, work, place.candidate)
+    after = fitting.trained(network, work.inputs, training, before, how, lambda step: seed_of(number, step))
+    weight = float((training >= 0).sum())
+    return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
+
+
+def _divided(work: Work, params: Params, place: phases.Place, numbers: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """(labels that train, labels that validate), int64 [n], −1 elsewhere."""
+    key = (place.seed, place.refits)
+    if key not in work.divided:
+        work.divided.clear()
+        labels = work.graph.labels
+        work.divided[key] = labels, np.full_like(labels, -1)
+        if not place.refits:
+            sizes = zip(numbers, np.diff(work.starts), strict=True)
+            drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
+            work.divided[key] = phases.divided(work.graph, params.validation, np.concatenate(drawn))
+    return work.divided[key]
+
+
+def _network(plan: Plan[Params, None], work: Work, index: int) -> Network:
+    if index not in work.networks:
+        work.networks[index] = fitting.made(phases.shape_of(plan, index), 0)
+    return work.networks[index]
+
+
+def _spread(plan: Plan[Params, None], candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
+    if candidate.alpha < 1:
+        return personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
+    return found
