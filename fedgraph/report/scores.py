@@ -57,8 +57,13 @@ _VIEWERS = {
     "server-secure-aggregation": Trust.SUMS,
     "curator-trusted": Trust.CURATOR,
 }
-SHORT = {"accuracy": "test accuracy", "ari": "ARI"}  # for the head of a column
+SHORT = {
+    "average_precision_positive": "average precision",
+    "accuracy": "test accuracy",
+    "ari": "ARI",
+}  # for the head of a column
 METRICS = {
+    "average_precision_positive": "average precision of the class that is looked for",
     "accuracy": "test accuracy",
     "ari": "adjusted Rand index of the clusters",
 }  # what an answer is about; the first that a row has

@@ -100,6 +100,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
         holdings=partition.holdings(graph.num_nodes),
         membership_from_edges=partition.from_edges,
         public_graph=_public(params, cell.seed, context),
+        features_from_edges=graph.features_from_edges,
     )
     entry = cell.among(params.methods)
     spec, module = of_method(entry, ROW), kinds.embedder(entry["method"])
