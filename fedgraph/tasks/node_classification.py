@@ -22,11 +22,12 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks.base import named, whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
+from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import settle
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _grid, _node_map, _promises, _protocols, _public, _scores
+from fedgraph.tasks import _grid, _node_map, _participation, _promises, _protocols, _public, _scores
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
@@ -65,6 +66,7 @@ class Params(Settings):
     public: _public.Public = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
+    federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
@@ -103,6 +105,8 @@ class Params(Settings):
     def _attacks_what_is_run(self) -> Params:
         """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
         if self.attack is not None:
+            if not self.federation.everybody:
+                raise ValueError("attack needs every client in every round; leave federation away, or the attack")
             budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
             settings: set[Any] = {s for spec in self.methods for s in spec.get("settings", self.settings)} | {"nobody"}
             for what, asked, run in (("settings", self.attack.settings, settings), ("epsilons", self.attack.epsilons, budgets)):
@@ -168,8 +172,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
             f"protocol: {params.protocol}): write public: test-graph with protocol: inductive, or choose features"
         )
+    facts = _participation.told(params.federation, facts, cell, method)
     made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
-    return made
+    return _participation.noted(made)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -178,7 +183,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     partition = _partition(params, cell, context)
     shared = context.runtime.share(f"partition:{context.label}:{_partition_key(params, cell)}", partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
-    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    who = _participation.drawn(params.federation, made, cell, context)
+    progress = (context.prefixes, context.on_round)
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, *progress, attendance=who)
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
     settled = settle(guarantee, trained.releases)
     broken = settled.broken_words
@@ -194,8 +201,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
+    went = _participation.facts_of(params.federation, who, trained, partition.num_clients)
     return Outcome(
-        metrics=metrics | measured.metrics | told.metrics,
+        metrics=metrics | measured.metrics | told.metrics | _participation.metrics_of(went),
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
@@ -208,6 +216,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "rounds": made.rounds,
             **({} if broken is None else {"broken_promise": broken}),
         }
+        | went
         | measured.facts
         | told.facts,
         account=settled.account(cell.key, guarantee),

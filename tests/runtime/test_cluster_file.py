@@ -24,6 +24,16 @@ from fedgraph.runtime import watchdog
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = ["ray_cluster.yaml", "ray_cluster_onprem.yaml"]
+TINY = """\
+name: tiny
+datasets: [{name: embedded/library}]
+tasks:
+  - task: node_classification
+    epsilons: [1]
+    settings: [local]
+    partition: {partition: uniform, clients: 4}
+    methods: [{method: features, steps: 3, projection: 16}]
+"""
 RAY = [sys.executable, "-m", "ray.scripts.scripts"]
 
 
@@ -114,13 +124,13 @@ def two_raylets(tmp_path: Path) -> Iterator[dict[str, str]]:
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("aiohttp_cors") is None, reason="ray job submit needs ray[default]: [cluster]")
 def test_job_submit_as_documented(two_raylets: dict[str, str], tmp_path: Path) -> None:
-    """The documented line, with this address, this folder and the small scenario."""
+    """The documented line, with this address, this folder and a small scenario."""
     text = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^RAY_AUTH_MODE=token (ray job submit .*)$", text, re.M)
     line = line.replace("ray job submit", " ".join([*RAY, "job", "submit"]))
-    line = line.replace("http://localhost:8265", "http://127.0.0.1:8298").replace(
-        "scenarios/citeseer.yaml", "quickstart --quick"
-    )
+    tiny = tmp_path / "tiny.yaml"
+    tiny.write_text(TINY, encoding="utf-8")
+    line = line.replace("http://localhost:8265", "http://127.0.0.1:8298").replace("scenarios/citeseer.yaml", str(tiny))
     line = re.sub(r"--out \S+", f"--out {tmp_path}/out --set runtime.workers=2", line)
     done = subprocess.run(line, shell=True, cwd=ROOT, env=two_raylets, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
