@@ -62,7 +62,7 @@ def _run_block(
         work = _together(job, partition, block, clients, method) if job.attendance is None else None
         entries, released = ([], {}) if work is None else _at_once(clients, work, job, model, round_)
     except Exception as error:
-        for _ in one_by_one:  # whoever fails alone is named; what the others would send goes nowhere
+        for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped
             pass
         what = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
         kind = type(error) if isinstance(error, FedgraphError) else RuntimeFailure

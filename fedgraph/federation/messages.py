@@ -1,4 +1,4 @@
-"""What travels between client and server: frozen, picklable, and nothing that did not pass the desk."""
+"""Messages between client and server: frozen, picklable, and made only of values that passed the desk."""
 
 from __future__ import annotations
 

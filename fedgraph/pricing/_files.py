@@ -1,4 +1,4 @@
-"""Foreign files become data, and nothing in them is ever run.
+"""Reads files of other systems as data. Nothing in them is ever executed.
 
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
@@ -193,7 +193,7 @@ def from_text(path: Path, text: str) -> Document:
     body = "\n".join(row for row in text.splitlines() if not row.lstrip().startswith("#")).strip()
     if re.match(r"^(argparse\.)?Namespace\(", body):
         return Document(path, "namespace", _namespace(path, body))
-    if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py)\s", body + " "):
+    if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
         return _command(path, body)
     pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
     if pairs and all(pairs):
@@ -218,7 +218,11 @@ def _namespace(path: Path, body: str) -> dict[str, Tree]:
 
 def _command(path: Path, body: str) -> Document:
     joined = re.sub(r"\\\s*\n", " ", body)
-    runs = [row for row in joined.splitlines() if re.search(r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py)\s", row + " ")]
+    runs = [
+        row
+        for row in joined.splitlines()
+        if re.search(r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s", row + " ")
+    ]
     if len(runs) != 1:
         raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
     if re.search(r"[`$;|&<>]", runs[0]):

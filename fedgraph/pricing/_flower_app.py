@@ -1,4 +1,5 @@
-"""A Flower app as data: ``pyproject.toml``, the two Python files it names, and the run configuration that they look up."""
+"""A Flower app as data: ``pyproject.toml``, the two Python files it names with the files of the same app that those import, and
+the run configuration that they look up."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import _files
 from fedgraph.pricing._files import Document, Tree, table
 from fedgraph.pricing._python import Call, Unresolved, Value
+
+MOST_FILES = 50
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ def assemble(document: Document) -> App:
         if not isinstance(reference, str):
             raise document.error(f"missing [tool.flwr.app.components] {role}", "tool", "flwr", "app", "components")
         files.append(_files.read(_python_file(document, role, reference)))
+    files = _with_imports(document.path.parent, files)
     clients = None
     for federation in table(flwr.get("federations")).values():
         found = _flat(federation).get("options.num-supernodes")
@@ -75,6 +79,30 @@ def _python_file(document: Document, role: str, reference: str) -> Path:
     raise document.error(
         f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", "tool", "flwr", "app", "components", role
     )
+
+
+def _with_imports(root: Path, files: list[Document]) -> list[Document]:
+    """The files, and those below ``root`` that they import, at most ``MOST_FILES`` of them."""
+    found = {file.path.resolve(): file for file in files}
+    waiting = list(found.values())
+    while waiting:
+        file = waiting.pop()
+        for name in sorted(file.imports):
+            parts = name.split(".")
+            for base in (file.path.parent, root, root / "src"):
+                for length in (len(parts), len(parts) - 1):
+                    path = base.joinpath(*parts[:length]).with_suffix(".py") if length else None
+                    if path is None or not path.is_file() or path.resolve() in found:
+                        continue
+                    if not path.resolve().is_relative_to(root.resolve()):
+                        continue
+                    if len(found) >= MOST_FILES:
+                        raise PricingError(
+                            f"{root}: an app of more than {MOST_FILES} Python files; name the one with its privacy"
+                        )
+                    found[path.resolve()] = _files.read(path)
+                    waiting.append(found[path.resolve()])
+    return list(found.values())
 
 
 def _assembled(document: Document, files: list[Document], config: Mapping[str, Tree], clients: int | None) -> App:

@@ -1,8 +1,10 @@
 """Python files as syntax: which calls stand there, with which constants. Nothing is imported or run.
 
 A keyword's value is a constant where it is written as one, as arithmetic on constants, as a name that the file assigns
-exactly once to a constant, or as ``args.x`` where ``add_argument("--x", default=…)`` stands in the same file (then the
-default is meant). Anything else is ``Unresolved`` with its source, for a reader to ask about.
+exactly once to a constant (or that a function gets where the file calls it once), or as ``args.x`` where
+``add_argument("--x", default=…)`` stands in the same file (then the default is meant). Anything else is ``Unresolved`` with its
+source, for a reader to ask about. A call has the name under which its module knows it (``from m import LocalDpMod as DP``), and
+``**cfg`` is written out where the file assigns ``cfg`` once to a dictionary of such values.
 """
 
 from __future__ import annotations
@@ -55,8 +57,9 @@ def read(path: Path, text: str) -> tuple[tuple[Call, ...], frozenset[str], dict[
         raise PricingError(f"{path}:{error.lineno or 1}: not Python: {error.msg}") from None
     except (ValueError, MemoryError) as error:
         raise PricingError(f"{path}:1: not Python: {error}") from None
-    names = _names(tree)
-    calls = [_call(node, names) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names, known = _names(tree), _aliases(tree)
+    tables = _tables(tree, names)
+    calls = [_call(node, names, known, tables) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     imports = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -72,13 +75,55 @@ def read(path: Path, text: str) -> tuple[tuple[Call, ...], frozenset[str], dict[
     return tuple(sorted(calls, key=lambda c: c.line)), frozenset(imports), settings
 
 
-def _call(node: ast.Call, names: Mapping[str, Value]) -> Call:
+def _aliases(tree: ast.AST) -> dict[str, str]:
+    """New name → imported name, for ``from module import name as new``."""
+    found = (alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names)
+    return {alias.asname: alias.name for alias in found if alias.asname}
+
+
+def _tables(tree: ast.AST, names: Mapping[str, Value]) -> dict[str, dict[str, Value]]:
+    """Names that are assigned once, to ``{"key": value}`` or ``dict(key=value)``."""
+    seen: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                inner = target.value if isinstance(target, (ast.Subscript, ast.Attribute)) else target
+                if isinstance(inner, ast.Name):  # cfg["x"] = … counts as a second assignment
+                    seen.setdefault(inner.id, []).append(node.value if inner is target else target)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            changes = node.func.attr in ("update", "pop", "setdefault", "clear")
+            seen.setdefault(node.func.value.id, []).extend([node] * changes)
+    out = {}
+    for name, values in seen.items():
+        found = _mapping(values[0], names) if len(values) == 1 else None
+        if found is not None:
+            out[name] = found
+    return out
+
+
+def _mapping(node: ast.expr, names: Mapping[str, Value]) -> dict[str, Value] | None:
+    if isinstance(node, ast.Dict):
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        if all(isinstance(key, str) for key in keys):
+            return {str(key): constant(value, names) for key, value in zip(keys, node.values, strict=True)}
+    is_dict = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
+    if is_dict and isinstance(node, ast.Call) and not node.args and all(k.arg for k in node.keywords):
+        return {str(k.arg): constant(k.value, names) for k in node.keywords}
+    return None
+
+
+def _call(
+    node: ast.Call, names: Mapping[str, Value], known: Mapping[str, str], tables: Mapping[str, Mapping[str, Value]]
+) -> Call:
     dotted = ast.unparse(node.func)
+    head, dot, rest = dotted.partition(".")
+    dotted = f"{known.get(head, head)}{dot}{rest}"
     args = tuple(constant(a, names) for a in node.args)
     keywords = {k.arg: constant(k.value, names) for k in node.keywords if k.arg}
     for k in node.keywords:
         if k.arg is None:
-            keywords["**"] = Unresolved(ast.unparse(k.value))
+            written = tables.get(k.value.id) if isinstance(k.value, ast.Name) else _mapping(k.value, names)
+            keywords |= written if written is not None else {"**": Unresolved(ast.unparse(k.value))}
     return Call(dotted.rsplit(".", 1)[-1], dotted, args, keywords, node.lineno)
 
 
@@ -97,8 +142,12 @@ def _names(tree: ast.AST) -> dict[str, Value]:
             for part in ast.walk(node.target):
                 if isinstance(part, ast.Name):
                     seen.setdefault(part.id, []).append(None)
-        elif isinstance(node, ast.arg):
-            seen.setdefault(node.arg, []).append(None)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for name, value in _parameters(node, tree):
+                seen.setdefault(name, []).append(value)
+        elif isinstance(node, ast.Lambda):
+            for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+                seen.setdefault(parameter.arg, []).append(None)
     names: dict[str, Value] = {}
     for _ in range(3):  # names of names
         for name, values in seen.items():
@@ -114,6 +163,18 @@ def _names(tree: ast.AST) -> dict[str, Value]:
                 if flag.startswith("--") and default is not None and not isinstance(default, Unresolved):
                     names["args." + flag.lstrip("-").replace("-", "_")] = default
     return names
+
+
+def _parameters(made: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.AST) -> list[tuple[str, ast.expr | None]]:
+    """Every parameter, with what it gets where the file calls the function exactly once; None where that is not known."""
+    plain = [*made.args.posonlyargs, *made.args.args]
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == made.name]
+    given: dict[str, ast.expr] = {}
+    if len(calls) == 1 and not any(isinstance(a, ast.Starred) for a in calls[0].args):
+        given = dict(zip((p.arg for p in plain), calls[0].args, strict=False))
+        given |= {k.arg: k.value for k in calls[0].keywords if k.arg}
+    same = {p.arg for p in (*plain, *made.args.kwonlyargs)}  # f(x=x) says nothing
+    return [(p, v if not (isinstance(v := given.get(p), ast.Name) and v.id == p) else None) for p in sorted(same)]
 
 
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}

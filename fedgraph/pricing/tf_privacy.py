@@ -57,8 +57,10 @@ def read(document: Document) -> Reading:
 
 def _command(document: Document) -> Reading:
     options = Options(document, document.data)
-    examples, batch = options.need("N", above=True), options.need("batch_size", above=True)
-    multiplier, epochs = options.need("noise_multiplier"), options.need("epochs", above=True)
+    count = "number_of_examples" if options.has("number_of_examples") else "N"  # the statement's own names are taken too
+    passes = "num_epochs" if options.has("num_epochs") else "epochs"
+    examples, batch = options.need(count, above=True), options.need("batch_size", above=True)
+    multiplier, epochs = options.need("noise_multiplier"), options.need(passes, above=True)
     delta = options.delta("delta", 1e-6)
     microbatched = options.flag("used_microbatching", True)  # its own default
     options.without_price(["max_examples_per_user", "accountant_type"])

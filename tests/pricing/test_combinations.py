@@ -125,6 +125,30 @@ def test_truncated_batches_cost_at_least_what_the_library_says(tmp_path: Path) -
     assert whole.epsilon <= cut.epsilon < 6 * whole.epsilon
 
 
+def test_an_argument_of_a_function_called_once_is_known(tmp_path: Path) -> None:
+    """The way of TFF's tutorial: the aggregator is made in a function that gets its numbers."""
+    text = (
+        "import tensorflow_federated as tff\ndef train(rounds, noise_multiplier, clients_per_round):\n"
+        "    a = tff.learning.dp_aggregator(noise_multiplier, clients_per_round)\n    b = build(num_rounds=rounds)\n{}"
+    )
+    once = pricing.price(
+        write(tmp_path, "t.py", text.format("train(rounds=100, noise_multiplier=0.5, clients_per_round=50)\n"))
+    )
+    assert once.headline.row.rounds == 100
+    with pytest.raises(PricingError, match="needs noise_multiplier"):
+        pricing.price(write(tmp_path, "t.py", text.format("train(1, 0.5, 50)\ntrain(1, 0.7, 50)\n")))
+    with pytest.raises(PricingError, match="needs noise_multiplier"):
+        pricing.price(write(tmp_path, "t.py", text.format("for n in [1, 2]:\n    train(1, n, 50)\n")))
+
+
+def test_the_statement_of_tensorflow_privacy_by_all_its_names(tmp_path: Path) -> None:
+    one = "compute_dp_sgd_privacy --N=60000 --batch_size=256 --noise_multiplier=1.3 --epochs=60 --delta=1e-5\n"
+    two = one.replace("--N", "--number_of_examples").replace("--epochs", "--num_epochs")
+    first = pricing.price(write(tmp_path, "a.sh", one)).headline.total
+    script = f"python {two}".replace("privacy ", "privacy_statement.py ")
+    assert first == pricing.price(write(tmp_path, "b.sh", script)).headline.total
+
+
 def described(tmp_path: Path, text: str) -> Quote:
     return pricing.price(write(tmp_path, "n.yaml", "mechanism: randomised-response\nunit: user\nrounds: 3\n" + text))
 

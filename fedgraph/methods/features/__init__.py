@@ -1,4 +1,4 @@
-"""Features: a clipped-gradient learner that never uses private edges.
+"""Features: a learner with clipped gradients. It never reads private edges.
 
 Full-batch gradient descent on node features: each node's gradient is clipped to C, the sum carries
 Gaussian noise, and T such sums are all that leaves. Edges are used once, at inference, and only those of

@@ -19,7 +19,7 @@ from fedgraph.types import Graph
 if TYPE_CHECKING:
     from fedgraph.methods.features import Params
 
-NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampling, not noise, limits what can be learned
+NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise
 FAINT = 768.0  # s below which curvature is damped twice as much
 FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
 PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
