@@ -42,7 +42,7 @@ def guarded(act: Callable[[], int]) -> int:
         return _say(str(error), 2)
     except FedgraphError as error:
         return _say(f"fedgraph: {error}", 1)
-    except BrokenPipeError:  # whoever read our output has gone: nobody is left to tell
+    except BrokenPipeError:  # the reader of our output has closed it, so no message can reach it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:

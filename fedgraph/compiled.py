@@ -1,4 +1,4 @@
-"""How inner loops are compiled: numba, without the interpreter lock, remembered on disk."""
+"""How inner loops are compiled: with numba, without the interpreter lock, and with a cache on disk."""
 
 from __future__ import annotations
 

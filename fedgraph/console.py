@@ -104,7 +104,9 @@ class Console:
             return
         self._last = now
         done, total = self._cells
-        half = len(self._running) / 2 if len(self._running) > 1 else 0.0  # of several that run, each is half done on average
+        half = (
+            len(self._running) / 2 if len(self._running) > 1 else 0.0
+        )  # cells that are running are counted as half done on average
         fresh = done - self._already
         left = f", about {_span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
         self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {in_words(label)}: {text}")

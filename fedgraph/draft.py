@@ -24,7 +24,7 @@ NODE_METHODS = """\
 EDGE_METHODS = """\
       - {method: gap_edge, label: GAP-EDP}                # noisy sums over neighbours; features and labels are public
       - {method: gcon, label: GCON}                       # perturbed objective of a linear classifier
-      - {method: gap_edge, hops: 0, label: no edges}      # reads no edge: what privacy has to beat
+      - {method: gap_edge, hops: 0, label: no edges}      # reads no edge: a private method has to be better than this
       - {method: nonprivate, model: ceiling, label: no privacy}   # what the same data gives when nothing is protected"""
 
 

@@ -1,4 +1,4 @@
-"""The score: the whole journey of a run on one page, no mathematics.
+"""The steps of a run, from the scenario to the report, on one page and without mathematics.
 
 scenario → data → (task → partition → clients → release → server → comparison → scores) per cell → ledger → report
 """
@@ -112,7 +112,7 @@ def stages_of(
     ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
 ) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
-    root = seeds.root(ready.scenario.seed)  # of a secret seed the only copy, in memory
+    root = seeds.root(ready.scenario.seed)  # for a secret seed this is the only copy, and it stays in memory
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:

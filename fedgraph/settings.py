@@ -1,4 +1,4 @@
-"""The base of everything that a scenario can set: frozen, no unknown key, and no number that cannot be meant.
+"""The base class of all settings of a scenario: frozen, without unknown keys, and with limits for numbers.
 
 Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. Here
 

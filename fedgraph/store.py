@@ -1,4 +1,4 @@
-"""What a run leaves on disk, cell by cell, so that nothing is lost when it is killed.
+"""The files of a run: each finished cell is stored at once, so that nothing is lost when the run is killed.
 
     DIR/scenario.yaml            the scenario, resolved
     DIR/cells/<name>.json, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum

@@ -1,4 +1,4 @@
-"""The things that travel: graphs, collections of graphs, and a client's share of one.
+"""The data types that all rooms share: graphs, collections of graphs, and the part of a graph that a client holds.
 
 Shapes: ``n`` nodes, ``d`` features, ``c`` classes. Arrays are numpy / scipy only and are treated as
 read-only everywhere (Ray maps them from shared memory, the serial runtime freezes them).

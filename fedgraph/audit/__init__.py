@@ -1,4 +1,4 @@
-"""Measure what is claimed: lower bounds on ε from many runs, and mutants that prove the audit can see.
+"""Measures claims: lower bounds on ε from many runs, and broken mechanisms that the audit has to find.
 
 lower_bound   what counted events prove about ε and δ (Clopper-Pearson, threshold from other runs)
 closed_form   tighter bounds where the law is known up to parameters

@@ -66,7 +66,7 @@ def gaussian() -> ClosedForm:
     """ε(μ_low, δ), as ε grows with μ (Balle & Wang 2018, Theorem 8). Also for a weighted sum of Gaussian releases."""
 
     def bound(worlds: Worlds, delta: float, alpha: float) -> float:
-        return gaussian_epsilon(gaussian_mu(worlds, alpha), delta) * (1 - 1e-9)  # it rounds up by one part in 10⁹
+        return gaussian_epsilon(gaussian_mu(worlds, alpha), delta) * (1 - 1e-9)  # the calibration rounds up by one part in 10⁹
 
     return ClosedForm("Gaussian, μ estimated", bound)
 

@@ -1,4 +1,4 @@
-"""Statistics of an audit: what many runs on two neighbouring inputs *prove* about ε or δ.
+"""Statistics of an audit: the bounds on ε or δ that follow from many runs on two neighbouring inputs.
 
 Each run gives one score; ``Worlds`` holds the scores of independent runs with the unit (P) and without it
 (Q). A score may be anything that can be computed from what the viewer sees: a poor one makes a bound

@@ -1,4 +1,4 @@
-"""Clustering of metric spaces, and how well it met the labels.
+"""Clustering of metric spaces, and scores that compare the clusters with the labels.
 
 ``kmeans_gw`` is k-means whose distance is the Gromov-Wasserstein discrepancy and whose centroids are
 Gromov-Wasserstein barycentres with the mean number of nodes of their members (Jin & Chen, section 4).

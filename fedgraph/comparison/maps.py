@@ -1,4 +1,4 @@
-"""Two-dimensional maps of a distance matrix, for looking at."""
+"""Two-dimensional maps of a distance matrix, for pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many metric spaces laid end to end, as the compiled loop reads them."""
+"""Many metric spaces in one array, one after another, as the compiled loop reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a descent begins, and where it ends: does noise help Gromov-Wasserstein out of saddle points?
+"""Descents of Gromov-Wasserstein from several starts: does noise help them to leave saddle points?
 
 Jin & Chen (Figure 5) plot the optimal value of the *noised* problem, which is another problem. Here every value is that of the
 clear problem, and only the start differs; all descents are POT's conditional gradient. Strategies, with the descents they take:

@@ -1,4 +1,4 @@
-"""A graph out of thin air: the degree-corrected contextual block model.
+"""A generated graph: the degree-corrected contextual block model.
 
 Edges follow a degree-corrected stochastic block model (Karrer & Newman, Phys. Rev. E 83, 016107, 2011): a node's edges are
 proportional to its propensity, and a fixed share of all edges joins nodes of one class. On top, every node gets at least one

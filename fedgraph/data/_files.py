@@ -39,7 +39,7 @@ class RawFiles:
         file = self.folder / name
         try:
             if file.exists() and not file.is_file():
-                raise DataError(f"{file}: not a file; allowed: a file")  # a pipe or a device might never end
+                raise DataError(f"{file}: not a file; allowed: a file")  # reading from a pipe or a device might never end
             size = file.stat().st_size
             if size > MOST_BYTES:
                 raise DataError(f"{file}: {size:,} bytes; allowed: at most {MOST_BYTES:,}")

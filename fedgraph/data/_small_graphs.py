@@ -1,4 +1,4 @@
-"""Collections of small graphs out of thin air: molecules, contact maps, circles of colleagues.
+"""Generated collections of small graphs: molecules, contact maps, circles of colleagues.
 
 Stand-ins for MUTAG, PROTEINS and IMDB-BINARY. Number of graphs per class, mean nodes and mean edges are those of the published
 collections (measured on the files); the two classes differ in structure as the real ones do: fused rings and size in

@@ -1,4 +1,4 @@
-"""Who trains and who tests.
+"""Divides nodes into those that train and those that test.
 
 The *inductive* split cuts the graph in two before anything private happens: training sees the graph on the training nodes,
 testing the graph on the test nodes, and edges between them exist for neither. It is the setting of DPAR (Zhang et al. 2024,

@@ -1,4 +1,4 @@
-"""Partition: one graph becomes what each client holds.
+"""Partitions: they divide one graph into the subgraphs that the clients hold.
 
 A partition is one file, found by its name (``partition: louvain``). It offers
 

@@ -1,4 +1,4 @@
-"""Each owner a client: the partition that the data came with.
+"""Every owner becomes one client: the partition that came with the data.
 
 For data whose nodes know their owner (``Graph.owner``): campuses, countries, banks, or one's own federation. Who holds which
 node is a fact of the world here and not computed from edges.

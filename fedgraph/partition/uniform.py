@@ -1,4 +1,4 @@
-"""Equal parts at random: the partition that ignores the graph, and so cuts most of its edges."""
+"""Random parts of equal size. This partition ignores the graph, so it cuts most of the edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client holds everything: the central setting, written as a partition."""
+"""One client holds the whole graph: the central setting, as a partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The banded matrix factor of pfl-research, built as its code builds it, and the sensitivity that it really has.
+"""The banded matrix factor of pfl-research, as its code builds it, and its sensitivity.
 
 n rounds release C·X + σ·clip·Z (as X + C⁻¹σ·clip·Z, which is the same by post-processing): row i of X is the sum of the clipped
 contributions of round i, C is lower triangular with a band of β = min_separation − 1 diagonals, Z is standard Gaussian. Later

@@ -1,4 +1,4 @@
-"""Foreign files become data, and nothing in them is ever run.
+"""Reads files of other systems as data. Nothing in them is ever executed.
 
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader

@@ -1,4 +1,4 @@
-"""From what a file says to what it is worth: prices, tables over missing facts, and the noise that would buy an ε."""
+"""Prices what a file says: its ε, tables over missing facts, and the noise that a wanted ε needs."""
 
 from __future__ import annotations
 

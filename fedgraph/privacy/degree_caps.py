@@ -1,4 +1,4 @@
-"""Weights of edges that need no promise about degrees, and what one node can change under them.
+"""Edge weights for sums over neighbours that need no promise about degrees, and what one node can change in such a sum.
 
 A sum over neighbours gives every edge uv of a simple graph the weight W_uv = h(max(d_u, d_v)), where d counts neighbours and
 

@@ -1,4 +1,4 @@
-"""Frozen descriptions of what was released. An event says what happened; it never says what it costs.
+"""Frozen descriptions of what was released. An event says what happened; the accountants say what it costs.
 
 Notation: Δ₁, Δ₂ are L1 / L2 sensitivities under the guarantee's neighbouring relation (``sensitivity``
 states and proves them). A *noise multiplier* is standard deviation / Δ₂. Pricing lives in

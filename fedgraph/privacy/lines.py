@@ -1,4 +1,4 @@
-"""Releases as a ledger remembers them: equal ones of many clients and rounds are one line.
+"""The lines of a ledger: equal releases of many clients and rounds share one line.
 
 ``Release`` is what the desk writes: one client, one round. ``Line`` stands for many of them: each of ``clients`` released
 the same thing on one path ``times`` times in each of ``rounds``. For example, 100 rounds of 10,000 clients that all add the

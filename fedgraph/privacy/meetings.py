@@ -1,4 +1,4 @@
-"""How often classes meet along edges, counted so that one node changes little: matching numbers, and their sensitivity.
+"""How often two classes are joined by edges, counted by matching numbers, which one node changes only little.
 
 Of the edges among labelled nodes a public coin keeps a share. For two classes a < b, ν_ab is the largest number of kept edges
 between a node of class a and one of class b of which no two share an end (a maximum matching). For one class, ν_aa is that of

@@ -206,7 +206,7 @@ def l2_norm(value: np.ndarray) -> float:
     """‖value‖₂ in double precision; where squares overflow the largest entry is divided out. NaN or ∞ where an entry is."""
     flat = np.asarray(value, dtype=np.float64).ravel()
     with np.errstate(over="ignore", invalid="ignore"):
-        norm = float(np.sqrt(np.einsum("i,i->", flat, flat)))  # not BLAS: its threads would fight over 1 MB
+        norm = float(np.sqrt(np.einsum("i,i->", flat, flat)))  # not BLAS: its threads are slower on 1 MB
     if not math.isinf(norm) or not np.isfinite(flat).all():
         return norm
     largest = float(np.abs(flat).max())

@@ -144,6 +144,29 @@ def settle(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRele
     return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
 
 
+def per_client(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> dict[int, float]:
+    """Per client, the ε of the dearest unit that it holds: of a node, or of an edge with at least one end there.
+
+    For clients that share no node (``PrivacyError`` otherwise: a unit then belongs to several). The largest is ``settle``'s.
+    """
+    if guarantee.holdings is not None:
+        raise PrivacyError("clients that share nodes have no price of their own: ask for the worst node's")
+    given = amplified(guarantee, _spent(guarantee, releases, None))
+    if any(not p.kept for p in guarantee.promises):
+        return dict.fromkeys(given, math.inf)
+    known: dict[Event, float] = {}
+
+    def of(event: Event) -> float:
+        if event not in known:
+            known[event] = price(event, guarantee.delta).epsilon
+        return known[event]
+
+    if not guarantee.per_end:
+        return {client: of(event) for client, event in given.items()}
+    every = set(given.values())
+    return {client: max(of(Composed((event, other))) for other in every) for client, event in given.items()}
+
+
 def price_of(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Price:
     """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at."""
     return _settled(guarantee, _spent(guarantee, releases, path)).price

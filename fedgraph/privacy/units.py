@@ -1,4 +1,4 @@
-"""What is protected, between which worlds, from whom, and on what assumptions.
+"""What a guarantee protects: the unit, the neighbouring relation, the viewer, and the assumptions.
 
 A privacy statement without all four is not a statement, so ``Protection`` cannot be built without
 them and refuses combinations that mean nothing.
@@ -98,6 +98,7 @@ class Assumption(str, Enum):
     UNTUNED = "untuned"
     OWN_EDGES_KNOWN = "own-edges-known"
     EDGES_PUBLIC = "edges-public"
+    FEATURES_FROM_EDGES = "features-from-edges"
     COLUMNS_PUBLIC = "columns-public"
     PUBLIC_NODES = "public-nodes"
     ANSWERS_PRIVATE = "answers-private"
@@ -149,6 +150,9 @@ _ASSUMPTION_WORDS = {
     Assumption.COLUMNS_PUBLIC: "which features there are, and how they are weighted, is public, though the publishers of this "
     "data set computed it from all nodes' rows (a vocabulary, a list of codes, TF-IDF); beyond that a node's row is its own",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
+    Assumption.FEATURES_FROM_EDGES: "the features of a node count its edges (for example its payments), so a node leaves "
+    "traces in the rows of its neighbours, at other clients too: those traces get no protection, only the node's own row, "
+    "label and place in the graph do; with public features (edge level), what they say of an edge is public",
 }
 
 

@@ -81,6 +81,9 @@ def write(
         write_atomically(out / f"{figure.name}.png", figure.png)
         _text(out / f"{figure.name}.svg", figure.svg)
     _text(out / "report.html", page.render(content))
+    for name, letter in page.owners(content).items():
+        (out / "owners").mkdir(exist_ok=True)
+        _text(out / "owners" / name, letter)
     _summary(out, content, screen)
 
 

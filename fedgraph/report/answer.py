@@ -1,4 +1,4 @@
-"""The answer of a run: which method, whom to trust, at what cost. A pure function from rows to sentences and best rows.
+"""The answer of a run: which method to use, whom it trusts, and its ε. A pure function of the rows.
 
     answered = answer.of(results.grouped(entries))
     answered.sentences                               what to read first
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fedgraph.report import attacks
 from fedgraph.report.results import Row, bound, number
 from fedgraph.report.scores import METRICS, Score, Trust, scored
+from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "client", "graph")
 
@@ -225,7 +226,10 @@ def _how_picked(scores: Sequence[Score]) -> str:
 
 def _refuted(rows: Sequence[Row]) -> list[str]:
     """Rows that an attack measured above their proof come before everything else."""
-    return [s for s in attacks.contradictions(rows) if not s.startswith(attacks.ABOUT_PUBLISHED)]
+    return [
+        *named_attacks.contradictions(rows),
+        *(s for s in attacks.contradictions(rows) if not s.startswith(attacks.ABOUT_PUBLISHED)),
+    ]
 
 
 def _without_numbers(scores: Sequence[Score]) -> list[str]:

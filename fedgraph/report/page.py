@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -164,6 +165,20 @@ def render(content: Content) -> str:
         script=Markup(text("templates/page.js")),
         libraries=scripts,
     )
+
+
+def owners(content: Content) -> dict[str, str]:
+    """File name → page, one for the owner of each client of each task that counts its clients one by one."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(text("templates/owner.html"))
+    style = Markup(text("templates/page.css"))
+    found = {}
+    for part in (p for c in content.chapters for p in c.parts):
+        for letter in part.section.letters:
+            name = re.sub(r"[^\w.+-]", "-", f"{part.label}-{part.dataset}-{letter.client}")
+            lead = f"{content.title} ({part.label}, {part.dataset})"
+            found[f"{name}.html"] = template.render(letter=letter, lead=lead, notice=content.notice, style=style)
+    return found
 
 
 def text(name: str) -> str:

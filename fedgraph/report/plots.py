@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: smaller, and it can be searched
-matplotlib.rcParams["svg.hashsalt"] = "fedgraph"  # the same figure is the same file
+matplotlib.rcParams["svg.hashsalt"] = "fedgraph"  # equal figures give equal files
 
 COLOURS = ("#1b6ca8", "#c2410c", "#2e7d32", "#7b4fa3", "#a16207", "#0e7490", "#be185d", "#4b5563", "#92400e", "#4d7c0f")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -69,7 +69,7 @@ def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int
         axes.axhline(at - 0.5, color="white", lw=0.7)
         axes.axvline(at - 0.5, color="white", lw=0.7)
     axes.set(title=title, xlabel="client graphs, by cluster", ylabel="")
-    axes.figure.colorbar(image, ax=axes, shrink=0.85)  # the title says of what: a label runs into the next panel
+    axes.figure.colorbar(image, ax=axes, shrink=0.85)  # the title names the quantity; a label would overlap the next panel
 
 
 def scatter(axes: Axes, points: np.ndarray, groups: np.ndarray, title: str, legend: str) -> None:

@@ -1,4 +1,4 @@
-"""The bibliography of a run: methods, data sets and papers that link to each other.
+"""The bibliography of a run: its methods and data sets, each with its paper.
 
 A method's papers are read from the bibtex in its file. Where that names no DOI, ``DOIS`` may know it by the bibtex key.
 """
@@ -109,6 +109,33 @@ DATA["twitch"] = Reference(
     "rozemberczki2021multi",
     "Rozemberczki, Allen & Sarkar. Multi-Scale Attributed Node Embedding. Journal of Complex Networks, 2021.",
     "10.1093/comnet/cnab014",
+)
+
+
+DATA["ogbn"] = Reference(
+    "hu2020open",
+    "Hu et al. Open Graph Benchmark: Datasets for Machine Learning on Graphs. NeurIPS, 2020.",
+    "10.48550/arXiv.2005.00687",
+)
+DATA["graphsage"] = Reference(
+    "hamilton2017inductive",
+    "Hamilton, Ying & Leskovec. Inductive Representation Learning on Large Graphs. NeurIPS, 2017.",
+    "10.48550/arXiv.1706.02216",
+)
+DATA["graphsaint"] = Reference(
+    "zeng2020graphsaint",
+    "Zeng, Zhou, Srivastava, Kannan & Prasanna. GraphSAINT: Graph Sampling Based Inductive Learning Method. ICLR, 2020.",
+    "10.48550/arXiv.1907.04931",
+)
+DATA["elliptic"] = Reference(
+    "weber2019anti",
+    "Weber et al. Anti-Money Laundering in Bitcoin: Experimenting with Graph Convolutional Networks. arXiv, 2019.",
+    "10.48550/arXiv.1908.02591",
+)
+DATA["gap"] = Reference(
+    "sajadmanesh2023gap",
+    "Sajadmanesh, Shamsabadi, Bellet & Gatica-Perez. GAP: Differentially Private Graph Neural Networks with Aggregation "
+    "Perturbation. USENIX Security, 2023.",
 )
 
 

@@ -16,7 +16,7 @@ from fedgraph.audit import estimators, one_run
 COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
     "calibrated_by", "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients",
-    "cut_edges", "public", "seed", "metric", "value", "seconds",
+    "cut_edges", "public", "seed", "participation", "client", "metric", "value", "seconds",
     "status",
 )  # fmt: skip
 
@@ -106,7 +106,10 @@ def grouped(entries: Sequence[dict[str, Any]]) -> list[Row]:
 
 
 def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One mapping per cell, seed and metric, with all of ``COLUMNS``."""
+    """One mapping per cell, seed and metric, with all of ``COLUMNS``; where clients were counted one by one, per client, too.
+
+    Such rows say in ``epsilon_provable`` what the dearest unit of that client pays, and ``client`` is ``all`` for everybody.
+    """
     rows: list[dict[str, Any]] = []
     for e in entries:
         protection = e["protection"] or {"viewer": None, "unit": None, "relation": None, "assumptions": ()}
@@ -132,7 +135,12 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
             "seconds": round(e["seconds"], 3),
             "status": "ok",
         }
-        rows += [{name: {**head, "metric": m, "value": v}[name] for name in COLUMNS} for m, v in e["metrics"].items()]
+        counted = e["facts"].get("participations") or [
+            {"participation": "all", "client": "all", "metrics": e["metrics"], "epsilon": e["epsilon_provable"]}
+        ]
+        for c in counted:
+            own = {**head, "participation": c["participation"], "client": c["client"], "epsilon_provable": c["epsilon"]}
+            rows += [{name: {**own, "metric": m, "value": v}[name] for name in COLUMNS} for m, v in c["metrics"].items()]
     return rows
 
 
@@ -179,6 +187,15 @@ def bound(value: float | None, digits: int = 2) -> str:
         return number(value, digits)
     scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
     return number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
+
+
+def averaged(count: int, what: str = "seed", error: str = "deviation") -> str:
+    """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
+
+    >>> averaged(1), averaged(3, "fold")
+    ('one seed', 'mean ± standard deviation over 3 folds')
+    """
+    return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"
 
 
 def spread(row: Row, metric: str) -> str:

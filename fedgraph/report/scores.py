@@ -1,4 +1,4 @@
-"""What a configuration achieved and what it guarantees, in plain values: the rows that an answer, a table and a chart read.
+"""The scores and guarantees of a configuration as plain values, which the answer, the tables and the charts read.
 
 ``scored`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
 """
@@ -57,8 +57,13 @@ _VIEWERS = {
     "server-secure-aggregation": Trust.SUMS,
     "curator-trusted": Trust.CURATOR,
 }
-SHORT = {"accuracy": "test accuracy", "ari": "ARI"}  # for the head of a column
+SHORT = {
+    "average_precision_positive": "average precision",
+    "accuracy": "test accuracy",
+    "ari": "ARI",
+}  # for the head of a column
 METRICS = {
+    "average_precision_positive": "average precision of the class that is looked for",
     "accuracy": "test accuracy",
     "ari": "adjusted Rand index of the clusters",
 }  # what an answer is about; the first that a row has

@@ -1,4 +1,4 @@
-"""The privacy of one row in plain words: what is protected, from whom, how well, and if what holds."""
+"""The privacy of one row in plain words: what is protected, from whom, at which ε, and under which assumptions."""
 
 from __future__ import annotations
 

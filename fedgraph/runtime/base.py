@@ -1,4 +1,4 @@
-"""Where work runs is a swap: the same calls on one process or on a Ray cluster, the same numbers bit for bit.
+"""The contract of a runtime: the same calls run in one process or on a Ray cluster, and give the same numbers bit for bit.
 
 A runtime gets functions and data and knows no method. It offers
 

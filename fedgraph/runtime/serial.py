@@ -1,4 +1,4 @@
-"""Everything in this process, one call after another. What this computes is the definition of right.
+"""Everything runs in this process, one call after another. Every other runtime has to give the results of this one.
 
 It is also strict: whatever crosses a boundary is pickled, and arrays arrive read-only, so a method that
 would fail under Ray fails here too.

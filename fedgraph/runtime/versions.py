@@ -1,4 +1,4 @@
-"""What must be equal on every machine of a run: the packages that compute, and fedgraph's own source, file by file."""
+"""What has to be equal on every machine of a run: the packages that compute, and fedgraph's own source, file by file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A promise about the data, held against the data.
+"""Checks a promise about the data on the data.
 
 A guarantee that rests on a promised degree says nothing about graphs that break the promise: ``privacy.settle`` then prices
 the run at ε = ∞, and says how far the data are from the promise and what ε would be if they kept it.

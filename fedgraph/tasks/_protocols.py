@@ -42,7 +42,7 @@ class Setting:
     """held: the graph that is dealt to clients. asked: the graph that predictions are asked for, labels masked
     where they are not public. truth: int64 [asked.num_nodes], −1 where the answer does not count.
     num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``. public: what is public, in one word
-    for tables. asking: int64, rows of ``held`` that never train and only ask.
+    for tables. asking: int64, rows of ``held`` that never train and only ask. asked_is_public: asked is a part of public_graph.
     """
 
     held: Graph
@@ -53,10 +53,12 @@ class Setting:
     public_attributes: Graph | None
     public: str = "test-graph"
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    asked_is_public: bool = False
 
     @property
     def test_graph_public(self) -> bool:
-        return self.public_graph is not None and self.public_graph is self.asked
+        """Whether what is asked is the public graph, or (``asked_is_public``) a part of it."""
+        return self.asked_is_public or (self.public_graph is not None and self.public_graph is self.asked)
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,11 @@ def _with_private_test_nodes(
 def without_edges(graph: Graph) -> Graph:
     """The same nodes, features and labels, and no edge."""
     return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
+
+
+def without_labels(graph: Graph) -> Graph:
+    """The same nodes, features and edges; no label."""
+    return replace(graph, labels=np.full_like(graph.labels, -1))
 
 
 def without_attributes(graph: Graph) -> Graph:

@@ -55,15 +55,47 @@ def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     scores, truth = scores[known], truth[known]
     if not np.isfinite(scores).all():
         raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
-    chances, named = probabilities(scores), scores.argmax(axis=1)
-    found = {
-        "accuracy": float((named == truth).mean()),
-        "macro_f1": float(f1_score(truth, named, average="macro", zero_division=0.0)),
-    }
+    chances = probabilities(scores)
+    found = named_measures(scores.argmax(axis=1), truth)
     ranked = [c for c in np.unique(truth) if (truth != c).any()]
     if ranked:
         found["auroc"] = float(np.mean([roc_auc_score(truth == c, chances[:, c]) for c in ranked]))
         found["average_precision"] = float(np.mean([average_precision_score(truth == c, chances[:, c]) for c in ranked]))
     found["calibration_error"] = calibration_error(chances, truth)
-    found["majority_share"] = float(np.bincount(truth).max() / truth.size)
     return found
+
+
+def named_measures(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``measures``) where each row is given a class and no scores.
+
+    named, truth: int64 [n], n ≥ 1, every truth known (≥ 0).
+    """
+    return {
+        "accuracy": float((named == truth).mean()),
+        "macro_f1": float(f1_score(truth, named, average="macro", zero_division=0.0)),
+        "majority_share": float(np.bincount(truth).max() / truth.size),
+    }
+
+
+def alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:
+    """How a classifier finds a rare class when only so many nodes can be looked at.
+
+    share: of the tested nodes, how many can be looked at (at least one node). positive: the class that is looked for.
+    ``average_precision_positive``: the mean of the precision over all that are found, in the order of the score (chance: the
+    class's share). ``recall_at_alerts``, ``precision_at_alerts``: of the positives, how many are among the alerts, and of the
+    alerts how many are positives; nodes with equal scores at the limit count by their share. Empty where no tested node is of
+    the class.
+    """
+    known = truth >= 0
+    chances, right = probabilities(scores[known])[:, positive], truth[known] == positive
+    if not right.any():
+        return {}
+    count = max(1, round(share * right.size))
+    limit = np.sort(chances)[-count]
+    above, level = chances > limit, chances == limit
+    found = right[above].sum() + right[level].mean() * (count - above.sum())
+    return {
+        "average_precision_positive": float(average_precision_score(right, chances)),
+        "recall_at_alerts": float(found / right.sum()),
+        "precision_at_alerts": float(found / count),
+    }

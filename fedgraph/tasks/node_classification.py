@@ -12,7 +12,6 @@ holds the nodes and who is trusted:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,12 +20,11 @@ from pydantic import Field, field_validator, model_validator
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import named, whole_run
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Calibration, Plan, PublicFacts, kinds
+from fedgraph.federation.participation import Participation
+from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.partition import base
-from fedgraph.privacy.settle import settle
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _grid, _node_map, _promises, _protocols, _public, _scores
+from fedgraph.tasks import _attendance, _grid, _node_map, _protocols, _public, _scores, _training
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
@@ -65,6 +63,7 @@ class Params(Settings):
     public: _public.Public = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
+    federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
@@ -103,6 +102,8 @@ class Params(Settings):
     def _attacks_what_is_run(self) -> Params:
         """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
         if self.attack is not None:
+            if not self.federation.everybody:
+                raise ValueError("attack needs every client in every round; leave federation away, or the attack")
             budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
             settings: set[Any] = {s for spec in self.methods for s in spec.get("settings", self.settings)} | {"nobody"}
             for what, asked, run in (("settings", self.attack.settings, settings), ("epsilons", self.attack.epsilons, budgets)):
@@ -141,48 +142,26 @@ def alone(params: Params, cell: Cell) -> bool:
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
-    setting = _setting(params, cell.seed, context)
-    partition = _partition(params, cell, context)
-    facts = PublicFacts(
-        num_nodes=setting.held.num_nodes,
-        num_features=setting.held.num_features,
-        num_classes=setting.held.num_classes,
-        client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer=_grid.VIEWERS[cell.setting],
-        public_graph=setting.public_graph,
-        public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        membership_from_edges=partition.from_edges,
-        cut_edges_shared=_shares_cut_edges(params, cell),
-        split_from_edges=params.split == "parts",
-        columns_from_rows=setting.held.columns_from_rows and setting.public_attributes is None,
-        public_name=setting.public,
-        asking=setting.asking,
-    )
+    world = _world(params, cell, context)
+    setting = world.setting
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
-    if not (setting.test_graph_public or setting.public_attributes is not None or getattr(method, "PRIVATE_TEST_NODES", False)):
-        raise ScenarioError(
-            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
-            f"protocol: {params.protocol}): write public: test-graph with protocol: inductive, or choose features"
-        )
+    _training.require_answers(setting, method, cell, params.protocol)
+    facts = _attendance.told(params.federation, world.facts, cell, method)
     made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
-    return made
+    return _attendance.noted(made)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train, count, test."""
     made = plan(params, cell, context)
-    partition = _partition(params, cell, context)
-    shared = context.runtime.share(f"partition:{context.label}:{_partition_key(params, cell)}", partition)
-    common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed)
-    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
-    guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
-    settled = settle(guarantee, trained.releases)
-    broken = settled.broken_words
-    setting = _setting(params, cell.seed, context)
+    world = _world(params, cell, context)
+    setting, partition = world.setting, world.partition
+    who = _attendance.drawn(params.federation, made, cell, context)
+    done = _training.train(world, _partition_key(params, cell), made, cell, context, attendance=who)
+    trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: settled.epsilon)
     metrics = _scores.measures(method.predict(made, trained.state, asked), setting.truth)
@@ -194,8 +173,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
+    went = _attendance.facts_of(params.federation, who, trained, partition.num_clients)
     return Outcome(
-        metrics=metrics | measured.metrics | told.metrics,
+        metrics=metrics | measured.metrics | told.metrics | _attendance.metrics_of(went),
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
@@ -208,9 +188,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "rounds": made.rounds,
             **({} if broken is None else {"broken_promise": broken}),
         }
+        | went
         | measured.facts
         | told.facts,
-        account=settled.account(cell.key, guarantee),
+        account=settled.account(cell.key, done.guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
         epsilon_provable=settled.epsilon,
@@ -225,6 +206,17 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             *_said(method, made, trained.state),
         ),
         artefacts=artefacts,
+    )
+
+
+def _world(params: Params, cell: Cell, context: Context) -> _training.World:
+    """The setting, dealt to the cell's clients."""
+    return _training.World(
+        _setting(params, cell.seed, context),
+        _partition(params, cell, context),
+        _grid.VIEWERS[cell.setting],
+        _shares_cut_edges(params, cell),
+        params.split == "parts",
     )
 
 
@@ -265,17 +257,17 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
         return setting
 
-    key = ("setting", context.dataset, _split_key(params), seed)
+    key = ("setting", context.dataset, split_key(params), seed)
     return context.cached(key, make)
 
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting in _grid.WHOLE else sorted(params.partition.items())
     shared = ":cut" if _shares_cut_edges(params, cell) else ""
-    return f"{cell.dataset}:{_split_key(params)}:{kind}:{cell.seed}{shared}"
+    return f"{cell.dataset}:{split_key(params)}:{kind}:{cell.seed}{shared}"
 
 
-def _split_key(params: Params) -> str:
+def split_key(params: Params) -> str:
     """Two tasks with the same key hold, ask and test the same nodes."""
     sizes = f"{params.train_per_class}+{params.validation_per_class}" if params.split == "per-class" else params.train_fraction
     return f"{params.protocol}:{params.public}:{sizes}:{params.split}:{params.component}"

@@ -52,7 +52,7 @@ def measure(
     for subgraph, sizes in zip(partition.subgraphs, made.made.sizes, strict=True):
         release = made.made.sent[subgraph.client]
         if not release.count:
-            continue  # it left before it sent anything
+            continue  # the client dropped out before it sent anything
         rows = kinds.embedder(made.method).in_clear(made, state, subgraph)
         other = farthest(rows, made.params.embedding == "softmax")
         tossed = rng.random(len(sizes)) < 0.5

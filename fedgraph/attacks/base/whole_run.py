@@ -1,19 +1,22 @@
-"""An attack on a whole training run: how much of ε shows in what comes out of it.
+"""An attack on a whole training run: it computes a lower bound on ε from the output of the run.
 
-The plan is run once more, on the same data with canaries (``attacks.base.canaries``): same noise multipliers, fresh noise. The
-attacker knows everything but the coins: data, plan, both versions of each canary. From what the viewer sees it computes a
-score for each canary, and guesses the coins of the highest and lowest scores; ``audit.estimators`` turns the number of
-right guesses into a bound on ε that holds with 95 % confidence: where everything released is a composition of Gaussian
-releases, by refuting their whole curve (``audit.curve``), elsewhere by counting (``audit.one_run``).
+The plan is run once more on the same data with canaries (``attacks.base.canaries``), with the same noise multipliers and fresh
+noise. The attacker knows the data, the plan and both versions of each canary. Only the coins are unknown. The attacker
+computes a score for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores.
+``audit.estimators`` turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. Where
+everything released is a composition of Gaussian releases, the bound refutes their whole curve (``audit.curve``). Elsewhere it
+counts right guesses (``audit.one_run``).
 
-What it looks at is fixed beforehand, for each method one thing:
+What the attacker looks at is fixed beforehand, for each method one thing:
 
-* the method's own ``evidence``, where its file defines one: released values (all that is priced, also where the curator who
-  made them is trusted) are compared with what both versions would give;
-* else the trained model, asked for the canaries. A node: the log-probability of its label (minus the mean over classes), less
-  what a model without canaries gives, the ordinary run's. An edge: how far both ends' predictions moved towards each other.
+* the method's own ``evidence``, where its file defines one. Released values are compared with the values that both versions
+  would give. These are all values that are priced, also where the curator who computes them is trusted;
+* otherwise the trained model, which is asked for the canaries. For a node: the log-probability of its label, minus the mean
+  over classes, minus the same number of the ordinary run, which has no canaries. For an edge: how much closer the predictions
+  of its two ends are than in the ordinary run.
 
-Every viewer sees the trained model, so that is a valid, weak, bound for a server that sees more. A low bound proves nothing.
+Every viewer sees the trained model. The bound is therefore valid, but weak, for a server that sees more. A low bound is no
+proof of privacy.
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ class Attack(Settings):
         None, description="attack these settings only (default: all)"
     )
     epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")
-    canary: canaries_of.Kind = Field("word", description="a canary node: word (one public feature, any label) or mislabelled")
+    canary: canaries_of.Kind = Field(
+        "word", description="a canary node: word (one public feature, any label), full, or mislabelled"
+    )
     named: list[dict[str, Any]] = Field(
         [], description="attacks by name, attack: a file of fedgraph/attacks, then its settings"
     )

@@ -1,4 +1,4 @@
-"""Overlapping clients: a node held by k of them sends its row k times.
+"""Overlapping clients: a node that k clients hold is sent k times.
 
 One secure sum: the viewer sees Σ messages, so the sensitivities add up *before* the noise, Δ = kC. Own
 messages: the viewer sees each, so the losses compose, μ² = Σ μᵢ². Worst case: every client's contribution

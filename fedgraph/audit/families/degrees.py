@@ -1,4 +1,4 @@
-"""Sums over neighbours at node level: the log cap, on the graph and messages where one node changes most.
+"""Sums over neighbours at node level: the log cap, on a graph and messages where one node changes as much as possible.
 
 Worst case: a ring in which everybody knows four others, and a hub that knows everybody. The hub's own row stays hidden; all
 messages point one way, so that what the hub moves adds up over rows. The score is the noisy rows along that movement.

@@ -1,4 +1,4 @@
-"""One-shot Gumbel top-k, with both of its prices: k bounded-range picks, and ρ = kε₀²/8.
+"""One-shot Gumbel top-k, priced in two ways: as k bounded-range choices, and by ρ = kε₀²/8.
 
 Worst case: k of the candidates have the largest utility in one world and the smallest in the other, and
 all the rest the reverse (Δ = 1 each). The score is the log-likelihood ratio of the ordered picks

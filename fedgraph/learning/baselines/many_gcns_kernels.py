@@ -35,11 +35,12 @@ def _update(w, m, v, gradient, origin, rates, step, adam):  # type: ignore[no-un
 @compiled(nt.void(nt.Array(nt.float32, 3, "C"), _MATRIX, _SINGLES, _INTS), reassociate=False)
 def without_gradient(state, origin, rates, steps):  # type: ignore[no-untyped-def]
     """The path of entries whose gradient is zero, in place; state: [1 or 3, d, h]."""
-    zero, last = np.zeros(origin.shape[1], np.float32), state.shape[0] - 1
-    for row in range(origin.shape[0]):
-        for step in range(steps[0] + 1, steps[0] + steps[1] + 1):
-            m, v = state[min(1, last), row], state[last, row]
-            _update(state[0, row], m, v, zero, origin[row], rates, step, steps[2] > 0)
+    zero, last, adam = np.zeros(origin.size, np.float32), state.shape[0] - 1, steps[2] > 0
+    if not adam and rates[1] == 0:  # the pull of FedProx begins at the origin, so nothing moves
+        return
+    w, m, v = state[0].reshape(-1), state[min(1, last)].reshape(-1), state[last].reshape(-1)
+    for step in range(steps[0] + 1, steps[0] + steps[1] + 1):
+        _update(w, m, v, zero, origin.reshape(-1), rates, step, adam)
 
 
 @compiled(nt.void(_INTS, _INTS, _SINGLES, nt.int64, nt.int64, nt.int64, _OUT, _OUT), reassociate=False)

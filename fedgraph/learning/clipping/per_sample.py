@@ -1,4 +1,4 @@
-"""Sums of per-row clipped gradients, without ever materialising a per-row gradient.
+"""Sums of clipped gradients per row, without a gradient per row in memory.
 
 For a linear layer z = aW + b the gradient of row i is aᵢᵀδᵢ (and δᵢ for b), δ = ∂loss/∂z, so its squared
 norm is (‖aᵢ‖² + 1)·‖δᵢ‖² (Goodfellow 2015; s² in place of 1 where the bias is scaled by s). Summed over

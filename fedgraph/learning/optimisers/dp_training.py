@@ -1,4 +1,4 @@
-"""What a server does with noisy gradients, and which rows a client puts into a step."""
+"""The descent on noisy gradients at the server, and the choice of the rows that a client uses in a step."""
 
 from __future__ import annotations
 

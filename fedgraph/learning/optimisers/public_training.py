@@ -1,4 +1,4 @@
-"""Networks trained on public data or on released values: no privacy is at stake here.
+"""Networks that are trained on public data or on released values, so no private data are read here.
 
 ``fit`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``out_of_fold`` gives each labelled
 row the scores of networks that did not see its label: a network that is fed its own training scores learns to

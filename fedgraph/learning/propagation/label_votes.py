@@ -1,4 +1,4 @@
-"""What noisy labels of neighbours say of a node: how classes meet, estimated from noisy counts, and votes by Bayes' rule."""
+"""Classifies a node from noisy labels of its neighbours: by Bayes' rule, with class pairs estimated from noisy counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels that go together along edges and among look-alikes: a mean-field pass over a public graph.
+"""Mean-field inference on a public graph: labels agree along edges, and among nodes with similar features.
 
 How labels go together is not assumed: ``agreement`` reads it, signed and for each pair of classes, from the predictions at
 both ends of public edges. Where neighbours tell nothing of each other, nothing spreads.

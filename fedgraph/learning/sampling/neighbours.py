@@ -1,4 +1,4 @@
-"""From chosen neighbours to the matrix Π that aggregates logits: column limits, fallbacks, rows without a choice.
+"""Builds the matrix Π that aggregates logits from the chosen neighbours: column limits, fallbacks, rows without a choice.
 
 Everything here reads released indices and values, public ids and public coins, so it is post-processing.
 A *choice* is [S, K] indices with [S, K] weights, one row per source; −1 marks an entry that was cut.

@@ -27,9 +27,11 @@ class PublicFacts:
     membership_from_edges: whether who holds which node was computed from edges.
     cut_edges_shared: edges between clients are known, and used, at both of them (otherwise they are dropped).
     split_from_edges: whether who trains and who tests was computed from edges. columns_from_rows: whether private features'
-    columns or their weights were computed from all rows.
+    columns or their weights were computed from all rows. features_from_edges: whether features were computed from edges.
     public_name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set). asking: int64, ids of nodes
     that never train and only ask for their own answer (which these are is public).
+    participation, least_answers: where not every client answers in every round: who does, in words, and how many answers a
+    round needs (``federation.participation``).
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -47,12 +49,20 @@ class PublicFacts:
     cut_edges_shared: bool = False
     split_from_edges: bool = False
     columns_from_rows: bool = False
+    participation: str = ""
+    least_answers: int | None = None
+    features_from_edges: bool = False
     public_name: str = "test-graph"
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def num_clients(self) -> int:
         return len(self.client_sizes)
+
+    @property
+    def cohort(self) -> int:
+        """Clients whose answers every round has."""
+        return self.num_clients if self.least_answers is None else self.least_answers
 
     @property
     def num_train(self) -> int:
@@ -90,6 +100,7 @@ def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting itself assumes: where the data lives and who sees what."""
     split: tuple[Assumption, ...] = (Assumption.SPLIT_FROM_EDGES,) if facts.split_from_edges else ()
     split += (Assumption.COLUMNS_PUBLIC,) if facts.columns_from_rows else ()
+    split += (Assumption.FEATURES_FROM_EDGES,) if facts.features_from_edges else ()
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return split
     known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership_from_edges else Assumption.MEMBERSHIP_GIVEN

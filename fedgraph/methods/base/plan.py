@@ -14,6 +14,7 @@ from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
 from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, Rows, sensitivity_l2
 from fedgraph.privacy.settle import Guarantee, amplified, price_of
 from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
@@ -76,16 +77,19 @@ class Plan(Generic[P, M]):
                 "ClippedSum its kernel, or let the desk clip with Rows"
             )
         rows = isinstance(bound, (ClippedSum, L2Ball, Rows)) and relation.unit is not Unit.EDGE
+        kept = mechanism.share if isinstance(mechanism, ShrunkGaussianNoise) else 1.0
         if not (
-            rows and isinstance(mechanism, GaussianNoise) and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))
+            rows
+            and isinstance(mechanism, (GaussianNoise, ShrunkGaussianNoise))
+            and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))
         ):
             return
         least = (
             sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
         )
-        others = self.facts.num_clients - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
+        others = self.facts.cohort - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
         others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others
-        if mechanism.std * math.sqrt(others) < event.noise_multiplier * least * (1 - 1e-9):
+        if mechanism.std * math.sqrt(others) < event.noise_multiplier * kept * least * (1 - 1e-9):
             raise PrivacyError(
                 f"release {release.path!r} is priced at noise multiplier {event.noise_multiplier:.6g} for sensitivity at least "
                 f"{least:.6g}, but its noise has standard deviation {mechanism.std:.6g} only"
@@ -94,7 +98,9 @@ class Plan(Generic[P, M]):
     @property
     def fingerprint(self) -> str:
         """A digest of everything that shapes the releases."""
-        facts = (self.facts.num_nodes, self.facts.client_sizes)
+        facts: tuple[object, ...] = (self.facts.num_nodes, self.facts.client_sizes)
+        if self.facts.participation:
+            facts += (self.facts.participation, self.facts.least_answers)
         text = repr((self.method, self.params, self.delta, self.protection, self.rounds, facts))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -140,8 +146,8 @@ def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts
     """
     if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return noise_multiplier * sensitivity, 1
-    if facts.num_clients <= colluders:
+    if facts.cohort <= colluders:
         raise PrivacyError(
-            f"secure aggregation hides a client among more than {colluders} others, found {facts.num_clients} clients"
+            f"secure aggregation hides a client among more than {colluders} others, found {facts.cohort} clients"
         )
-    return noise_multiplier * sensitivity / math.sqrt(facts.num_clients - colluders), facts.num_clients
+    return noise_multiplier * sensitivity / math.sqrt(facts.cohort - colluders), facts.cohort

@@ -1,4 +1,4 @@
-"""DPAR's noise: from a budget to multipliers, under the published formulas or a provable price.
+"""The noise of DPAR: from a budget to noise multipliers, by the published formulas or by a proof.
 
 Stage 1 releases the choices of M sources, stage 2 runs T noised steps of sampling rate q; each unit takes
 part with probability q' (once, secretly). ``published`` uses the paper's arithmetic (``privacy.claims.dpar``):

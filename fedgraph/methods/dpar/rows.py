@@ -1,4 +1,4 @@
-"""DPAR's rows: which nodes take part, which are sources, whom they name, and which rows make a step.
+"""The rows of DPAR: which nodes take part, which are sources, which neighbours they choose, and which rows a step uses.
 
 The *view* is the graph that stage 1 and 2 see. With a fixed-size sample it is the sampled nodes' induced
 graph, in random order. With independent coins it is the whole client graph in which nodes that were not

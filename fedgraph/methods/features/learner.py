@@ -19,7 +19,7 @@ from fedgraph.types import Graph
 if TYPE_CHECKING:
     from fedgraph.methods.features import Params
 
-NODES = 3.0  # s is at most this many times the number of nodes: beyond it sampling, not noise, limits what can be learned
+NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise
 FAINT = 768.0  # s below which curvature is damped twice as much
 FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
 PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
@@ -44,8 +44,12 @@ class Made:
 def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
-    shares = 1 if min_clients > 1 else facts.num_clients
-    return facts.num_train * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+    shares = 1 if min_clients > 1 else facts.cohort
+    return (
+        facts.num_train
+        * (facts.cohort / facts.num_clients)
+        * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+    )
 
 
 def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:

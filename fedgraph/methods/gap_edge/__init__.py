@@ -1,4 +1,4 @@
-"""GAP at edge level: hops are released, everything else is made of public attributes and of them.
+"""GAP at edge level: the noisy hops are released. Everything else is computed from them and from public attributes.
 
 Round k: the server broadcasts Hᵏ⁻¹ of all nodes (public, or released), a client adds up the rows of its nodes' neighbours
 and sends the sums with noise. After round K the server trains the classifier on [H⁰ … Hᴷ].

@@ -1,4 +1,4 @@
-"""GAP at node level: which rule bounds what one node can change in a hop, per client, and what the statement must say of it.
+"""GAP at node level: for each client the rule that bounds what one node can change in a hop, and what the statement says of it.
 
 log        W = h(max degree), proven for every graph, no promise            ``privacy.degree_caps``
 limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums

@@ -1,4 +1,4 @@
-"""GAP at node level: a client's rows, and the noisy hops that it makes once and keeps.
+"""GAP at node level: the rows of a client, and the noisy hops, which are computed once and kept.
 
 The hops are released to nobody, but pass the desk and are counted; a client that has lost them makes the same ones again,
 from the same input and the same random stream.

@@ -1,4 +1,4 @@
-"""GCON's rows X: what its encoder says of each node, scaled to norm at most 1. Made of public features and labels alone."""
+"""The rows X of GCON: the output of its encoder for each node, scaled to norm at most 1. Only public data enter."""
 
 from __future__ import annotations
 

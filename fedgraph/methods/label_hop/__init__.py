@@ -1,4 +1,4 @@
-"""Label hop: private edges help a private node that asks, at an unconditional node-level ε, without any promise on degrees.
+"""Label hop: private edges improve the answer to a private node, at a node-level ε that needs no promise about degrees.
 
 Noise on a *sum over neighbours* must hide a hub, which is in up to n − 1 sums: the best cap that reads degrees only leaves
 Δ ≈ √n/ln n (``privacy.degree_caps``). Here noise is put on what a node *says*, once, before any sum: every training node

@@ -1,4 +1,4 @@
-"""How ``label_hop`` divides its budget: answered labels (pure ε), meetings of classes and gradients (Gaussian)."""
+"""How ``label_hop`` divides its budget between noisy labels (pure ε), counts of class pairs, and gradients (both Gaussian)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client's embeddings go through before they leave, and what that costs: one function per encoder.
+"""The encoders that a client applies to its embeddings before it sends them, and the event of each.
 
 For a graph of n nodes with an embedding in [0, 1]^(n×h), and ε_n = ε, or ε/n where the rule is "1/n" (the paper's default is
 ε = 1/|V|, that is this rule at ε = 1):

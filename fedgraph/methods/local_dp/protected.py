@@ -1,4 +1,4 @@
-"""Training that is paid for: how the updates of the shared model are clipped, noised, seen and priced.
+"""Private training of the shared model: how its updates are clipped, noised, seen by the server, and priced.
 
     fedavg      the paper's own: updates in clear, ε = ∞
     dp_fedavg   client-level DP-FedAvg (McSherry, Ramage, Talwar & Zhang 2018): every client's whole update is clipped to norm C

@@ -1,4 +1,4 @@
-"""A client's local training: full-batch steps of the shared model on its own graphs (Jin & Chen, Algorithm 3)."""
+"""The local training of a client: full-batch steps of the shared model on its own graphs (Jin & Chen, Algorithm 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No privacy: what the same data gives when nothing is protected. The upper line of every comparison.
+"""The method without privacy: the accuracy of the same data when nothing is protected, for comparison.
 
 Any network (``learning.baselines.networks``) trained by FedAvg (McMahan et al. 2017), FedProx (Li et al. 2020), FedAdam or
 FedYogi (Reddi et al. 2021). Clients take full-batch steps; the average is weighted by labelled nodes. Adam's moments persist:
@@ -70,6 +70,7 @@ SITUATIONS = (
 )
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+PARTIAL = True  # rounds in which not every client answers: averages are weighted by what came
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 

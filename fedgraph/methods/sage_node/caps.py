@@ -1,4 +1,4 @@
-"""SAGE at node level: how many rows one node touches, and so what a step's noise must hide.
+"""SAGE at node level: how many rows one node can change, which the noise of a step has to hide.
 
 log        one layer: weights of ``privacy.degree_caps`` and the bound of ``privacy.neighbour_gradients``; two layers: every
            row counts as touched. Proven for every graph, no promise; what it costs grows with the number of nodes

@@ -1,4 +1,4 @@
-"""How much noise GAP's releases carry, and what the paper says of it.
+"""How much noise the releases of GAP get, and what the paper claims for it.
 
 Edge level: K Gaussians of total standard deviation s per entry. Node level: T clipped gradient sums (noise multiplier
 σ_g, Poisson rate q) and K Gaussians (multiplier σ_h = s / Δ₂).

@@ -1,4 +1,4 @@
-"""What the best classifier of a differentially private release can reach: the bound that no clever method passes.
+"""The accuracy that no classifier of a differentially private release can exceed.
 
 Two classes with priors π ≥ 1 − π, and one ε-DP release of the object (whatever is public about it, such as its size, is
 given). By Kairouz, Oh & Viswanath (2015, Theorem 2.1) every ε-DP release is a post-processing of binary randomised response, so

@@ -1,4 +1,4 @@
-"""How the losses of many releases add up for one unit: in sequence, over disjoint and overlapping clients.
+"""How the privacy losses of many releases add up for one unit: in sequence, and over disjoint or overlapping clients.
 
 * **Sequential**: everything one viewer receives about the same unit composes (``Composed``).
 * **Disjoint clients**: a unit lives at one client, so its loss is that client's; the guarantee is the

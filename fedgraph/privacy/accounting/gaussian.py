@@ -1,4 +1,4 @@
-"""The Gaussian mechanism, exactly, in logarithms.
+"""The exact δ and ε of the Gaussian mechanism, computed with logarithms.
 
 For sensitivity Δ₂ and standard deviation s let μ = Δ₂/s. Then (Balle & Wang 2018, Theorem 8; Dong, Roth &
 Su 2022, Corollary 2.13)

@@ -1,4 +1,4 @@
-"""Privacy losses on a grid: how a hockey-stick curve becomes a distribution, and how distributions add up.
+"""Privacy losses on a grid: from a hockey-stick curve to a loss distribution, and the composition of such distributions.
 
 For a pair (P, Q) the hockey-stick curve is δ(ε) = sup_A P(A) − e^ε Q(A), and the privacy loss is
 L = ln(dP/dQ) under P. Curves go onto a grid by **connecting the dots**: on ε₁ < … < εₙ, a gap g apart,

@@ -1,4 +1,4 @@
-"""Noise of clipped gradients of subgraphs, in which one node touches many rows (Daigavane et al. 2021).
+"""Noise for clipped gradients of subgraphs, where one node is in many rows (Daigavane et al. 2021).
 
 A row is a training node together with its neighbours up to L steps away. With degrees of at most D a node lies in at most
 k = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two (of the D² + D + 1 that are published,

@@ -1,4 +1,4 @@
-"""Concentrated DP: one number ρ per release, added up, converted at the best order.
+"""Zero-concentrated DP: each release costs one number ρ; the numbers are added, and the sum is converted to (ε, δ).
 
 ρ-zCDP means D_α(P‖Q) ≤ ρα for every α > 1 (Bun & Steinke 2016, Definition 1.1). ρ adds up under adaptive
 composition (Lemma 1.7). Conversion (Canonne, Kamath & Steinke 2020 v4, Proposition 12):

@@ -1,4 +1,4 @@
-"""DPAR (Zhang et al., WWW 2024): the published budget, what its noise is worth, and why they differ.
+"""DPAR (Zhang et al., WWW 2024): the published budget, the ε that its noise really gives, and why they differ.
 
 Published (Theorems 1-3 there): noise for the M APPR vectors from one vector's share
 

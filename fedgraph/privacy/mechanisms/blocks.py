@@ -1,4 +1,4 @@
-"""One release that carries many units, each in rows of its own: what a client that holds several graphs sends.
+"""One release with many units, each in rows of its own: the message of a client that holds several graphs.
 
 **Guarantee.** Part g reads the rows of block g alone and draws its own noise, so neighbours that differ in one block
 (``graph-replace``: one graph becomes any other of the same, public, size) change the law of that part only: the loss of a

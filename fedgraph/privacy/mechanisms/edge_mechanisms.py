@@ -1,8 +1,8 @@
 """Adjacency perturbation: one ε-DP graph, after which everything is post-processing.
 
 A value is the cells that a client answers for (``edge_cells``: its upper triangle, or the pairs whose smaller id it holds), as
-integers [m, 2], u < v, one row per edge. With n nodes there
-are n(n−1)/2 cells, far too many to touch: both mechanisms draw only what leaves the triangle, exactly in law.
+integers [m, 2], u < v, one row per edge. With n nodes there are n(n−1)/2 cells, far too many to visit. Both mechanisms draw
+only the cells that are released, with exactly the same distribution.
 
 * **EdgeRand** (Wu et al. 2022, LinkTeller, §VI-A): every cell is flipped with probability p = 1/(e^ε + 1).
   The cells between two flips are a geometric number, so flips are found by adding up Geometric(p) gaps.
@@ -82,7 +82,7 @@ def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator
     while last < limit - 1:
         expected = (limit - last) * probability
         size = min(1 << 20, int(expected + 4 * math.sqrt(expected)) + 16)
-        gaps = np.minimum(rng.geometric(probability, size), limit + 1)  # a longer gap ends the search all the same
+        gaps = np.minimum(rng.geometric(probability, size), limit + 1)  # a longer gap ends the search, too
         positions = last + np.cumsum(gaps)
         parts.append(positions[positions < limit])
         last = int(positions[-1])

@@ -1,4 +1,4 @@
-"""The mechanisms themselves: what is done to a bounded value. None of them knows a price.
+"""The mechanisms: they change a bounded value at random. The accountants know what each of them costs.
 
 Every ``apply`` takes a bounded, finite value and a numpy generator, and never changes its input. Noise
 is floating-point; the known attack on floating-point noise (Mironov 2012) is outside the model, and

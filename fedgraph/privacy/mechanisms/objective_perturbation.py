@@ -1,4 +1,4 @@
-"""Objective perturbation: noise enters a convex objective, and the exact minimiser is what is released.
+"""Objective perturbation: noise is added to a convex objective, and its exact minimiser is released.
 
     F(Θ) = (1/n₁) Σᵢ L(Θ; zᵢ, yᵢ) + (Λ/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁,     Θ, B ∈ R^(d×c)     (GCON, Theorem 1: Θ₀ = 0)
 

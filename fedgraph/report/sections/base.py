@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedgraph import plugins
+from fedgraph.report.letters import Letter
 from fedgraph.report.plots import Figure
 from fedgraph.report.results import Row
 
@@ -36,11 +37,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One task on one data set."""
+    """One task on one data set. letters: pages for the owners of its clients."""
 
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
+    letters: tuple[Letter, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,7 @@ def of(records: Records, notice: str | None) -> Section:
         tuple(s for section in built for s in section.sentences),
         tuple(t for section in built for t in section.tables),
         tuple(f for section in built for f in section.figures),
+        tuple(letter for section in built for letter in section.letters),
     )
 
 

@@ -1,4 +1,4 @@
-"""Claims: for each paper, the noise as published against ε published | provable | lower bound."""
+"""Claims: for each paper, its published ε beside the ε that can be proven and a lower bound."""
 
 from __future__ import annotations
 

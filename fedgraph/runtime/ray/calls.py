@@ -1,4 +1,4 @@
-"""Calls that survive whoever computes them.
+"""Calls that are repeated elsewhere when the worker that computes them dies.
 
 The driver remembers of each call its function and arguments (futures of other calls among them). Where a worker or its machine
 dies, the calls that were lost with it fail, and so do the calls that wait for their results: ``value`` then makes the lost

@@ -1,0 +1,149 @@
+"""What each client of a federation gets from each choice that it has, averaged over seeds: behind tables and letters.
+
+    found = choices.of(entries)
+    found.value("features", 4.0, "secure", "Harvard1")      mean of the metric, None where it was not measured
+
+A *choice* is ``alone``, ``secure`` or ``local`` (joined, by who is trusted), the same with `` + own head``, ``central`` (one
+curator), and ``out of secure`` or ``out of local`` (the others trained, and this client asks).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedgraph.report.results import bound
+
+ALL = "all"
+HEAD = " + own head"
+WORDS = {
+    "alone": "alone",
+    "central": "one curator",
+    "secure": "joined, sums only",
+    "secure + own head": "joined, sums only, own head",
+    "local": "joined, server sees messages",
+    "local + own head": "joined, server sees messages, own head",
+    "out of secure": "left out (sums only)",
+    "out of local": "left out (server sees messages)",
+}
+METRICS = {"average_precision_positive": "average precision", "accuracy": "test accuracy"}
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """metric: what is compared. clients: name → how many nodes it holds. learners, epsilons: in the order of the run.
+
+    values: (learner, ε, choice, client) → the metric, one per seed. prices: the same → largest ε of that client's units.
+    toward: choice → from whom its ε protects. delta, unit: of the rows; relation: in words.
+    """
+
+    metric: str
+    clients: dict[str, int]
+    learners: tuple[str, ...]
+    epsilons: tuple[float, ...]
+    values: dict[tuple[str, float, str, str], list[float]] = field(default_factory=dict)
+    prices: dict[tuple[str, float, str, str], float] = field(default_factory=dict)
+    toward: dict[str, str] = field(default_factory=dict)
+    delta: float = math.nan
+    unit: str = "node"
+
+    def value(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
+        found = self.values.get((learner, epsilon, choice, client))
+        return statistics.fmean(found) if found else None
+
+    def spread(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> str:
+        """Mean ± standard deviation over seeds, ``—`` where there is none."""
+        found = self.values.get((learner, epsilon, choice, client))
+        if not found:
+            return "—"
+        return f"{statistics.fmean(found):.3f}" + (f" ± {statistics.stdev(found):.3f}" if len(found) > 1 else "")
+
+    def price(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
+        return self.prices.get((learner, epsilon, choice, client))
+
+    def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
+        """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
+
+        A learner that does not keep a finite ε is none. None where no choice was run.
+        """
+        for choice in choices:
+            kept = [
+                (value, learner)
+                for learner in self.learners
+                if (value := self.value(learner, epsilon, choice)) is not None
+                and (self.price(learner, epsilon, choice) or 0.0) <= epsilon * (1 + 1e-9)
+            ]
+            if kept:
+                return max(kept)[1], choice
+        return None
+
+    def present(self, choices: Sequence[str]) -> list[str]:
+        """Those of ``choices`` that were run."""
+        run = {key[2] for key in self.values}
+        return [c for c in choices if c in run]
+
+
+def choice_of(setting: str, participation: str) -> str:
+    """The choice that one record of a cell in ``setting`` is about."""
+    trust, _, without = setting.partition(" without ")
+    if without:
+        return f"out of {trust}"
+    return trust + (HEAD if participation == "personalised" else "")
+
+
+def of(entries: Sequence[dict[str, Any]]) -> Choices:
+    """Every record of every cell."""
+    metric = next(
+        (m for m in METRICS if any(m in r["metrics"] for e in entries for r in e["facts"]["participations"])), "accuracy"
+    )
+    clients: dict[str, int] = {}
+    for entry in entries:
+        for record in entry["facts"]["participations"]:
+            if record["client"] != ALL:
+                clients[record["client"]] = max(clients.get(record["client"], 0), int(record["nodes"]))
+    protections = [e["protection"] for e in entries if e["protection"]]
+    found = Choices(
+        metric,
+        clients,
+        tuple(dict.fromkeys(learner(e) for e in entries)),
+        tuple(dict.fromkeys(sorted(float(e["epsilon"]) for e in entries))),
+        delta=float(entries[0]["delta"] or math.nan),
+        unit=str(protections[0]["unit"]) if protections else "node",
+    )
+    for entry in entries:
+        for record in entry["facts"]["participations"]:
+            choice = choice_of(str(entry["setting"]), str(record["participation"]))
+            key = (learner(entry), float(entry["epsilon"]), choice, str(record["client"]))
+            if metric in record["metrics"]:
+                found.values.setdefault(key, []).append(float(record["metrics"][metric]))
+                found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
+                found.toward[choice] = str(record["toward"])
+    return found
+
+
+def learner(entry: dict[str, Any]) -> str:
+    """Method and variant; the noise of a paper's own formula makes another row."""
+    same = entry["variant"] in ("default", "baseline", entry["method"])
+    name = str(entry["method"]) if same else f"{entry['method']} · {entry['variant']}"
+    return name + (" (as published)" if entry["calibrated_by"] == "published" else "")
+
+
+def right_at_most(epsilon: float, delta: float) -> float:
+    """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
+
+    (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
+    """
+    if math.isinf(epsilon):
+        return 1.0
+    return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))
+
+
+def in_hundred(epsilon: float, delta: float) -> str:
+    """``at most 74 of 100 times``, rounded up."""
+    if epsilon == 0:
+        return "no more often than by guessing, 50 of 100 times"
+    share = right_at_most(epsilon, delta)
+    return "up to always: nothing limits it" if share >= 0.99995 else f"at most {bound(100 * share, 1)} of 100 times"

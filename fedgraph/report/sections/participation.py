@@ -1,0 +1,127 @@
+"""Participation: what each choice is worth to everybody, what each client gains by joining, who loses; a letter per client."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fedgraph.report import charts, choices, letters
+from fedgraph.report.choices import METRICS, WORDS, Choices
+from fedgraph.report.plots import Figure
+from fedgraph.report.results import bound, number
+from fedgraph.report.sections.base import Records, Section, Table
+
+KINDS = ("participation",)  # the tasks that this section speaks of
+
+
+def build(records: Records, notice: str | None) -> Section:
+    """Sentences, the table of everybody, one table of clients for each ε, a chart, and the letters."""
+    found = choices.of(records.entries)
+    facts = records.entries[0]["facts"]
+    seeds = len({e["seed"] for e in records.entries})
+    sentences = [
+        f"{len(found.clients)} clients hold {sum(found.clients.values()):,} nodes on the training side, from "
+        f"{min(found.clients.values()):,} to {max(found.clients.values()):,}; protocol {facts['protocol']}, public: "
+        f"{facts['public']}; {METRICS[found.metric]} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
+        f"δ = {found.delta:.3g} in every choice, also alone, so that one person's ε can be compared.",
+        *_who_gains(found),
+    ]
+    tables = [_everybody(found), *(_clients(found, e) for e in found.epsilons)]
+    figures = _figure(records.name, found, notice)
+    return Section(tuple(sentences), tuple(t for t in tables if t.rows), figures, letters=letters.of(found, records.dataset))
+
+
+def _who_gains(found: Choices) -> list[str]:
+    """For each ε and way of joining: how many clients gain over a model of their own that never leaves them, and who loses."""
+    inside = found.best(math.inf, ("alone",))
+    said = []
+    for epsilon in found.epsilons:
+        for choice in found.present(("secure", "secure + own head", "local", "local + own head")):
+            picked = found.best(epsilon, (choice,))
+            if picked is None or inside is None:
+                continue
+            gains = {c: _gain(found, epsilon, picked, inside[0], c) for c in found.clients}
+            known = {c: g for c, g in gains.items() if g is not None}
+            if not known:
+                continue
+            losers = sorted((c for c, g in known.items() if g < 0), key=lambda c: known[c])
+            top, low = max(known, key=lambda c: known[c]), min(known, key=lambda c: known[c])
+            well = f"{len(known) - len(losers)} of {len(known)}"
+            said.append(
+                f"ε = {number(epsilon)}, {WORDS[choice]} ({picked[0]}): {well} clients do at least as well as with a "
+                f"model of their own that never leaves them ({inside[0]}); the largest gain is "
+                f"{known[top]:+.3f} ({top}), the least {known[low]:+.3f} ({low})."
+                + (f" Who loses: {', '.join(losers[:6])}{' …' if len(losers) > 6 else ''}." if losers else "")
+            )
+    return said
+
+
+def _gain(found: Choices, epsilon: float, picked: tuple[str, str], inside: str, client: str) -> float | None:
+    joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(inside, math.inf, "alone", client)
+    return None if joined is None or base is None else joined - base
+
+
+def _everybody(found: Choices) -> Table:
+    body = []
+    for learner in found.learners:
+        for choice in found.present(tuple(WORDS)):
+            cells = [found.spread(learner, e, choice) for e in found.epsilons]
+            if any(c != "—" for c in cells):
+                body.append((learner, WORDS[choice], *cells, found.toward.get(choice, "")))
+    header = ("learner", "choice", *(f"ε = {number(e)}" for e in found.epsilons), "protects from")
+    note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
+    return Table(f"Each choice, {METRICS[found.metric]}", header, tuple(body), note)
+
+
+def _clients(found: Choices, epsilon: float) -> Table:
+    """Per client: alone, joined in each way, left out, gain; for the learner that joins best."""
+    picked = found.best(epsilon, ("secure", "local", "central"))
+    inside = found.best(math.inf, ("alone",))
+    here = found.best(epsilon, ("alone",))
+    columns = found.present(
+        ("secure", "secure + own head", "local", "local + own head", "out of secure", "out of local", "central")
+    )
+    body = []
+    for client, nodes in found.clients.items() if picked else ():
+        assert picked is not None
+        kept = _text(found.value(inside[0], math.inf, "alone", client) if inside else None)
+        shown = _text(found.value(here[0], epsilon, "alone", client) if here else None)
+        gain = _gain(found, epsilon, picked, inside[0], client) if inside else None
+        price = found.price(picked[0], epsilon, picked[1], client)
+        own = (_text(found.value(picked[0], epsilon, c, client)) for c in columns)
+        body.append((client, f"{nodes:,}", kept, shown, *own, _signed(gain), bound(price, 3)))
+    header = ("client", "nodes", "alone, kept inside", f"alone at ε = {number(epsilon)}", *(WORDS[c] for c in columns))
+    learner = f"{picked[0]}, the best of those that join" if picked else "nothing joined"
+    note = (
+        f"{learner}; alone: the best alone. Gain: {WORDS[picked[1]] if picked else ''} against alone, kept inside. ε: of the "
+        "dearest unit of that client, toward those whom the choice protects from."
+    )
+    return Table(
+        f"Each client at ε = {number(epsilon)}, {METRICS[found.metric]}", (*header, "gain", "ε provable"), tuple(body), note
+    )
+
+
+def _text(value: float | None) -> str:
+    return "—" if value is None else f"{value:.3f}"
+
+
+def _signed(value: float | None) -> str:
+    return "—" if value is None else f"{value:+.3f}"
+
+
+def _figure(name: str, found: Choices, notice: str | None) -> tuple[Figure, ...]:
+    if len(found.epsilons) < 2:
+        return ()
+    panels = [charts.Panel(one, METRICS[found.metric], tuple(_lines(found, one)), ()) for one in found.learners]
+    panels = [p for p in panels if p.lines]
+    caption = "Each choice against ε, over everybody's test nodes."
+    return (charts.draw(f"{name}-choices", caption, panels, notice, shared=True),) if panels else ()
+
+
+def _lines(found: Choices, learner: str) -> Sequence[charts.Line]:
+    lines = []
+    for choice in found.present(("alone", "secure", "secure + own head", "local", "central")):
+        points = [(e, v) for e in found.epsilons if (v := found.value(learner, e, choice)) is not None]
+        if len(points) > 1:
+            lines.append(charts.Line(WORDS[choice], [e for e, _ in points], [v for _, v in points], [0.0] * len(points)))
+    return lines

@@ -1,0 +1,176 @@
+"""Who joins: every world holds the same people, every client is priced by itself, and nobody pays for staying out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.settle import again
+from fedgraph.privacy.units import Assumption
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _joining, _protocols, participation
+from fedgraph.tasks.base import Context, Outcome
+from fedgraph.types import Graph
+
+FOUR = {"partition": "uniform", "clients": 4}
+EVERY = ["alone", "federated", "curator", "left-out", "personalised"]
+
+
+def context(graph: Graph) -> Context:
+    return Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+
+
+def params(**given: Any) -> participation.Params:
+    known: dict[str, Any] = {"partition": FOUR, "epsilons": [1.0], "methods": [{"method": "features", "steps": 4}]}
+    return participation.Params(**(known | {"settings": ["secure"]} | given))
+
+
+def outcomes(graph: Graph, **given: Any) -> dict[str, Outcome]:
+    """Setting → outcome, of one method at one budget."""
+    made, where = params(**given), context(graph)
+    return {cell.setting: participation.run(made, cell, where) for cell in participation.cells(made, where)}
+
+
+def prices(outcome: Outcome, kind: str) -> dict[str, float]:
+    return {r["client"]: r["epsilon"] for r in outcome.facts["participations"] if r["participation"] == kind}
+
+
+def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> None:
+    found = outcomes(library, participations=EVERY, left_out="all")
+    assert set(found) == {"alone", "central", "secure", *(f"secure without client {k}" for k in (1, 2, 3, 4))}
+    for setting, kind in (("alone", "alone"), ("central", "curator"), ("secure", "federated"), ("secure", "personalised")):
+        records = [r for r in found[setting].facts["participations"] if r["participation"] == kind]
+        assert [r["client"] for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
+        assert sum(r["nodes"] for r in records[1:]) == records[0]["nodes"] == 240
+        assert sum(r["tested"] for r in records[1:]) == records[0]["tested"] == 60
+        assert all(0.9 < r["epsilon"] <= 1.0 for r in records)
+    for k in (1, 2, 3, 4):
+        (left,) = found[f"secure without client {k}"].facts["participations"]
+        assert (left["client"], left["participation"], left["epsilon"]) == (f"client {k}", "left-out", 0.0)
+        assert found[f"secure without client {k}"].metrics == {}, "a newcomer's accuracy is not ranked with everybody's"
+
+
+def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> None:
+    for setting, outcome in outcomes(library, participations=EVERY, left_out=1).items():
+        assert outcome.account is not None
+        assert isinstance(outcome.account, Account)
+        ledger = Ledger([outcome.account], outcome.releases)
+        assert again(outcome.account, ledger.of(outcome.account.cell)).epsilon == outcome.epsilon_provable, setting
+        clients = {c for line in outcome.releases for span in line.clients for c in range(span[0], span[1] + 1)}
+        assert clients == ({0} if setting == "central" else set(range(3 if "without" in setting else 4)))
+
+
+def test_a_client_that_asks_for_more_gets_it_and_the_others_keep_theirs(library: Graph) -> None:
+    found = outcomes(library, client_epsilons={"client 3": 0.25}, participations=["federated", "alone"])
+    own = prices(found["secure"], "federated")
+    assert 0.24 < own["client 3"] <= 0.25
+    assert all(0.9 < own[f"client {k}"] <= 1.0 for k in (1, 2, 4))
+    assert prices(found["alone"], "alone")["client 3"] > 0.9, "an own ε is asked of the federation, not of oneself"
+
+
+def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
+    """Its labels and rows may be anything: the model that the others train is the same, bit for bit."""
+    made, where = params(participations=["left-out"], left_out=["client 2"]), context(library)
+    (cell,) = participation.cells(made, where)
+    one = participation.run(made, cell, where)
+    federation = participation._federation(made, 0, where)
+    inside = federation.setting.held.owner == 1
+    changed = replace(federation.setting.held, labels=np.where(inside, 0, federation.setting.held.labels))
+    other = context(library)
+    other.cache[participation._key(made, 0, other)] = _joining.dealt(
+        replace(federation.setting, held=changed), federation.names, "changed", False, False
+    )
+    two = participation.run(made, cell, other)
+    assert one.facts["participations"] == two.facts["participations"]
+    assert one.facts["train_nodes"] == 240 - int(inside.sum())
+
+
+@pytest.mark.parametrize("protocol", ["inductive", "transductive", "inductive-edges", "asking"])
+def test_the_worlds_hold_the_same_people(library: Graph, protocol: _protocols.Protocol) -> None:
+    owner = np.arange(library.num_nodes) % 3
+    graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
+    setting = _protocols.make(graph, protocol, 0.8, np.random.default_rng(0))
+    federation = _joining.dealt(setting, ("a", "b", "c"), "three", False, False)
+    tested = 0
+    for client in range(3):
+        world = _joining.alone(federation, client, False)
+        assert world.partition.num_clients == 1
+        assert world.setting.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
+        tested += int((world.setting.truth >= 0).sum())
+        assert (world.setting.asked is world.setting.held) == federation.same
+        if protocol == "inductive":
+            assert world.setting.public_graph is world.setting.asked
+    assert tested == int((setting.truth >= 0).sum())
+    assert sum(_joining.alone(federation, k, False).setting.num_train for k in range(3)) == setting.num_train
+
+
+def test_edge_level_with_edges_between_clients(library: Graph) -> None:
+    found = outcomes(
+        library, methods=[{"method": "gap_edge", "epochs": 5, "folds": 1}], protocol="transductive", cut_edges="protected"
+    )
+    account = found["secure"].account
+    assert account is not None
+    assert Assumption.CUT_EDGES_SHARED in account.protection.assumptions
+    assert all(e <= 1.0 for e in prices(found["secure"], "federated").values())
+    assert found["secure"].facts["cut_edges"] > 0
+
+
+def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
+    method = {"method": "gap_node", "projection": 16, "steps": 4, "cap": "promised", "degree": 1}
+    found = outcomes(library, methods=[method], participations=["alone", "federated"])
+    assert found["secure"].epsilon_provable == math.inf
+    assert set(prices(found["secure"], "federated").values()) == {math.inf}
+    assert found["alone"].epsilon_provable == math.inf
+
+
+def test_alerts_look_for_one_class(library: Graph) -> None:
+    found = outcomes(library, alerts=0.2, positive=2, participations=["federated"])
+    metrics = found["secure"].facts["participations"][0]["metrics"]
+    assert {"average_precision_positive", "recall_at_alerts", "precision_at_alerts"} <= set(metrics)
+    with pytest.raises(ScenarioError, match="no class 9"):
+        outcomes(library, alerts=0.2, positive=9, participations=["federated"])
+
+
+def test_features_made_from_edges_are_said(library: Graph) -> None:
+    found = outcomes(replace(library, features_from_edges=True), participations=["federated"])
+    account = found["secure"].account
+    assert account is not None
+    assert Assumption.FEATURES_FROM_EDGES in account.protection.assumptions
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"settings": ["central"]}, "one curator is"),
+        ({"protocol": "transductive", "participations": ["left-out"]}, "nobody trained with"),
+        ({"left_out": 0}, "1 client or more"),
+        ({"client_epsilons": {"a": 1.0}, "cut_edges": "protected"}, "did not ask"),
+        ({"map": True}, "belong to node_classification"),
+    ],
+)
+def test_refuses_what_cannot_be(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        params(**wrong)
+
+
+def test_names_must_be_clients(library: Graph) -> None:
+    for wrong in ({"client_epsilons": {"client 9": 1.0}}, {"participations": ["left-out"], "left_out": ["client 9"]}):
+        with pytest.raises(ScenarioError, match="there is no client 'client 9'"):
+            outcomes(library, **wrong)
+    with pytest.raises(DataError, match="nodes know their owner"):
+        outcomes(library, partition={"partition": "natural"})
+
+
+def test_a_method_without_gaussian_sums_has_no_own_budgets(library: Graph) -> None:
+    with pytest.raises(ScenarioError, match="own ε is offered"):
+        outcomes(
+            library, methods=[{"method": "label_hop", "steps": 4}], protocol="asking", client_epsilons={"client 1": 0.1},
+            epsilons=[4.0], participations=["federated"],
+        )  # fmt: skip
