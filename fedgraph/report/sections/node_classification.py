@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import attacks, charts, plots, published
+from fedgraph.report import attacks, charts, plots, published, traffic
 from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
 from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
@@ -61,6 +61,7 @@ def build(records: Records, notice: str | None) -> Section:
             f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
             f"between clients and {known}."
         )
+    sentences += traffic.sentences([e["facts"] for e in records.entries])
     sentences += attacks.sentences(rows)
     tables = [
         _accuracies(rows),
