@@ -66,8 +66,8 @@ class Params(node_classification.Params):
                 f"settings say how a federation is trusted: found {sorted(wrong)[0]}; allowed: secure, local (one curator is "
                 "participations: [curator])"
             )
-        if self.map or self.attack is not None:
-            raise ValueError("map and attack belong to node_classification: write that task for them")
+        if self.map or self.attack is not None or not self.federation.everybody:
+            raise ValueError("map, attack and federation belong to node_classification: write that task for them")
         if "left-out" in self.participations and self.protocol == "transductive":
             raise ValueError(
                 "left-out asks for nodes that nobody trained with, and protocol transductive has none; allowed with it: "
