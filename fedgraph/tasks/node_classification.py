@@ -7,6 +7,7 @@ holds the nodes and who is trusted:
 * ``central``: one curator holds all of them (viewer: whoever gets the model);
 * ``secure``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
 * ``local``: clients hold disjoint parts, the server sees each message (viewer: server);
+* ``active``: the same, and the server may send each client any model it likes (viewer: active-server);
 * ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
 """
 
