@@ -86,26 +86,16 @@ def compare(
             raise ScenarioError(f"trust names {who!r}; allowed: {', '.join(SETTINGS)}")
     specs = [{"method": m} if isinstance(m, str) else dict(m) for m in methods]
     settings = [SETTINGS[who] for who in trust]
-    tasks = []
-    for unit, protocol in (("node", "inductive"), ("edge", "transductive")):
-        own = [s for s in specs if (s.get("method") in EDGE_LEVEL) == (unit == "edge")]
-        if not [s for s in own if s.get("method") != "nonprivate"] and not (unit == "node" and own):
-            continue
-        tasks.append(
-            {
-                "task": "node_classification",
-                "label": f"{unit}-level",
-                "protocol": protocol,
-                "settings": settings,
-                "split": ("public" if graph.masks else "random") if split == "auto" else split,
-                "partition": {"partition": "natural"}
-                if graph.owner is not None
-                else {"partition": "louvain", "clients": clients},
-                "epsilons": [e if math.isfinite(e) else "inf" for e in map(float, epsilons)],
-                "delta": "1/n_train" if delta is None else delta,
-                "methods": own,
-            }
-        )
+    dealt = {"partition": "natural"} if graph.owner is not None else {"partition": "louvain", "clients": clients}
+    common = {
+        "task": "node_classification",
+        "settings": settings,
+        "split": ("public" if graph.masks else "random") if split == "auto" else split,
+        "partition": dealt,
+        "epsilons": [e if math.isfinite(e) else "inf" for e in map(float, epsilons)],
+        "delta": "1/n_train" if delta is None else delta,
+    }
+    tasks = _by_unit(specs, common)
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
     asked = {
@@ -117,6 +107,16 @@ def compare(
         "tasks": tasks,
     }
     return _started(_ready(asked, [], False, None), out, None, False, quiet, {name: graph})
+
+
+def _by_unit(specs: Sequence[dict[str, Any]], common: dict[str, Any]) -> list[dict[str, Any]]:
+    """One task for the methods that protect nodes, one for those that protect edges; a task without methods is left out."""
+    tasks = []
+    for unit, protocol in (("node", "inductive"), ("edge", "transductive")):
+        own = [s for s in specs if (s.get("method") in EDGE_LEVEL) == (unit == "edge")]
+        if [s for s in own if s.get("method") != "nonprivate"] or (unit == "node" and own):
+            tasks.append({**common, "label": f"{unit}-level", "protocol": protocol, "methods": own})
+    return tasks
 
 
 def _ready(asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None) -> scenarios.Ready:

@@ -173,12 +173,12 @@ def load_published(
     *,
     read: Callable[[RawFiles], Loaded],
     stand_in: Callable[[int], Loaded],
-    pyg: tuple[str, Mapping[str, object]],
+    pyg: tuple[str, Mapping[str, object]] | None,
 ) -> Loaded:
     """Read published files from where they are found first, or generate the stand-in.
 
     read: interprets the files. stand_in: seed → generated data set. pyg: the PyG class name and the attributes that its
-    ``download`` reads.
+    ``download`` reads; None where nothing is downloaded.
     """
     if request.parameters or request.path is not None:
         raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
@@ -189,8 +189,8 @@ def load_published(
             raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
     cache = cache_dir()
     found = _files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
-    trouble = "a download was not allowed"
-    if found is None and request.download:
+    trouble = "a download was not allowed" if pyg is not None else "it is not downloaded"
+    if found is None and request.download and pyg is not None:
         trouble = _files.download(data.folder, data.files, cache, *pyg)
         found = _files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
     if found is not None:

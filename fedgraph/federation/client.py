@@ -33,8 +33,13 @@ def run_blocks(
     """What the clients of ``blocks`` (ascending) send in one round: a message each, or sums over as many blocks as can be."""
     cut = borders(job.plan.facts.num_clients)
     if not adds_up(job.plan):
-        return [_run_client(client, partition, job, model, round_) for block in blocks for client in cut[block]]
+        return [_run_client(c, partition, job, model, round_) for b in blocks for c in _answering(job, cut[b], round_)]
     return added([_run_block(block, cut[block], partition, job, model, round_) for block in blocks])
+
+
+def _answering(job: Job, clients: Sequence[int], round_: int) -> Sequence[int]:
+    """Those of ``clients`` that answer in the round."""
+    return clients if job.attendance is None else job.attendance.clients(round_, clients)
 
 
 def computes_together(plan: Plan[Any, Any]) -> bool:
@@ -52,9 +57,9 @@ def _run_block(
     block: int, clients: range, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int
 ) -> BlockMessage:
     method = kinds.method(job.plan.method)
-    one_by_one = (_run_client(client, partition, job, model, round_) for client in clients)
+    one_by_one = (_run_client(client, partition, job, model, round_) for client in _answering(job, clients, round_))
     try:
-        work = _together(job, partition, block, clients, method)
+        work = _together(job, partition, block, clients, method) if job.attendance is None else None
         entries, released = ([], {}) if work is None else _at_once(clients, work, job, model, round_)
     except Exception as error:
         for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedgraph.errors import PrivacyError
+from fedgraph.federation.participation import Attendance
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import Released, Summed
 from fedgraph.privacy.lines import Line, Release
@@ -16,7 +17,8 @@ from fedgraph.privacy.lines import Line, Release
 class Job:
     """One training run as workers see it.
 
-    key: names the workspace a worker keeps. stream, fingerprint: name its random streams.
+    key: names the workspace a worker keeps. stream, fingerprint: name its random streams. attendance: who answers in which
+    round; None where all do.
     """
 
     key: str
@@ -24,6 +26,7 @@ class Job:
     stream: tuple[str | int | float, ...]
     plan: Plan[Any, Any]
     fingerprint: str = ""
+    attendance: Attendance | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,12 @@ class BlockMessage:
 
 @dataclass(frozen=True, eq=False)
 class Receipt:
-    """What the driver learns of a round: the ledger lines it caused, equal releases of many clients as one."""
+    """What the driver learns of a round: the ledger lines it caused, equal releases of many clients as one.
+
+    down, up: bytes to and from one client, the largest message of the round.
+    """
 
     round: int
     releases: tuple[Line, ...]
+    down: int = 0
+    up: int = 0

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
 from fedgraph.federation.blocks import borders
 from fedgraph.federation.messages import Job, Receipt
+from fedgraph.federation.participation import Attendance
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.lines import Line, joined
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -36,11 +38,14 @@ class Runtime(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The final state and every release on the way. notes: sentences for the report on how it was simulated."""
+    """The final state and every release on the way. notes: sentences for the report on how it was simulated. sizes: of each
+    round, bytes to and from one client.
+    """
 
     state: State[Any]
     releases: tuple[Line, ...]
     notes: tuple[str, ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(eq=False)
@@ -59,16 +64,20 @@ def run(
     shared_stream: tuple[str | int | float, ...],
     prefixes: Prefixes,
     on_round: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    attendance: Attendance | None = None,
 ) -> Outcome:
     """All rounds of ``plan`` on the shared ``partition`` (``runtime.share``).
 
     stream names this cell's random streams; shared_stream those of the shared first rounds, which run once
-    per ``plan.shared_key`` and are recorded in every ledger that builds on them.
+    per ``plan.shared_key`` and are recorded in every ledger that builds on them. attendance: who answers; None: everybody.
     """
     name = "/".join(str(part) for part in stream)
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # workers need it no more
     state, model = None, None
     receipts: tuple[Receipt, ...] = ()
+    if plan.shared_key and attendance is not None:
+        raise RuntimeFailure("rounds that several budgets share need every client in every round")
     if plan.shared_key:
         key = f"{'/'.join(str(part) for part in shared_stream)}#{plan.shared_key}"
         if key not in prefixes.known:
@@ -78,11 +87,15 @@ def run(
             prefixes.known[key] = _advance(runtime, partition, job, None, None, first, on_round)
         state, model, receipts = prefixes.known[key]
     rest = range(plan.shared_rounds, plan.rounds)
-    state, _, own = _advance(runtime, partition, Job(name, root, stream, plan), state, model, rest, on_round)
+    state, _, own = _advance(
+        runtime, partition, Job(name, root, stream, plan, attendance=attendance), state, model, rest, on_round
+    )
     releases = joined(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
+    together = attendance is None and client.computes_together(plan)
     noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.releases)
-    notes = (ONE_DRAW,) if noisy and client.computes_together(plan) else ()
-    return Outcome(runtime.get(state), releases, notes)
+    notes = (ONE_DRAW,) if noisy and together else ()
+    sizes = tuple((receipt.down, receipt.up) for receipt in (*receipts, *own))
+    return Outcome(runtime.get(state), releases, notes, sizes)
 
 
 def _advance(

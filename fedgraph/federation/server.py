@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,13 @@ def merge(
     """(next state, model to broadcast, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
-    messages aborts: the noise that the missing clients would have added is part of the guarantee.
+    messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
+    (``participation``), such a round is aborted before anybody sends: no message comes, and the model stays.
     """
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
+    if not finished and job.attendance is not None:
+        return state, state.model, Receipt(round_, (), _bytes(state.model.values()))
     if finished < job.plan.min_clients:
         raise RuntimeFailure(f"round {round_}: {finished} clients finished, {job.plan.min_clients} are needed; round aborted")
     sums = [m for m in messages if isinstance(m, BlockMessage)]
@@ -46,8 +49,13 @@ def merge(
     _require_finite(after, round_)
     if job.plan.keeps_rounds:
         after = State(after.model, after.memory, (*state.seen, (state.model, inbox)))
-    receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines))
+    up = max(_bytes(part.value for part in m.released.values()) for m in messages)
+    receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines), _bytes(state.model.values()), up)
     return after, after.model, receipt
+
+
+def _bytes(arrays: Iterable[Any]) -> int:
+    return sum(int(np.asarray(array).nbytes) for array in arrays)
 
 
 def _require_finite(state: State[Any], round_: int) -> None:

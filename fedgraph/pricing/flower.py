@@ -141,10 +141,8 @@ def _central(app: App, path: Path, call: Call) -> Reading:
         ratio, scaled = facts["weight of the heaviest client, in equal shares"], multiplier * factor
         both = []
         for relation, replaced in (("zero-out", False), ("replace", True)):
-            effective, why = (
-                scaled / ratio,
-                f"noise std = {scaled:g}·clip/{sampled:g} on the mean, which a client moves by {ratio:g}·clip/{sampled:g}",
-            )
+            effective = scaled / ratio
+            why = f"noise std = {scaled:g}·clip/{sampled:g} on the mean, which a client moves by {ratio:g}·clip/{sampled:g}"
             if adaptive:
                 part = _adaptive(scaled, count_std * factor, ratio * (2 if replaced else 1))
                 effective = part * (2 if replaced else 1)
@@ -152,22 +150,32 @@ def _central(app: App, path: Path, call: Call) -> Reading:
             cost = _costs.fixed_size(effective, rate, replaced)
             both.append(Row("client", relation, MODELS, cost, rounds, facts["delta"], why))
         told = "clips are noised at the server only" if on_client else "clipping and noise happen at the server"
-        clear = Row(
-            "client",
-            "zero-out",
-            SERVER,
-            _costs.unprotected(told),
-            rounds,
-            facts["delta"],
-            f"{told}: it receives updates in clear",
-        )
-        return (*both, clear)
+        in_clear = f"{told}: it receives updates in clear"
+        return (*both, Row("client", "zero-out", SERVER, _costs.unprotected(told), rounds, facts["delta"], in_clear))
 
     def settings(factor: float) -> dict[str, Setting]:
         changed: dict[str, Setting] = {"noise_multiplier": multiplier * factor}
         return changed | ({"clipped_count_stddev": count_std * factor} if adaptive else {})
 
-    unknowns = [
+    return Reading(
+        rows,
+        (Published(None, None, "none", f"{call.name} with noise multiplier {multiplier:g}; Flower computes no ε"),),
+        _central_unknowns(app, sampled, known_rate is None),
+        ("metrics and numbers of examples, which weigh the mean", *_secagg(app), *_mod(app, call, on_client)),
+        order=(
+            "Updates are clipped, averaged by FedAvg with its weights, then noised; rounds compose adaptively.",
+            (
+                "A fixed number of clients is drawn without replacement: amplification holds for viewers who do not learn "
+                "who took part."
+            ),
+        ),
+        settings=settings,
+    )
+
+
+def _central_unknowns(app: App, sampled: float, rate_is_missing: bool) -> tuple[Unknown, ...]:
+    """What no file says of a central strategy. sampled: clients of one round."""
+    found = [
         *_rounds(app),
         Unknown(
             "delta",
@@ -183,23 +191,10 @@ def _central(app: App, path: Path, call: Call) -> Reading:
             sampled,
         ),
     ]
-    if known_rate is None:
+    if rate_is_missing:
         question = "How many clients are there in all? The share that is sampled in a round, kept secret."
-        unknowns.append(Unknown("share of clients in a round", question, (1.0, 0.1, 0.01, 0.001), 1.0))
-    return Reading(
-        rows,
-        (Published(None, None, "none", f"{call.name} with noise multiplier {multiplier:g}; Flower computes no ε"),),
-        tuple(unknowns),
-        ("metrics and numbers of examples, which weigh the mean", *_secagg(app), *_mod(app, call, on_client)),
-        order=(
-            "Updates are clipped, averaged by FedAvg with its weights, then noised; rounds compose adaptively.",
-            (
-                "A fixed number of clients is drawn without replacement: amplification holds for viewers who do not learn "
-                "who took part."
-            ),
-        ),
-        settings=settings,
-    )
+        found.append(Unknown("share of clients in a round", question, (1.0, 0.1, 0.01, 0.001), 1.0))
+    return tuple(found)
 
 
 def _adaptive(multiplier: float, count_std: float, moves: float) -> float:

@@ -73,9 +73,7 @@ def read(document: Document) -> Reading:
     words = _words(mechanism, kind, replaced, multiplier)
     if cost:
         believed = not options.has(*RESPONSE[::2])
-        words = "randomised answers of one unit" + (
-            ", by the ε that the file claims: how an answer is drawn is not in it" * believed
-        )
+        words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
 
     def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
         share = facts["sampling rate"] if rate is None else rate
@@ -86,15 +84,12 @@ def read(document: Document) -> Reading:
         first = Row(unit, "replace" if replaced else "zero-out", viewer, chosen, times, at, words)
         if unit not in ("example", "record") or mechanism != "gaussian" or kind == "fixed":
             return (first,)
-        several = [_costs.poisson(multiplier * factor, 1.0 if kind == "none" else share, replaced, k) for k in SEVERAL]
-        why = "all of a user's {k} records together; " + words
-        return (
-            first,
-            *(
-                Row("user", first.relation, viewer, cost_, times, at, why.format(k=k))
-                for k, cost_ in zip(SEVERAL, several, strict=True)
-            ),
-        )
+        found = [first]
+        for k in SEVERAL:
+            together = _costs.poisson(multiplier * factor, 1.0 if kind == "none" else share, replaced, k)
+            why = f"all of a user's {k} records together; {words}"
+            found.append(Row("user", first.relation, viewer, together, times, at, why))
+        return tuple(found)
 
     secret = "Amplification by sampling holds for viewers who do not learn who took part in a round."
     order = (

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fedgraph.report import attacks
 from fedgraph.report.results import Row, bound, number
 from fedgraph.report.scores import METRICS, Score, Trust, scored
+from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "client", "graph")
 
@@ -224,7 +225,10 @@ def _how_picked(scores: Sequence[Score]) -> str:
 
 def _refuted(rows: Sequence[Row]) -> list[str]:
     """Rows that an attack measured above their proof come before everything else."""
-    return [s for s in attacks.contradictions(rows) if not s.startswith(attacks.ABOUT_PUBLISHED)]
+    return [
+        *named_attacks.contradictions(rows),
+        *(s for s in attacks.contradictions(rows) if not s.startswith(attacks.ABOUT_PUBLISHED)),
+    ]
 
 
 def _without_numbers(scores: Sequence[Score]) -> list[str]:

@@ -112,6 +112,33 @@ DATA["twitch"] = Reference(
 )
 
 
+DATA["ogbn"] = Reference(
+    "hu2020open",
+    "Hu et al. Open Graph Benchmark: Datasets for Machine Learning on Graphs. NeurIPS, 2020.",
+    "10.48550/arXiv.2005.00687",
+)
+DATA["graphsage"] = Reference(
+    "hamilton2017inductive",
+    "Hamilton, Ying & Leskovec. Inductive Representation Learning on Large Graphs. NeurIPS, 2017.",
+    "10.48550/arXiv.1706.02216",
+)
+DATA["graphsaint"] = Reference(
+    "zeng2020graphsaint",
+    "Zeng, Zhou, Srivastava, Kannan & Prasanna. GraphSAINT: Graph Sampling Based Inductive Learning Method. ICLR, 2020.",
+    "10.48550/arXiv.1907.04931",
+)
+DATA["elliptic"] = Reference(
+    "weber2019anti",
+    "Weber et al. Anti-Money Laundering in Bitcoin: Experimenting with Graph Convolutional Networks. arXiv, 2019.",
+    "10.48550/arXiv.1908.02591",
+)
+DATA["gap"] = Reference(
+    "sajadmanesh2023gap",
+    "Sajadmanesh, Shamsabadi, Bellet & Gatica-Perez. GAP: Differentially Private Graph Neural Networks with Aggregation "
+    "Perturbation. USENIX Security, 2023.",
+)
+
+
 def of_method(name: str) -> tuple[Reference, ...]:
     """The papers that a method's file names; none for a row that is no method, such as ``graph size``."""
     try:

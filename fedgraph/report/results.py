@@ -189,6 +189,15 @@ def bound(value: float | None, digits: int = 2) -> str:
     return number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
 
 
+def averaged(count: int, what: str = "seed", error: str = "deviation") -> str:
+    """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
+
+    >>> averaged(1), averaged(3, "fold")
+    ('one seed', 'mean ± standard deviation over 3 folds')
+    """
+    return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"
+
+
 def spread(row: Row, metric: str) -> str:
     """``mean ± standard deviation`` over seeds."""
     if not row.values(metric):

@@ -184,7 +184,7 @@ def _drawn(
     ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
     header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {at:g}" for at in ordered))
     rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
-    return (figure,), (Table(f"By {thing}", header, rows, "Mean ± standard deviation over seeds."),)
+    return (figure,), (Table(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
 
 
 def _several(points: Sequence[Point]) -> bool:

@@ -21,8 +21,9 @@ from sklearn.model_selection import StratifiedKFold
 from fedgraph import seeds
 from fedgraph.comparison import classify, cluster, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
-from fedgraph.tasks._graph_rows import embedded_spaces, in_medians
+from fedgraph.tasks._embedded_spaces import embedded_spaces
 from fedgraph.tasks._pairwise import all_pairs
+from fedgraph.tasks._raw_distances import in_medians
 from fedgraph.tasks._solver_settings import variation
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph

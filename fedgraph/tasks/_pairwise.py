@@ -61,6 +61,23 @@ def nearest_pairs(
     return reached, asked, table.close()
 
 
+def asked_pairs(
+    spaces: Sequence[MetricSpace],
+    options: gromov.GromovOptions,
+    context: Context,
+    split: Split,
+    k: int | None,
+    known: np.ndarray | None = None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and how many were asked. The facts say
+    where each pair's result is kept (``_kept_pairs``).
+    """
+    if k is None:
+        return all_pairs(spaces, options, context)
+    found, asked, solved = nearest_pairs(spaces, options, context, split, k, known)
+    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]} | solved
+
+
 @contextmanager
 def _solver(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context

@@ -11,6 +11,7 @@ from typing import Any
 
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
+from fedgraph.federation.participation import Attendance
 from fedgraph.methods.base import Plan, PublicFacts, kinds
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.units import Viewer
@@ -73,11 +74,24 @@ def require_answers(setting: _protocols.Setting, method: kinds.Classifier, cell:
         )
 
 
-def train(world: World, key: str, made: Plan[Any, Any], cell: Cell, context: Context, who: Sequence[str | int] = ()) -> Trained:
-    """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell."""
+def train(
+    world: World,
+    key: str,
+    made: Plan[Any, Any],
+    cell: Cell,
+    context: Context,
+    who: Sequence[str | int] = (),
+    *,
+    attendance: Attendance | None = None,
+) -> Trained:
+    """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
+
+    attendance: which clients answer in which round; None where all do.
+    """
     shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
     path = (*cell.path, *who)
-    outcome = rounds.run(context.runtime, shared, made, context.root, path, common, context.prefixes, context.on_round)
+    progress = (context.prefixes, context.on_round)
+    outcome = rounds.run(context.runtime, shared, made, context.root, path, common, *progress, attendance=attendance)
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

@@ -32,13 +32,16 @@ from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.settings import PerDataset, Says
+from fedgraph.tasks import _embedded_spaces as embedded
 from fedgraph.tasks import _graph_collections as collections
 from fedgraph.tasks import _graph_models as graph_models
-from fedgraph.tasks import _graph_rows as graph_rows
 from fedgraph.tasks import _graph_settings as settings
 from fedgraph.tasks import _promises
+from fedgraph.tasks import _raw_distances as raw
 from fedgraph.tasks._graph_settings import COMPARE, FUSED, Distinct, Encoder, Epsilons, Models, clear
 from fedgraph.tasks._graph_settings import Row as ROW
+from fedgraph.tasks._judging import Judging, judge
+from fedgraph.tasks._pairwise import asked_pairs
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
@@ -122,7 +125,7 @@ def refuses(params: Params, name: str) -> str | None:
 def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
     smallest = min(g.num_nodes for g in _collection(params, context).graphs)
-    rows = (*graph_rows.LEAKS, *(b for b in params.baselines if b != graph_rows.FUSED or _has_features(context)))
+    rows = (*raw.LEAKS, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
         found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
@@ -130,7 +133,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
             first = rows_of_model[0]
             if not clear(first.epsilon):
                 exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
-                found += [_cell(context, graph_rows.CONSTANT, r, smallest, seed) for r in exposing]
+                found += [_cell(context, embedded.CONSTANT, r, smallest, seed) for r in exposing]
             found += [_cell(context, "local_dp", r, smallest, seed) for r in rows_of_model]
     return found
 
@@ -187,12 +190,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         split = _dealt(params, cell.seed, context)[0]
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
         wanted = (params.alpha, params.options(), context, split, params.only_nearest, params.weights)
-        distances, asked = graph_rows.distances_of(cell.method, collection, *wanted)
+        distances, asked = raw.distances_of(cell.method, collection, *wanted)
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
     made, dealt, split = _planned(params, cell, context)
-    if cell.method == graph_rows.CONSTANT:
+    if cell.method == embedded.CONSTANT:
         sizes, solving = [g.num_nodes for g in collection.graphs], params.options()
-        distances, asked = graph_rows.constant_distances(
+        distances, asked = embedded.constant_distances(
             cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
         )
         row = _row(params, cell, context)
@@ -216,9 +219,9 @@ def _released(
     if own.get(COMPARE, True):
         embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
-        spaces = graph_rows.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
+        spaces = embedded.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = params.options(params.alpha if FUSED in own else None)
-        distances, asked = graph_rows.compared(spaces, options, context, split, params.only_nearest)
+        distances, asked = asked_pairs(spaces, options, context, split, params.only_nearest)
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
@@ -245,15 +248,15 @@ def _released(
 
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
     votes_alone = params.only_nearest is not None
-    how = graph_rows.Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test, svm=not votes_alone)
+    how = Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test, svm=not votes_alone)
     rng = seeds.generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
-    return dict(context.runtime.get(context.runtime.on_server(graph_rows.judge, distances, labels_of, split, rng, how)))
+    return dict(context.runtime.get(context.runtime.on_server(judge, distances, labels_of, split, rng, how)))
 
 
 def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str, float], more: dict[str, Any]) -> Outcome:
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
-    public = cell.method in (graph_rows.SIZE, graph_rows.CONSTANT)
+    public = cell.method in (raw.SIZE, embedded.CONSTANT)
     split, dealt = _dealt(params, cell.seed, context)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
     return Outcome(

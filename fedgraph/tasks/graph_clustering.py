@@ -31,16 +31,13 @@ from fedgraph.tasks._clustering_settings import ONE_METHOD as ONE_METHOD
 from fedgraph.tasks._clustering_settings import PLAIN, Params, Row
 from fedgraph.tasks._clustering_settings import RowKeysOfClustering as ROW
 from fedgraph.tasks._clustering_settings import rows as rows_of
+from fedgraph.tasks._embedded_spaces import CONSTANT, constant_spaces
 from fedgraph.tasks._graph_compare import OF_VECTORS, Clustering, Found
-from fedgraph.tasks._graph_rows import constant_spaces, degree_distances
 from fedgraph.tasks._graph_settings import clear
+from fedgraph.tasks._raw_distances import DEGREES, SIZE, degree_distances
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, Partition
-
-SIZE_ONLY = "graph size"
-SIZE_AND_DEGREES = "size and degrees"
-CONSTANT = "constant embedding"
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -61,7 +58,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     rows = rows_of(params)
     encoded = [r for r in rows if not clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
-        for row in (SIZE_ONLY, SIZE_AND_DEGREES):
+        for row in (SIZE, DEGREES):
             found.append(Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed))
         found += [_cell(params, context, CONSTANT, r, seed) for r in encoded[:1]]
         found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
@@ -90,7 +87,7 @@ def _row(params: Params, cell: Cell) -> Row:
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
-    if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
+    if cell.method in (SIZE, DEGREES):
         return None
     graph, row = _graph(context), _row(params, cell)
     partition = _partition(params, cell.seed, context)
@@ -125,7 +122,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     partition = _partition(params, cell.seed, context)
     truth = _graph(context).labels[_centres(partition)]
     k = params.clusters or _graph(context).num_classes
-    if cell.method in (SIZE_ONLY, SIZE_AND_DEGREES):
+    if cell.method in (SIZE, DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
     assert made is not None
@@ -196,7 +193,7 @@ def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) ->
 def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Found:
     """Clusters of the sizes alone, or of sizes and degree sequences."""
     rng = seeds.generator(context.root, *cell.path, "cluster")
-    if cell.method == SIZE_ONLY:
+    if cell.method == SIZE:
         labels = cluster.size_only(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
     else:
         labels = cluster.spectral(degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
@@ -205,7 +202,7 @@ def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Fo
 
 def _unreleased(params: Params, cell: Cell, context: Context, partition: Partition, truth: np.ndarray, found: Found) -> Outcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
-    public = cell.method != SIZE_AND_DEGREES
+    public = cell.method != DEGREES
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(

@@ -22,7 +22,7 @@ from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
 from fedgraph.tasks import _clear_embeddings as clear
-from fedgraph.tasks._graph_rows import FUSED, SIZE, TOPOLOGY
+from fedgraph.tasks._raw_distances import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph

@@ -20,10 +20,11 @@ from pydantic import Field, field_validator, model_validator
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import named, whole_run
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.partition import base
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _grid, _node_map, _protocols, _public, _scores, _training
+from fedgraph.tasks import _attendance, _grid, _node_map, _protocols, _public, _scores, _training
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
@@ -62,6 +63,7 @@ class Params(Settings):
     public: _public.Public = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
+    federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
@@ -100,6 +102,8 @@ class Params(Settings):
     def _attacks_what_is_run(self) -> Params:
         """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
         if self.attack is not None:
+            if not self.federation.everybody:
+                raise ValueError("attack needs every client in every round; leave federation away, or the attack")
             budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
             settings: set[Any] = {s for spec in self.methods for s in spec.get("settings", self.settings)} | {"nobody"}
             for what, asked, run in (("settings", self.attack.settings, settings), ("epsilons", self.attack.epsilons, budgets)):
@@ -145,8 +149,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
     _training.require_answers(setting, method, cell, params.protocol)
-    made: Plan[Any, Any] = method.plan(settings, world.facts, Budget(cell.epsilon, delta, reading))
-    return made
+    facts = _attendance.told(params.federation, world.facts, cell, method)
+    made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
+    return _attendance.noted(made)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -154,7 +159,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     made = plan(params, cell, context)
     world = _world(params, cell, context)
     setting, partition = world.setting, world.partition
-    done = _training.train(world, _partition_key(params, cell), made, cell, context)
+    who = _attendance.drawn(params.federation, made, cell, context)
+    done = _training.train(world, _partition_key(params, cell), made, cell, context, attendance=who)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: settled.epsilon)
@@ -167,8 +173,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
+    went = _attendance.facts_of(params.federation, who, trained, partition.num_clients)
     return Outcome(
-        metrics=metrics | measured.metrics | told.metrics,
+        metrics=metrics | measured.metrics | told.metrics | _attendance.metrics_of(went),
         facts={
             "clients": partition.num_clients,
             "partition": partition.description,
@@ -181,6 +188,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "rounds": made.rounds,
             **({} if broken is None else {"broken_promise": broken}),
         }
+        | went
         | measured.facts
         | told.facts,
         account=settled.account(cell.key, done.guarantee),

@@ -42,7 +42,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
     cells = task.cells(params(), context(library, seeds=2))
     for seed in (0, 1):
         own = [c for c in cells if c.seed == seed]
-        assert [c.method for c in own[:3]] == [task.SIZE_ONLY, task.SIZE_AND_DEGREES, task.CONSTANT]
+        assert [c.method for c in own[:3]] == [task.SIZE, task.DEGREES, task.CONSTANT]
         assert [(c.variant, c.epsilon) for c in own[4:]] == [
             ("gaussian-as-coded/1/n", own[3].epsilon),
             ("encoded", 4.0),
@@ -71,15 +71,15 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
             assert 4.0 < out.paths["embedding"] <= 4.0 * held * (1 + 1e-9), "more than one client's price, at most their sum"
             assert out.facts["worst_node_clients"] == held
             assert out.epsilon_published == 4.0
-        if cell.method in (task.SIZE_ONLY, task.CONSTANT):
+        if cell.method in (task.SIZE, task.CONSTANT):
             assert out.epsilon_provable == 0.0
             assert not out.releases
-        if cell.method == task.SIZE_AND_DEGREES:
+        if cell.method == task.DEGREES:
             assert out.epsilon_provable == np.inf
     found = [store.load(cell) for cell in cells]
     entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
     made = section.build(Records("t", "graph_clustering", "t", "d", given, entries, artefacts), None)
-    assert [row[0] for row in made.tables[0].rows][:3] == [task.SIZE_ONLY, task.SIZE_AND_DEGREES, task.CONSTANT]
+    assert [row[0] for row in made.tables[0].rows][:3] == [task.SIZE, task.DEGREES, task.CONSTANT]
     assert len(made.figures) >= 2
 
 

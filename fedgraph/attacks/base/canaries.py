@@ -3,7 +3,7 @@
 The two versions of any one canary, all others as their coins fell, are neighbours under the relation that the plan states:
 
     node-zero-out   1: one public word, a random label, no edge (or as it is, mislabelled)   0: zeroed as the relation says
-    node-replace    1, 0: two different labels on such a node
+    node-replace    1, 0: two different labels on such a node (canary: full: and all features against none)
     edge-…          1: an edge between two nodes that had none                                 0: no such edge
 
 One coin, one unit: canary nodes are distinct, and an edge between two of them is there while neither is zeroed, which for
@@ -23,14 +23,15 @@ import scipy.sparse as sp
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition, Subgraph
 
-Kind = Literal["word", "mislabelled"]
+Kind = Literal["word", "mislabelled", "full"]
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """nodes: int64 [m], global ids. coins: bool [m]. labels: int64 [m, 2], of version 0 and 1; −1: zeroed.
 
-    features: CSR [m, d], of every version that is there. alone: no version has an edge.
+    features: CSR [m, d], of every version that is there. empty: version 0 is there without a word, and has none of them.
+    alone: no version has an edge.
     """
 
     nodes: np.ndarray
@@ -38,11 +39,13 @@ class Nodes:
     labels: np.ndarray
     features: sp.csr_array
     alone: bool
+    empty: bool = False
 
     @property
     def units(self) -> np.ndarray:
-        """int64 [m, 3]: node, label in version 0, label in version 1."""
-        return np.column_stack([self.nodes, self.labels])
+        """int64 [m, 3]: node, label in version 0, label in version 1; and a fourth column of 1 where version 0 is empty."""
+        found = np.column_stack([self.nodes, self.labels])
+        return np.column_stack([found, np.ones(self.nodes.size, np.int64)]) if self.empty else found
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
@@ -58,7 +61,7 @@ class Nodes:
         adjacency.eliminate_zeros()
         original = np.ones(graph.num_nodes, dtype=np.float32)
         original[rows] = 0
-        there = here[labels[rows] >= 0]
+        there = here[(labels[rows] >= 0) & (versions[here] | (not self.empty))]
         put = sp.csr_array(
             (np.ones(there.size, np.float32), (place[self.nodes[there]], there)), shape=(graph.num_nodes, self.nodes.size)
         )
@@ -124,19 +127,24 @@ def nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind
 
     kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
     canary its own as long as there are enough: little is shared with other rows, so a model that saw one shows it best.
+    kind full, where nodes are replaced: version 1 has every feature at 1, version 0 none: the farthest two rows in [0, 1].
     """
     labelled, c = np.flatnonzero(held.labels >= 0), held.num_classes
     chosen = np.sort(rng.choice(labelled, min(count, labelled.size // 2), replace=False))
     m = chosen.size
-    first = rng.integers(c, size=m) if kind == "word" else (held.labels[chosen] + rng.integers(1, max(c, 2), size=m)) % c
+    first = rng.integers(c, size=m) if kind != "mislabelled" else (held.labels[chosen] + rng.integers(1, max(c, 2), size=m)) % c
     other = (first + rng.integers(1, max(c, 2), size=m)) % c if relation.replaces else np.full(m, -1)
     features = sp.csr_array(held.features[chosen])
-    if kind == "word" and public.features.nnz:
+    if kind == "full" and relation.replaces:
+        features = sp.csr_array(np.ones((m, held.num_features), dtype=np.float32))
+        labels = np.column_stack([other, first]).astype(np.int64)
+        return Nodes(chosen, rng.random(m) < 0.5, labels, features, alone=True, empty=True)
+    if kind != "mislabelled" and public.features.nnz:
         largest = np.asarray(abs(public.features).max(axis=0).todense()).ravel()
         used = rng.permutation(np.flatnonzero(largest))
         columns = np.resize(used, m)
         features = sp.csr_array((largest[columns], (np.arange(m), columns)), shape=(m, held.num_features)).astype(np.float32)
-    return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features, kind == "word")
+    return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features, kind != "mislabelled")
 
 
 def edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:

@@ -55,7 +55,9 @@ class Attack(Settings):
         None, description="attack these settings only (default: all)"
     )
     epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")
-    canary: canaries_of.Kind = Field("word", description="a canary node: word (one public feature, any label) or mislabelled")
+    canary: canaries_of.Kind = Field(
+        "word", description="a canary node: word (one public feature, any label), full, or mislabelled"
+    )
     named: list[dict[str, Any]] = Field(
         [], description="attacks by name, attack: a file of fedgraph/attacks, then its settings"
     )

@@ -39,6 +39,29 @@ def clipped_sum(
 
     inputs: float64 [n, 2d] of ``rows``. labels: int64 [n]. A row whose norm is not finite counts as zero.
     """
+    error = _errors(layout, vector, inputs, labels, clip, bound)
+    return np.concatenate([(inputs.T @ error).ravel(), error.sum(axis=0)])
+
+
+def left_over_products(
+    layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float,
+    message: np.ndarray, weights: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
+
+    message: flat [num_parameters], e.g. a noisy ``clipped_sum``. weights: float [n], how much of each row to take off.
+    """
+    d, c = layout.shapes[0]
+    error = _errors(layout, vector, inputs, labels, clip, bound)
+    known = error * weights[:, None]
+    beyond = message[: d * c].reshape(d, c) - inputs.T @ known
+    return np.asarray(((inputs @ beyond + message[d * c :] - known.sum(axis=0)) * error).sum(axis=1))
+
+
+def _errors(
+    layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
+) -> np.ndarray:
+    """float64 [n, c]: ∂loss/∂scores of each row, scaled so that its whole gradient is clipped."""
     d, c = layout.shapes[0]
     theta = within(layout, vector.astype(np.float64), bound)
     error = softmax(inputs @ theta[: d * c].reshape(d, c) + theta[d * c :], axis=1)
@@ -47,4 +70,4 @@ def clipped_sum(
     norms = np.sqrt((np.square(inputs).sum(axis=1) + 1.0) * np.square(error).sum(axis=1))
     limit = clip * room(len(labels))[1]
     error *= np.where(np.isfinite(norms), np.minimum(1.0, limit / np.maximum(norms, 1e-30)), 0.0)[:, None]
-    return np.concatenate([(inputs.T @ error).ravel(), error.sum(axis=0)])
+    return np.asarray(error)

@@ -26,6 +26,7 @@ facts, S is what its server remembers: each of the three is a type of the method
 file with one client that holds the whole graph, so *central or federated* is a word in a scenario, not a second code path.
 """
 
+from fedgraph.methods.base import seen as seen
 from fedgraph.methods.base.facts import Budget as Budget
 from fedgraph.methods.base.facts import Calibration as Calibration
 from fedgraph.methods.base.facts import PublicFacts as PublicFacts

@@ -30,6 +30,8 @@ class PublicFacts:
     columns or their weights were computed from all rows. features_from_edges: whether features were computed from edges.
     public_name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set). asking: int64, ids of nodes
     that never train and only ask for their own answer (which these are is public).
+    participation, least_answers: where not every client answers in every round: who does, in words, and how many answers a
+    round needs (``federation.participation``).
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -47,6 +49,8 @@ class PublicFacts:
     cut_edges_shared: bool = False
     split_from_edges: bool = False
     columns_from_rows: bool = False
+    participation: str = ""
+    least_answers: int | None = None
     features_from_edges: bool = False
     public_name: str = "test-graph"
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -54,6 +58,11 @@ class PublicFacts:
     @property
     def num_clients(self) -> int:
         return len(self.client_sizes)
+
+    @property
+    def cohort(self) -> int:
+        """Clients whose answers every round has."""
+        return self.num_clients if self.least_answers is None else self.least_answers
 
     @property
     def num_train(self) -> int:

@@ -87,7 +87,7 @@ class Plan(Generic[P, M]):
         least = (
             sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
         )
-        others = self.facts.num_clients - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
+        others = self.facts.cohort - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
         others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others
         if mechanism.std * math.sqrt(others) < event.noise_multiplier * kept * least * (1 - 1e-9):
             raise PrivacyError(
@@ -98,7 +98,9 @@ class Plan(Generic[P, M]):
     @property
     def fingerprint(self) -> str:
         """A digest of everything that shapes the releases."""
-        facts = (self.facts.num_nodes, self.facts.client_sizes)
+        facts: tuple[object, ...] = (self.facts.num_nodes, self.facts.client_sizes)
+        if self.facts.participation:
+            facts += (self.facts.participation, self.facts.least_answers)
         text = repr((self.method, self.params, self.delta, self.protection, self.rounds, facts))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -144,8 +146,8 @@ def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts
     """
     if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return noise_multiplier * sensitivity, 1
-    if facts.num_clients <= colluders:
+    if facts.cohort <= colluders:
         raise PrivacyError(
-            f"secure aggregation hides a client among more than {colluders} others, found {facts.num_clients} clients"
+            f"secure aggregation hides a client among more than {colluders} others, found {facts.cohort} clients"
         )
-    return noise_multiplier * sensitivity / math.sqrt(facts.num_clients - colluders), facts.num_clients
+    return noise_multiplier * sensitivity / math.sqrt(facts.cohort - colluders), facts.cohort

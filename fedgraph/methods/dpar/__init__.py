@@ -25,14 +25,16 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
+import torch
 from pydantic import Field
 
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import left_over_products
 from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.layers.sparse import FeatureMatrix
+from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.learning.optimisers.optimiser import Optimiser
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, seen, setting_assumptions
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
@@ -223,6 +225,32 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     features = rows_of.with_features(graph, plan.params.features).features
     scores = logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
     return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
+
+
+def reads_rounds(plan: Plan[Params, Made]) -> bool:
+    """Whether the rounds of a run should be kept: each is one step whose noisy gradient somebody sees."""
+    return plan.made.sizes.local_steps == 1 and seen.worth_keeping(plan, plan.made.layout.num_parameters)
+
+
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
+
+    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
+    rounds were not kept, nodes are replaced, or nothing is clipped.
+    """
+    params, clipped = plan.params, plan.params.variant != "none"
+    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT or not clipped:
+        return None
+    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights[units[:, 0]] = 0.5
+    rate = plan.made.sizes.expected_batch * plan.facts.num_clients / plan.facts.num_nodes
+    for number, nodes in enumerate(seen.groups(plan)):
+        part = rows_of.with_features(graph.induced(nodes), params.features)
+        x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=device())
+        for _, model, message in seen.messages(plan, state, number, "gradient"):
+            at = (plan.made.layout, model["parameters"], x, labels, params.clip)
+            found[nodes] += left_over_products(*at, message, min(rate, 1.0) * weights[nodes])
+    return found[units[:, 0]]
 
 
 def _rows(plan: Plan[Params, Made], work: Work, round_: int, streams: Streams, desk: Desk) -> AggregatedRows:

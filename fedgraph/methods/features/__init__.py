@@ -70,6 +70,7 @@ SITUATIONS = (Situation("inductive", settings={"steps": 5}), Situation("asking",
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
+PARTIAL = True  # rounds in which not every client answers
 PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's own row
 
 
@@ -180,6 +181,8 @@ def client(
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
+    if plan.facts.participation:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
+        gradient *= np.float32(plan.facts.num_clients / inbox.num_clients)
     before, made = state.model["parameters"], plan.made
     if made.curvature is not None:
         step = (made.curvature @ gradient.reshape(made.curvature.shape[0], -1)).reshape(-1)

@@ -16,22 +16,18 @@ import torch
 
 from fedgraph.learning.clipping.per_sample import left_over_products
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
-from fedgraph.methods.base import Plan, State
+from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features.learner import Made
-from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
     from fedgraph.methods.features import Memory, Params
 
-MOST = 30_000_000  # numbers in all messages of a run that are kept
-
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:
     """Whether ``of_rounds`` wants the rounds of a run kept: the viewer sees them, and they are not too much to keep."""
-    viewer = plan.protection.viewer
-    messages = plan.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
-    return viewer is not Viewer.CURATOR_TRUSTED and messages * plan.made.layout.num_parameters <= MOST
+    return seen.worth_keeping(plan, plan.made.layout.num_parameters)
 
 
 def of_rounds(
@@ -41,19 +37,16 @@ def of_rounds(
 
     graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
     """
-    seen, made, viewer = state.seen, plan.made, plan.protection.viewer
-    if not seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
+    made = plan.made
+    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
-    together = viewer is Viewer.SERVER_SECURE_AGGREGATION
-    groups = (np.arange(plan.facts.num_nodes),) if together else plan.facts.members
     weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
     weights[units[:, 0]] = 0.5
-    for number, nodes in enumerate(groups):
+    for number, nodes in enumerate(seen.groups(plan)):
         if (weights[nodes] == 1).all():
             continue  # no canary there
         x, labels = inputs(graph.induced(nodes)), torch.tensor(graph.labels[nodes], device=device())
-        for model, inbox in seen:
-            message = inbox.sums["gradient"] if together else inbox.each["gradient"][number]
+        for _, model, message in seen.messages(plan, state, number, "gradient"):
             at = (made.layout, model["parameters"], x, labels, made.clip)
             found[nodes] += left_over_products(*at, message, weights[nodes])
     return found[units[:, 0]]

@@ -44,8 +44,12 @@ class Made:
 def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
-    shares = 1 if min_clients > 1 else facts.num_clients
-    return facts.num_train * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+    shares = 1 if min_clients > 1 else facts.cohort
+    return (
+        facts.num_train
+        * (facts.cohort / facts.num_clients)
+        * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+    )
 
 
 def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:

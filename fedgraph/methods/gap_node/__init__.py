@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import device
@@ -33,6 +33,7 @@ from fedgraph.methods.base import (
     State,
     Streams,
     gradient_std,
+    seen,
     setting_assumptions,
 )
 from fedgraph.methods.gap_node import caps
@@ -178,6 +179,32 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     for _ in range(plan.params.hops):
         rows.append(unit_length(aggregate(adjacency, rows[-1])))
     return logits(plan.made.classifier, state.model["classifier"], DenseMatrix(np.concatenate(rows, axis=1)))
+
+
+def reads_rounds(plan: Plan[Params, Made]) -> bool:
+    """Whether the rounds of a run should be kept: the encoder's messages are sums over known rows, and somebody sees them."""
+    size = max(plan.made.encoder.num_parameters, plan.made.classifier.num_parameters)
+    return plan.made.first > 0 and plan.params.sampling_rate == 1 and seen.worth_keeping(plan, size)
+
+
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """What the encoder's messages hold beyond known rows, along each canary's own gradient (half of each is taken off).
+
+    The classifier's rows hold noisy hops that nobody but their client knows, so its messages are left unread. None where the
+    rounds were not kept, or nodes are replaced.
+    """
+    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
+        return None
+    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights[units[:, 0]] = 0.5
+    for number, nodes in enumerate(seen.groups(plan)):
+        part = graph.induced(nodes)
+        x, labels = rows_of(plan, part), torch.tensor(part.labels, device=device())
+        for round_, model, message in seen.messages(plan, state, number, "gradient"):
+            if round_ < plan.made.first:
+                at = (plan.made.encoder, model["encoder"], x, labels, plan.params.clip)
+                found[nodes] += left_over_products(*at, message, weights[nodes])
+    return found[units[:, 0]]
 
 
 def _descent(plan: Plan[Params, Made]) -> Descent:

@@ -37,9 +37,10 @@ from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, wa
 from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
 from fedgraph.methods.gcon import releases as release
 from fedgraph.methods.gcon import rows as encoding
+from fedgraph.methods.gcon.evidence import of_minimiser
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Subgraph
 
@@ -209,6 +210,16 @@ def client(
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """The average: weights are public and already inside the messages."""
     return State({"theta": inbox.sums["theta"]}, state.memory)
+
+
+def reads_rounds(plan: Plan[Params, Made]) -> bool:
+    """Whether the one round should be kept: a server that sees each client's Θ."""
+    return plan.protection.viewer is Viewer.SERVER and plan.rounds > 0
+
+
+def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+    """What the objective's noise, taken back out of Θ, says of each pair (``evidence``)."""
+    return of_minimiser(plan, state, graph, pairs)
 
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:

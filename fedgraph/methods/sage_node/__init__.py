@@ -36,6 +36,8 @@ from fedgraph.methods.base import (
     setting_assumptions,
 )
 from fedgraph.methods.sage_node import caps
+from fedgraph.methods.sage_node.evidence import of_rounds
+from fedgraph.methods.sage_node.evidence import reads_rounds as reads_rounds
 from fedgraph.methods.sage_node.params import Params
 from fedgraph.privacy.accounting import calibrate, subgraph_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -201,6 +203,15 @@ def predict(plan: Plan[Params, Made], state: State[Descended], graph: Graph) -> 
     features = FeatureMatrix(_features(plan, graph))
     found = graphsage.scores(network, on_device(average), features, graphsage.Mean(adjacency))
     return found.cpu().numpy()
+
+
+def evidence(plan: Plan[Params, Made], state: State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
+
+    def rows(part: Graph, nodes: np.ndarray) -> FeatureMatrix | np.ndarray:
+        return _one_layer(plan, part, plan.made.caps.neighbourhoods(part.adjacency, nodes, held=True))
+
+    return of_rounds(plan, state, graph, units, rows)
 
 
 def _rows(plan: Plan[Params, Made], graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:

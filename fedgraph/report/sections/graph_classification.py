@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from fedgraph.privacy.accounting import bayes
 from fedgraph.report import attacks, charts, plots, published
-from fedgraph.report.results import Row, bound, grouped, number, spread
+from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
+from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
 KINDS = ("graph_classification",)  # the tasks that this section speaks of
@@ -29,8 +30,8 @@ def build(records: Records, notice: str | None) -> Section:
     folds = len({e["seed"] for e in records.entries})
     train, validation, test = facts["split"]
     sentences = [
-        f"{facts['graphs']} graphs of {facts['mean_nodes']:.1f} nodes on average; {facts['partition']}. Mean ± standard "
-        f"deviation over {folds} fold{'s' if folds > 1 else ''} of {train} training, {validation} validation and {test} test "
+        f"{facts['graphs']} graphs of {facts['mean_nodes']:.1f} nodes on average; {facts['partition']}; "
+        f"{averaged(folds, 'fold')} of {train} training, {validation} validation and {test} test "
         f"graphs; always answering the larger class is right for {facts['majority']:.1%}.",
         "Models are trained on the training graphs: on node labels as in the paper (atoms, secondary structures; degrees where "
         "there are none), or on graph labels with pooled scores; only then is the model itself a classifier. The number of "
@@ -44,7 +45,8 @@ def build(records: Records, notice: str | None) -> Section:
         *attacks.sentences(rows),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
-    tables = [_accuracies(rows), *printed, *_bounds(rows)]
+    beyond = _beyond_accuracy.table(rows, {row["setting"]: row["setting"] for row in rows})
+    tables = [_accuracies(rows), *printed, *_bounds(rows), *beyond]
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from fedgraph.report import charts, plots
-from fedgraph.report.results import Row, grouped, number
+from fedgraph.report.results import Row, averaged, grouped, number
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
@@ -30,7 +30,7 @@ def build(records: Records, notice: str | None) -> Section:
     seeds = len(rows[0].entries)
     sentences = [
         f"{seeds} repetition{'s' if seeds > 1 else ''} of {facts['pairs']} pairs among {facts['graphs']} graphs, each "
-        "with a sample, a model and noise of its own; mean ± standard error over repetitions. Every value is that of the clear "
+        f"with a sample, a model and noise of its own; {averaged(seeds, 'repetition', 'error')}. Every value is of the clear "
         "problem; only the start differs. A gain is 1 − Σ F / Σ F(from p qᵀ), positive where a strategy ends lower.",
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
     ]

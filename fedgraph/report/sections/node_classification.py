@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import attacks, charts, plots, published
-from fedgraph.report.results import Row, bound, grouped, number, spread
+from fedgraph.report import attacks, charts, plots, published, traffic
+from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
 from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -47,8 +47,7 @@ def build(records: Records, notice: str | None) -> Section:
     if protocol == "inductive" and known != "test-graph":
         where = "of private test nodes, each from its own row"
     sentences = [
-        f"{facts['train_nodes']} training nodes; test accuracy {where}, mean ± standard deviation over "
-        f"{seeds} seed{'s' if seeds > 1 else ''}.",
+        f"{facts['train_nodes']} training nodes; test accuracy {where}, {averaged(seeds)}.",
         *_beyond_accuracy.majority(rows),
         *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
@@ -61,6 +60,7 @@ def build(records: Records, notice: str | None) -> Section:
             f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
             f"between clients and {known}."
         )
+    sentences += traffic.sentences([e["facts"] for e in records.entries])
     sentences += attacks.sentences(rows)
     tables = [
         _accuracies(rows),

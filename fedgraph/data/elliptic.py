@@ -1,0 +1,96 @@
+"""Elliptic: 203,769 Bitcoin transactions, an edge where one spends what another paid; 4,545 of them are known to be illicit.
+
+Weber et al., "Anti-Money Laundering in Bitcoin: Experimenting with Graph Convolutional Networks for Financial Forensics",
+2019 (arXiv 1908.02591). Three files: ``elliptic_txs_features.csv`` (no header: transaction, time step 1 to 49, 165 numbers),
+``elliptic_txs_edgelist.csv`` (header; two transactions) and ``elliptic_txs_classes.csv`` (header; transaction, and ``1``
+illicit, ``2`` licit or ``unknown``). Class 1 here is illicit, 0 licit, −1 unknown. Time steps up to 34 train and later ones
+test (``split: public``), as in the paper. Seventy-two of the features sum up the neighbours' features, so
+``features_from_edges`` holds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data import _arrays, base
+from fedgraph.data._block_model import BlockModel, stand_in
+from fedgraph.data._files import RawFiles
+from fedgraph.data._structure import Counts, feature_matrix
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+ROWS, EDGES, CLASSES = "elliptic_txs_features.csv", "elliptic_txs_edgelist.csv", "elliptic_txs_classes.csv"
+_COUNTS = {"bitcoin": Counts(203_769, 234_355, 165, 2)}
+LAST_TO_TRAIN = 34
+_WORDS = {b"1": 1, b"2": 0, b"unknown": -1}
+
+DATASETS = {
+    "bitcoin": base.Published(
+        key="elliptic/bitcoin", title="Elliptic", folder="elliptic/raw", files=(ROWS, EDGES, CLASSES), columns_from_rows=True
+    )
+}
+
+
+def load(dataset: str, request: base.Request) -> Graph:
+    """``bitcoin``; see :func:`fedgraph.data.load`."""
+    return base.load_published(DATASETS[dataset], request, read=read, stand_in=generated, pyg=("EllipticBitcoinDataset", {}))
+
+
+def read(raw: RawFiles) -> Graph:
+    """The graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
+    table, counts = _arrays.numbers(raw, ROWS), _COUNTS["bitcoin"]
+    if table.shape[1] < 3:
+        raise DataError(f"{raw.folder / ROWS}:1: {table.shape[1]} columns; allowed: transaction, time step, and features")
+    names = _arrays.whole(table[:, 0], 2**53, raw, ROWS)
+    order = np.argsort(names, kind="stable")
+    if (twice := np.flatnonzero(np.diff(names[order]) == 0)).size:
+        raise DataError(f"{raw.folder / ROWS}: transaction {names[order][twice[0]]} stands twice; allowed: each once")
+
+    def rows_of(ids: np.ndarray, name: str) -> np.ndarray:
+        place = np.minimum(np.searchsorted(names[order], ids), names.size - 1)
+        unknown = names[order][place] != ids
+        if unknown.any():
+            line = int(np.argwhere(unknown)[0][0]) + 2
+            raise DataError(f"{raw.folder / name}:{line}: there is no transaction {ids[unknown][0]} in {ROWS}")
+        return np.asarray(order[place])
+
+    ends = rows_of(_arrays.whole(_arrays.numbers(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES)
+    labels = _labels(raw, names.size, rows_of)
+    graph = Graph(
+        name="elliptic/bitcoin",
+        adjacency=_arrays.adjacency(ends[:, 0], ends[:, 1], names.size),
+        features=feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32))),
+        labels=labels,
+        num_classes=2,
+        provenance=raw.provenance("Elliptic"),
+        features_from_edges=True,
+        masks=_split(table[:, 1], labels),
+    )
+    return _arrays.require(graph, counts)
+
+
+def _split(step: np.ndarray, labels: np.ndarray) -> tuple[_arrays.Masks, ...]:
+    train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= LAST_TO_TRAIN, step > LAST_TO_TRAIN))
+    return _arrays.masks(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
+
+
+def _labels(raw: RawFiles, count: int, rows_of: object) -> np.ndarray:
+    assert callable(rows_of)
+    labels, known = np.full(count, -1, dtype=np.int64), []
+    for number, line in enumerate(_arrays.text(raw, CLASSES).splitlines()[1:], 2):
+        name, comma, word = line.strip().partition(b",")
+        if not comma or not name.isdigit() or len(name) > 15 or word not in _WORDS:
+            shown = line[:60].decode("utf-8", "replace")
+            raise DataError(f"{raw.folder / CLASSES}:{number}: found {shown!r}; allowed: a transaction, then 1, 2 or unknown")
+        known.append((int(name), _WORDS[word]))
+    if known:
+        pairs = np.array(known, dtype=np.int64)
+        labels[rows_of(pairs[:, 0], CLASSES)] = pairs[:, 1]
+    return labels
+
+
+def generated(seed: int) -> Graph:
+    """A stand-in of a tenth of the nodes and edges; every node has a label."""
+    model = BlockModel((18_000, 2_000), 23_435, 165, 0.9, words=40.0, words_spread=10.0, degree_spread=3.0, topic_share=0.4)
+    return stand_in(model, "elliptic/bitcoin", "Elliptic (1/10 of its size)", seed)

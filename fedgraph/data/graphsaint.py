@@ -1,0 +1,84 @@
+"""Flickr: pictures joined where they share a property such as the gallery; words of the description as features.
+
+Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 2020 (arXiv 1907.04931). The files that PyG's
+``Flickr`` reads: ``adj_full.npz`` (a sparse matrix that scipy saved), ``feats.npy``, ``class_map.json`` (node → class) and
+``role.json`` (``tr``, ``va``, ``te``: lists of nodes). The split is the published one (``split: public``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedgraph.data import _arrays, base
+from fedgraph.data._block_model import BlockModel, stand_in
+from fedgraph.data._files import RawFiles
+from fedgraph.data._structure import Counts, feature_matrix
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+EDGES, ROWS, CLASSES, ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"
+_COUNTS = {"flickr": Counts(89_250, 449_878, 500, 7)}
+
+DATASETS = {
+    "flickr": base.Published(
+        key="graphsaint/flickr",
+        title="Flickr",
+        folder="graphsaint/Flickr/raw",
+        files=(EDGES, ROWS, CLASSES, ROLES),
+        columns_from_rows=True,
+    )
+}
+
+
+def load(dataset: str, request: base.Request) -> Graph:
+    """``flickr``; see :func:`fedgraph.data.load`."""
+    return base.load_published(DATASETS[dataset], request, read=read, stand_in=generated, pyg=("Flickr", {}))
+
+
+def read(raw: RawFiles) -> Graph:
+    """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
+    sources, targets, n = _arrays.ends(raw, EDGES)
+    rows, counts = _arrays.array(raw, ROWS), _COUNTS["flickr"]
+    if rows.ndim != 2 or rows.shape[0] != n:
+        raise DataError(f"{raw.folder / ROWS}: shape {rows.shape}; allowed: [{n}, columns]")
+    labels = np.full(n, -1, dtype=np.int64)
+    for node, label in _arrays.mapping(raw, CLASSES).items():
+        if (
+            not node.isdecimal()
+            or len(node) > 12
+            or int(node) >= n
+            or type(label) is not int
+            or not 0 <= label < counts.classes
+        ):
+            raise DataError(
+                f"{raw.folder / CLASSES}: node {node[:20]!r} has class {str(label)[:20]!r}; allowed: nodes 0 … {n - 1}, "
+                f"classes 0 … {counts.classes - 1}"
+            )
+        labels[int(node)] = label
+    if (labels < 0).any():
+        raise DataError(
+            f"{raw.folder / CLASSES}: node {int(np.argmin(labels))} has no class; allowed: one for each of {n} nodes"
+        )
+    graph = Graph(
+        name="graphsaint/flickr",
+        adjacency=_arrays.adjacency(sources, targets, n),
+        features=feature_matrix(rows),
+        labels=labels,
+        num_classes=counts.classes,
+        provenance=raw.provenance("Flickr (GraphSAINT)"),
+        masks=_arrays.masks(*(_role(raw, key, n) for key in ("tr", "va", "te"))),
+    )
+    return _arrays.require(graph, counts)
+
+
+def _role(raw: RawFiles, key: str, num_nodes: int) -> np.ndarray:
+    given = _arrays.mapping(raw, ROLES).get(key)
+    if not isinstance(given, list) or not all(type(v) is int and 0 <= v < num_nodes for v in given):
+        raise DataError(f"{raw.folder / ROLES}: {key!r} must be a list of nodes 0 … {num_nodes - 1}")
+    return np.array(given, dtype=np.int64)
+
+
+def generated(seed: int) -> Graph:
+    """A stand-in of a tenth of the nodes and edges."""
+    model = BlockModel((1275,) * 7, 44_987, 500, 0.32, words=40.0, words_spread=15.0, degree_spread=25.0, topic_share=0.2)
+    return stand_in(model, "graphsaint/flickr", "Flickr (1/10 of its size)", seed)

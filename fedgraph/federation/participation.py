@@ -1,0 +1,159 @@
+"""Which clients answer in which round, and how long a round takes: who is asked, who drops out, who is too late, which links.
+
+All draws are public coins: they come from a stream that everybody may know, never from data. So nothing here amplifies a
+guarantee. Amplification by sampling clients needs a sample that the viewer does not know, and whoever runs a round, also behind
+secure aggregation, knows whom it asked. What sampling does buy is counted exactly: a client that does not answer releases
+nothing in that round, and the ledger holds only what was released.
+
+**Secure sums.** Noise is shared among the clients of a sum, so a sum over too few of them would carry too little. Noise is
+therefore chosen for ``least`` answers, and a round with fewer is aborted before anybody sends: the model stays as it is.
+
+**Time.** A stated model, no measurement: a client receives the model, computes for a log-normal time, and sends its message:
+latency + bytes down / rate down + compute + latency + bytes up / rate up. A round lasts as long as the slowest answer, or until
+``deadline_s`` where somebody missed it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from fedgraph import seeds
+from fedgraph.settings import Settings
+
+
+@dataclass(frozen=True)
+class Link:
+    """Rates in bit per second, latency in seconds, one way."""
+
+    down: float
+    up: float
+    latency: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.down / 1e6:g} Mbit/s down, {self.up / 1e6:g} up, {self.latency * 1e3:g} ms one way"
+
+
+LINKS = {"home": Link(50e6, 10e6, 0.02), "data centre": Link(10e9, 10e9, 0.0005)}
+
+
+class Participation(Settings):
+    """Who takes part in the rounds of a federation; by default every client in every round."""
+
+    sample: Literal["all", "fixed", "poisson"] = Field(
+        "all", description="whom a round asks: all, a fixed number without replacement, or each client by its own coin"
+    )
+    share: float = Field(1.0, gt=0, le=1, description="of the clients that a round asks (sample: fixed or poisson)")
+    drop_out: float = Field(0.0, ge=0, lt=1, description="chance that an asked client does not answer")
+    compute_s: float = Field(0.0, ge=0, description="median seconds that a client computes in a round (of the stated model)")
+    spread: float = Field(0.0, ge=0, le=5, description="standard deviation of the logarithm of that time")
+    deadline_s: float | None = Field(None, gt=0, description="an answer computed later than this is not waited for")
+    least: int | None = Field(
+        None, ge=1, description="answers that a round needs; default: all, or three standard deviations below the mean"
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Participation:
+        if self.sample == "all" and self.share != 1:
+            raise ValueError(f"share is {self.share}, and sample: all asks everybody; write sample: fixed or poisson")
+        if self.sample != "all" and self.share == 1:
+            raise ValueError(f"sample is {self.sample}, and share: 1 asks everybody; write a share below 1, or sample: all")
+        if self.deadline_s is not None and not self.compute_s:
+            raise ValueError("deadline_s needs compute_s, the median time that a client computes")
+        return self
+
+    @property
+    def everybody(self) -> bool:
+        """Whether each round has an answer from each client."""
+        return self.sample == "all" and not self.drop_out and self.deadline_s is None
+
+    @property
+    def chance(self) -> float:
+        """That a client answers in a round."""
+        in_time = 1.0
+        if self.deadline_s is not None:
+            ahead = math.log(self.deadline_s / self.compute_s)
+            in_time = 0.5 * math.erfc(-ahead / self.spread / math.sqrt(2)) if self.spread else float(ahead >= 0)
+        return self.share * (1 - self.drop_out) * in_time
+
+    def answers_needed(self, num_clients: int) -> int:
+        """The least answers of a round that counts; noise behind secure aggregation is chosen for this many."""
+        if self.least is not None:
+            return self.least
+        if self.everybody:
+            return num_clients
+        asked = num_clients if self.sample == "all" else max(1, round(self.share * num_clients))
+        chance = self.chance / self.share
+        variance = asked * chance * (1 - chance) if self.sample != "poisson" else num_clients * self.chance * (1 - self.chance)
+        return max(1, min(asked, math.floor(asked * chance - 3 * math.sqrt(variance))))
+
+
+@dataclass(frozen=True, eq=False)
+class Attendance:
+    """answered: bool [rounds, clients]; a round with fewer than ``least`` answers is empty, and counts as aborted.
+
+    computed: float [rounds], seconds of computing that each round waits for.
+    """
+
+    answered: np.ndarray
+    computed: np.ndarray
+    asked: int
+    aborted: int
+
+    def clients(self, round_: int, among: Sequence[int]) -> list[int]:
+        """Those of ``among`` that answer in the round."""
+        return [client for client in among if self.answered[round_, client]]
+
+
+def attendance(
+    settings: Participation, num_clients: int, rounds: int, least: int, root: int, path: tuple[str | int, ...]
+) -> Attendance:
+    """Who answers when. Every round has a stream of its own, so a longer run begins as a shorter one does."""
+    answered = np.zeros((rounds, num_clients), dtype=bool)
+    computed = np.zeros(rounds)
+    asked = aborted = 0
+    for round_ in range(rounds):
+        rng = seeds.generator(root, "participation", *path, round_)
+        order, coins, drops = rng.permutation(num_clients), rng.random(num_clients), rng.random(num_clients)
+        times = settings.compute_s * np.exp(settings.spread * rng.standard_normal(num_clients))
+        chosen = coins < settings.share
+        if settings.sample != "poisson":
+            chosen = np.zeros(num_clients, dtype=bool)
+            chosen[order[: max(1, round(settings.share * num_clients))]] = True
+        here = chosen & (drops >= settings.drop_out)
+        late = here & (times > settings.deadline_s) if settings.deadline_s is not None else np.zeros_like(here)
+        asked += int(chosen.sum())
+        waited = float(times[here & ~late].max(initial=0.0))
+        computed[round_] = (
+            float(settings.deadline_s or 0.0) if (late | (chosen & ~here)).any() and settings.deadline_s else waited
+        )
+        if (here & ~late).sum() < least:
+            aborted += 1
+        else:
+            answered[round_] = here & ~late
+    return Attendance(answered, computed, asked, aborted)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What travelled: bytes to and from one client in one round (the largest), and all rounds' seconds on each link."""
+
+    down: int
+    up: int
+    seconds: dict[str, float]
+
+
+def traffic(sizes: Sequence[tuple[int, int]], computed: np.ndarray | None) -> Traffic:
+    """sizes: per round, bytes down to and up from one client. Clients work side by side; the server's own line is no limit."""
+    waits = np.zeros(len(sizes)) if computed is None else computed
+    seconds = dict.fromkeys(LINKS, float(waits.sum()))
+    for name, link in LINKS.items():
+        for down, up in sizes:
+            seconds[name] += 2 * link.latency + 8 * down / link.down + 8 * up / link.up
+    return Traffic(max((d for d, _ in sizes), default=0), max((u for _, u in sizes), default=0), seconds)

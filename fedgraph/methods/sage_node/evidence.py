@@ -1,0 +1,64 @@
+"""An attack on SAGE by who sees every round: what a message holds beyond the known rows, along a canary's own gradient.
+
+A canary without edges touches its own row only, so ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed over rounds is the log-likelihood
+ratio of zero-out times s², for a canary alone. Rows of other nodes are known (the strongest attacker). Half of each canary's
+row is taken off, as its coin is unknown. The proof prices more than this shows: a node with edges touches other rows, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from fedgraph.learning.clipping import neighbour_rows
+from fedgraph.learning.clipping.per_sample import left_over_products
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.sparse import FeatureMatrix, device
+from fedgraph.methods.base import Plan, State, seen
+from fedgraph.privacy.units import Relation
+from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    from fedgraph.learning.optimisers.dp_training import Descended
+    from fedgraph.methods.sage_node import Made
+    from fedgraph.methods.sage_node.params import Params
+
+Rows = Callable[[Graph, np.ndarray], FeatureMatrix | np.ndarray]  # a client's graph, its ids → rows of one layer
+
+
+def reads_rounds(plan: Plan[Params, Made]) -> bool:
+    """Whether the rounds of a run should be kept: one layer, everybody in every batch, and a viewer who sees them."""
+    network = plan.made.network
+    return isinstance(network, Layout) and plan.params.sampling_rate == 1 and seen.worth_keeping(plan, network.num_parameters)
+
+
+def of_rounds(
+    plan: Plan[Params, Made], state: State[Descended], graph: Graph, units: np.ndarray, rows: Rows
+) -> np.ndarray | None:
+    """For each unit (node, −1, label) the sum over rounds; None where nothing was kept, or nodes are replaced."""
+    network = plan.made.network
+    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
+        return None
+    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights[units[:, 0]] = 0.5
+    for number, nodes in enumerate(seen.groups(plan)):
+        parts = plan.facts.members if len(seen.groups(plan)) == 1 and plan.facts.num_clients > 1 else (nodes,)
+        made = [rows(graph.induced(part), part) for part in parts]
+        order = np.concatenate(parts)
+        labels = graph.labels[order]
+        for _, model, message in seen.messages(plan, state, number, "gradient"):
+            at = model["parameters"]
+            if all(isinstance(m, np.ndarray) for m in made):
+                inputs = np.concatenate([np.asarray(m) for m in made])
+                found[order] += neighbour_rows.left_over_products(
+                    network, at, inputs, labels, plan.params.clip, plan.params.bound, message, weights[order]
+                )
+            elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
+                known = torch.tensor(labels, device=device())
+                found[order] += left_over_products(network, at, made[0], known, plan.params.clip, message, weights[order])
+            else:
+                return None
+    return found[units[:, 0]]

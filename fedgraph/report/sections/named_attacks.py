@@ -1,0 +1,230 @@
+"""Attacks by name: what each found on each row, one picture with the limit that ε sets, and who is at risk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fedgraph.audit import one_run, operating_points
+from fedgraph.report import plots
+from fedgraph.report.attacks import CONFIDENCE
+from fedgraph.report.results import Row, bound, grouped, largest, number
+from fedgraph.report.sections.base import Records, Section, Table
+
+KINDS = ("node_classification",)  # the tasks that this section speaks of
+
+
+@dataclass(frozen=True)
+class Told:
+    """One attack on one row, over its seeds. every: the verdict of each seed, as stored."""
+
+    row: Row
+    every: tuple[dict[str, Any], ...]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.every[0][name]
+
+    def mean(self, name: str) -> float:
+        return float(np.mean([v[name] for v in self.every]))
+
+    @property
+    def tpr(self) -> list[float]:
+        return [float(x) for x in np.mean([v["tpr"] for v in self.every], axis=0)]
+
+    @cached_property
+    def counts(self) -> tuple[one_run.Count, ...]:
+        """Guesses of all seeds together; their coins are independent."""
+        found = [v["counts"] for v in self.every if v["counts"]]
+        return tuple(one_run.Count(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
+
+    def epsilon(self, alpha: float = one_run.ALPHA) -> float | None:
+        """The lower bound at this error probability; None where no theorem gives one."""
+        return largest(self.counts, float(self.row["delta"]), str(self["estimator"]), alpha) if self.counts else None
+
+
+def build(records: Records, notice: str | None) -> Section:
+    """Nothing where no attack was asked for by name."""
+    rows = [r for r in grouped(records.entries) if any("named" in e["facts"] for e in r.entries)]
+    told = [t for row in rows for t in _of(row)]
+    if not told and not rows:
+        return Section((), (), ())
+    sentences = [*refuted(told), *_what_they_mean(told), *_refused(rows)]
+    tables = [_table(told)] if told else []
+    figures = [_advantage(records, told, notice)] if any(t["comparable"] for t in told) else []
+    risks = [(r, e["facts"]["risk"]) for r in rows for e in r.entries[:1] if e["facts"].get("risk")]
+    if risks:
+        tables.append(_risk_table(risks))
+        figures.append(_risk_figure(records, risks, notice))
+        sentences.append(_risk_words(risks))
+    return Section(tuple(sentences), tuple(tables), tuple(figures))
+
+
+def _of(row: Row) -> list[Told]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in row.entries:
+        for verdict in entry["facts"].get("named", []):
+            found.setdefault(verdict["attack"], []).append(verdict)
+    return [Told(row, tuple(verdicts)) for verdicts in found.values()]
+
+
+def contradictions(rows: Sequence[Row]) -> list[str]:
+    """What ``refuted`` says of any rows."""
+    return refuted([t for row in rows for t in _of(row)])
+
+
+def refuted(told: Sequence[Told]) -> list[str]:
+    """Provable ε that an attack contradicts, the error divided among all bounds that are shown; with what repeats it."""
+    bounded = [t for t in told if t.counts and t["comparable"]]
+    found = []
+    for t in bounded:
+        sure = t.epsilon(one_run.ALPHA / len(bounded))
+        if sure is not None and sure > t.row.provable:
+            seeds = ", ".join(str(e["seed"]) for e in t.row.entries)
+            tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
+            where = f"task {t.row['task']}, data set {t.row['dataset']}, setting {t.row['setting']}"
+            found.append(
+                f"CONTRADICTION: {t['attack']} shows ε ≥ {number(sure, 3)} for {_name(t.row)}, whose provable ε is "
+                f"{bound(t.row.provable, 3)} ({tried}; δ = {t.row['delta']:.3g}; the error of {one_run.ALPHA:g} is divided "
+                f"among {len(bounded)} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
+                f"beside this report again: {where}, noise chosen for the {t.row['calibrated_by']} ε, seed {seeds}; versions "
+                "and machine are in results.json."
+            )
+    return found
+
+
+def _what_they_mean(told: Sequence[Told]) -> list[str]:
+    bounded = sum(bool(t.counts) for t in told)
+    return [
+        f"{len(told)} attacks by name were run. Each was run on a model that was trained for it: half of the units in "
+        "question, by fair coins, took part. The attacker's shadow models are the same plan with other coins. "
+        f"{bounded} of them give a lower bound on ε at {CONFIDENCE} confidence, each for itself; a contradiction is claimed "
+        "only where it holds with the error divided among all of them. AUC and TPR bound nothing. A low value proves "
+        "nothing: another attack may do better."
+    ]
+
+
+def _refused(rows: Sequence[Row]) -> list[str]:
+    """Attacks that say nothing about a row, and why, each reason once."""
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        for name, why in row["facts"].get("refused", {}).items():
+            found.setdefault(why, set()).add(f"{name} on {row['method']}")
+    if not found:
+        return []
+    return ["Not tried: " + "; ".join(f"{', '.join(sorted(who))} ({why})" for why, who in found.items()) + "."]
+
+
+def _table(told: Sequence[Told]) -> Table:
+    body = []
+    for t in sorted(told, key=lambda t: (t["attack"], t.row["epsilon"])):
+        lower, published = t.epsilon(), [v["more"].get("auc_published") for v in t.every]
+        rates = tuple(f"{rate:.1%}" for rate in t.tpr)
+        theirs = "—" if published[0] is None else f"{np.mean([p for p in published if p is not None]):.3f}"
+        cosine = t["more"].get("cosine")
+        shown = theirs if cosine is None else f"cosine {np.mean([v['more']['cosine'] for v in t.every]):.3f}"
+        values = (f"{t.mean('auc'):.3f}", *rates, f"{t.mean('advantage'):.3f}", _limit(t), shown)
+        told_of = "—" if lower is None else number(math.floor(100 * lower) / 100, 2)
+        told_of += "" if t["comparable"] or lower is None else "*"
+        prices = (number(t.row.published, 2), bound(t.row.provable, 2), told_of)
+        sees = t["viewer"] if t["answers"] == "viewer" else "others, who see answers"
+        body.append(
+            (t["attack"], _name(t.row), t.row["setting"], *prices, *values, sees, t["what"], t["needs"], t["reference"])
+        )
+    low = [f"TPR at {rate:.1%} FPR" for rate in operating_points.LOW_RATES]
+    header = (
+        "attack", "row", "setting", "ε published", "ε provable", "ε at least", "AUC", *low, "advantage", "limit",
+        "as published", "viewer", "told", "needs", "reference",
+    )  # fmt: skip
+    note = (
+        "limit: the largest expected advantage (TPR − FPR) at the provable ε and δ. as published: AUC of the paper's own "
+        "game, edges against pairs that never had one, where no coin decides; or the cosine of told and true shares. "
+        "*: the bound is under another relation, or of answers that the guarantee does not cover, and is not held against "
+        "the provable ε. —: no theorem turns it into an ε."
+    )
+    return Table("Attacks by name", header, tuple(body), note)
+
+
+def _limit(told: Told) -> str:
+    return "—" if told["limit"] is None else f"{told.mean('limit'):.3f}"
+
+
+def _advantage(records: Records, told: Sequence[Told], notice: str | None) -> plots.Figure:
+    """Advantage against provable ε; the line that no attack passes on average."""
+    shown = [t for t in told if t["comparable"]]
+    finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
+    most = 2.5 * max(finite, default=8.0)
+    names = list(dict.fromkeys(t["attack"] for t in shown))
+    delta = max(float(t.row["delta"]) for t in shown)
+
+    def paint(axes: list[Axes]) -> None:
+        grid = np.geomspace(min([0.05, *finite]), most, 200)
+        axes[0].plot(grid, [operating_points.most_advantage(e, delta) for e in grid], color="#4c566a", lw=1.4, label="limit")
+        for place, name in enumerate(names):
+            own = [t for t in shown if t["attack"] == name]
+            x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
+            colour, marker = plots.COLOURS[place % len(plots.COLOURS)], plots.MARKERS[place % len(plots.MARKERS)]
+            axes[0].scatter(x, [t.mean("advantage") for t in own], s=26, label=name, color=colour, marker=marker)
+        axes[0].axvline(most * 0.8, ls=":", lw=1, color="#9aa0a6")
+        axes[0].set(xscale="log", ylim=(-0.03, 1.05), xlabel="ε provable (right of the dots: ∞)", ylabel="advantage, TPR − FPR")
+        axes[0].set_title("What an attacker gains, and the most that ε allows")
+        axes[0].legend(frameon=False, fontsize=7, ncols=2)
+        axes[0].grid(alpha=0.25)
+
+    caption = (
+        "Each point is one attack on one row; the line is the largest expected advantage at that ε and the largest δ here. "
+        "The advantage is the best over all thresholds, so chance puts it a little above zero, and now and then above the line."
+    )
+    return plots.draw(f"{records.name}-advantage", caption, 1, paint, notice, 4.6)
+
+
+def _risk_words(risks: Sequence[tuple[Row, dict[str, Any]]]) -> str:
+    return (
+        "Who is at risk: for each real node, in how many runs LiRA named its coin right, when each run is attacked with all "
+        f"the others as shadows ({risks[0][1]['runs']} runs). Nodes that are always named right are at risk, whatever the "
+        "average is; by luck alone about the share in the column “by luck” would be. It describes people, and bounds no ε."
+    )
+
+
+def _risk_table(risks: Sequence[tuple[Row, dict[str, Any]]]) -> Table:
+    body = []
+    for row, risk in risks:
+        shares = (f"{risk['mean']:.3f}", f"{risk['always_found']:.2%}", f"{risk['always_by_luck']:.2%}")
+        groups = (_groups(risk["by_degree"]), _groups(risk["by_rarity"]), _groups(risk["by_unlike"]))
+        ranks = tuple(f"{risk[k]:+.2f}" for k in ("rank_degree", "rank_rarity", "rank_unlike"))
+        body.append((_name(row), row["setting"], bound(row.provable, 2), *shares, *groups, *ranks))
+    header = (
+        "row", "setting", "ε provable", "mean", "always found", "by luck", "by degree", "by rarity of the label",
+        "by share of unlike neighbours", "rank: degree", "rank: rarity", "rank: unlike",
+    )  # fmt: skip
+    note = "Groups of about equal size: range → mean share of runs that named the coin right; ½ is guessing. rank: Spearman."
+    return Table("Who is at risk", header, tuple(body), note)
+
+
+def _groups(groups: Sequence[Sequence[float]]) -> str:
+    return ", ".join(f"{low:.3g}–{high:.3g} → {mean:.2f}" for low, high, _, mean in groups)
+
+
+def _risk_figure(records: Records, risks: Sequence[tuple[Row, dict[str, Any]]], notice: str | None) -> plots.Figure:
+    shown = risks[:8]
+
+    def paint(axes: list[Axes]) -> None:
+        for ax, (row, risk) in zip(axes, shown, strict=True):
+            x = np.arange(risk["runs"] + 1) / risk["runs"]
+            ax.bar(x, risk["histogram"], width=0.8 / risk["runs"], color=plots.COLOURS[0], label="nodes")
+            ax.plot(x, risk["luck"], color="#4c566a", marker="o", ms=3, lw=1, label="by luck")
+            ax.set(title=f"{_name(row)}", xlabel="share of runs in which the node's coin was named", ylabel="nodes")
+            ax.title.set_fontsize(8)
+            ax.legend(frameon=False, fontsize=7)
+
+    caption = "Real nodes by how often their membership was named right; the line is what guessing gives."
+    return plots.draw(f"{records.name}-risk", caption, len(shown), paint, notice, 3.2)
+
+
+def _name(row: Row) -> str:
+    return f"{row['method']} · {row['variant']} · ε = {number(row['epsilon'])}"

@@ -1,0 +1,75 @@
+"""A federation in which not every client answers in every round, as a task runs and tells it (``federation.participation``)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fedgraph import plugins
+from fedgraph.errors import ScenarioError
+from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, traffic
+from fedgraph.federation.rounds import Outcome
+from fedgraph.methods.base import Plan, PublicFacts, kinds
+from fedgraph.privacy.units import Viewer
+from fedgraph.tasks.base import Cell, Context
+
+NO_AMPLIFICATION = (
+    "Whom a round asks is known to whoever runs it, so sampling clients buys no amplification: ε counts every release that was "
+    "made, and none in rounds in which a client did not answer."
+)
+
+
+def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -> PublicFacts:
+    """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
+    if settings.everybody or facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
+        return facts
+    if not getattr(method, "PARTIAL", False):
+        raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(_able())}")
+    least = settings.answers_needed(facts.num_clients)
+    if least > facts.num_clients:
+        raise ScenarioError(f"federation.least is {least}; allowed: at most {facts.num_clients}, the number of clients")
+    if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and least < 2:
+        raise ScenarioError(
+            f"federation: a secure sum of one client hides nothing; of {facts.num_clients} clients a round is sure of {least} "
+            "answer here; ask for a larger share, or write federation.least: 2 or more"
+        )
+    return replace(facts, participation=repr(settings), least_answers=least)
+
+
+def _able() -> list[str]:
+    return [name for name in plugins.names("methods") if getattr(kinds.method(name), "PARTIAL", False)]
+
+
+def noted(made: Plan[Any, Any]) -> Plan[Any, Any]:
+    """The plan with a sentence on what sampling does not buy."""
+    return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.participation else made
+
+
+def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Attendance | None:
+    """Who answers in which round; None where everybody does."""
+    if not made.facts.participation:
+        return None
+    least = made.facts.least_answers or 1
+    path = (cell.dataset, cell.seed)
+    return attendance(settings, made.facts.num_clients, made.rounds, least, context.root, path)
+
+
+def metrics_of(facts: dict[str, Any]) -> dict[str, float]:
+    """The same numbers as rows of the results: bytes per client and round, seconds of all rounds."""
+    if not facts.get("bytes_up"):
+        return {}
+    seconds = {f"seconds_{name.replace(' ', '_')}": found for name, found in facts["seconds_on_links"].items()}
+    return {"bytes_down": float(facts["bytes_down"]), "bytes_up": float(facts["bytes_up"]), **seconds}
+
+
+def facts_of(settings: Participation, who: Attendance | None, trained: Outcome, num_clients: int) -> dict[str, Any]:
+    """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
+    if num_clients == 1:
+        return {}
+    went = traffic(trained.sizes, who.computed if who is not None else None)
+    found: dict[str, Any] = {"bytes_down": went.down, "bytes_up": went.up, "seconds_on_links": went.seconds}
+    found["links"] = {name: link.words for name, link in LINKS.items()}
+    if who is not None:
+        found["federation"] = settings.model_dump(mode="json", exclude_defaults=True)
+        found["asked"], found["answered"], found["aborted_rounds"] = who.asked, int(who.answered.sum()), who.aborted
+    return found

@@ -1,0 +1,88 @@
+"""Attacks by name, as a reader sees them: a refuted ε first, bounds rounded down, who is at risk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.report import answer, results
+from fedgraph.report.sections import named_attacks
+from fedgraph.report.sections.base import Records
+
+
+def entry(facts: dict[str, Any]) -> dict[str, Any]:
+    protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
+    return {
+        "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0,
+        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": facts, "delta": 1e-5,
+        "protection": protection.to_dict(), "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem",
+        "paths": {"model": 1.0}, "seconds": 0.1, "epsilon_measured": None,
+    }  # fmt: skip
+
+
+def verdict(right: int, **changes: Any) -> dict[str, Any]:
+    found = {
+        "attack": "lira", "reference": "somebody 2022", "needs": "the plan", "viewer": "server", "what": "one from the other",
+        "auc": 0.7, "advantage": 0.3, "tpr": [0.01, 0.05], "positives": 250, "negatives": 250, "relation": "node-zero-out",
+        "epsilon": 0.5, "comparable": True, "why": "", "estimator": "counting-tight",
+        "counts": [[500, 100, right], [500, 100, right]], "limit": 0.46, "answers": "viewer", "more": {},
+    }  # fmt: skip
+    return {**found, **changes}
+
+
+def row(*verdicts: dict[str, Any], risk: dict[str, Any] | None = None) -> results.Row:
+    facts = {"named": list(verdicts), "refused": {"linkteller": "it says nothing here"}, "risk": risk}
+    (found,) = results.grouped([entry(facts)])
+    return found
+
+
+def section(found: results.Row) -> Any:
+    records = Records("r", "node_classification", "t", "d", None, found.entries, ({},) * len(found.entries))
+    return named_attacks.build(records, None)
+
+
+def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
+    found = row(verdict(99))
+    said = section(found).sentences
+    assert said[0].startswith("CONTRADICTION: lira")
+    for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "results.json"):
+        assert part in said[0]
+    assert answer.of([found]).sentences[0] == said[0]
+
+
+def test_many_bounds_share_the_error() -> None:
+    alone = named_attacks.contradictions([row(verdict(84))])
+    among = named_attacks.contradictions([row(verdict(84), *(verdict(50, attack=f"a{k}") for k in range(200)))])
+    assert alone
+    assert not among
+
+
+def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() -> None:
+    found = row(verdict(99, comparable=False, why="another relation", limit=None))
+    told = section(found)
+    assert not told.sentences[0].startswith("CONTRADICTION")
+    (line,) = told.tables[0].rows
+    assert line[5].endswith("*")
+
+
+def test_no_attack_by_name_no_section() -> None:
+    (plain,) = results.grouped([entry({})])
+    assert section(plain) == named_attacks.Section((), (), ())
+
+
+def test_needs_reference_and_reasons_are_shown() -> None:
+    told = section(row(verdict(60)))
+    assert "somebody 2022" in told.tables[0].rows[0]
+    assert any("linkteller on m (it says nothing here)" in s for s in told.sentences)
+
+
+def test_who_is_at_risk_is_a_distribution() -> None:
+    risk = {
+        "runs": 3, "nodes": 10, "histogram": [1, 2, 3, 4], "luck": [1.2, 3.8, 3.8, 1.2], "mean": 0.66, "always_found": 0.4,
+        "always_by_luck": 0.125, "by_degree": [[0.0, 2.0, 5, 0.7]], "by_rarity": [[1.0, 1.0, 10, 0.66]],
+        "by_unlike": [[0.0, 1.0, 10, 0.66]], "rank_degree": -0.2, "rank_rarity": 0.1, "rank_unlike": 0.0,
+    }  # fmt: skip
+    told = section(row(verdict(60), risk=risk))
+    assert told.tables[1].title == "Who is at risk"
+    assert "40.00%" in told.tables[1].rows[0]
+    assert [f.name for f in told.figures] == ["r-advantage", "r-risk"]
