@@ -24,6 +24,7 @@ from fedgraph import runtime
 from fedgraph.federation import client, rounds, server
 from fedgraph.federation.blocks import borders
 from fedgraph.federation.messages import Job
+from fedgraph.federation.union import union
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
@@ -109,6 +110,18 @@ def sent_bytes(given: work.Workload, workers: int) -> dict[str, Any]:
         messages = client.run_blocks(items, given.partition, job, model, 0)
         total += sum(value.value.nbytes for message in messages for value in message.released.values())
     return {"bytes_per_round": total}
+
+
+def clients(given: work.Workload, files: Path) -> dict[str, Any]:
+    """Writes ``clients.npz`` for the scripts of other simulators (``federation_peer``)."""
+    joint, starts = union(given.partition.subgraphs)
+    hat = symmetric_with_loops(joint.graph.adjacency).tocoo()
+    order = np.lexsort((hat.coords[1], hat.coords[0]))
+    np.savez(
+        files / "clients.npz", starts=starts, x=unit_rows(joint.graph.features).toarray(), labels=joint.graph.labels,
+        row=hat.coords[0][order], column=hat.coords[1][order], value=hat.data[order],
+    )  # fmt: skip
+    return {}
 
 
 def plain_loop(given: work.Workload, count: int, files: Path) -> dict[str, Any]:
@@ -197,6 +210,8 @@ def main() -> None:
         found = fedgraph(given, count, args.name, args.workers, args.files)
     elif args.name == "bytes":
         found = sent_bytes(given, args.workers)
+    elif args.name == "clients":
+        found = clients(given, args.files)
     elif args.name == "plain_loop":
         found = plain_loop(given, count, args.files)
     else:
