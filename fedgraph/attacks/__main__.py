@@ -23,10 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.seed < 0 or args.runs < 2:
         print(f"--seed {args.seed} --runs {args.runs}: a seed is ≥ 0, and a world needs two runs or more", file=sys.stderr)
         return 2
-    rows = mutants.run(args.seed, args.runs)
-    for row in rows:
+    rows: list[mutants.Row] = []
+    for row in mutants.run(args.seed, args.runs):
+        rows.append(row)
         name = f"  ✗ {row.broken}" if row.broken else f"{row.method}, {row.viewer}"
-        print(f"{name:44s} ε provable {row.provable:5.2f}   ε ≥ {row.lower:5.2f}   {row.verdict}")
+        print(f"{name:44s} ε provable {row.provable:5.2f}   ε ≥ {row.lower:5.2f}   {row.verdict}", flush=True)
     broken = [row for row in rows if row.broken]
     caught, sound = sum(r.accused for r in broken), [r for r in rows if not r.broken]
     print("Not to be told by any attack here:")
