@@ -19,7 +19,7 @@ from fedgraph.console import Console
 from fedgraph.methods.base import Plan
 from fedgraph.report.results import bound, number
 
-SECONDS = 12.0  # of processor time for plans, over all tasks
+SECONDS = 5.0  # of processor time for plans, over all tasks
 LINES = 30  # of one task's table
 HEADER = ("row", "setting", "target ε", "ε provable", "δ", "unit", "clients", "rounds", "releases of one client")
 

@@ -14,7 +14,7 @@ labels (a transductive treatment; Chen et al. 2009, section 4).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,12 +43,13 @@ class Split:
 class Classified:
     """accuracies: float64 [rounds] on the test rows. chosen: per round, the settings picked on training and
     validation rows only. most_negative: the smallest eigenvalue of each round's chosen kernel before
-    handling (NaN for methods without a kernel).
+    handling (NaN for methods without a kernel). named: per round, the class that each test row was given.
     """
 
     accuracies: np.ndarray
     chosen: tuple[dict[str, float], ...]
     most_negative: np.ndarray
+    named: tuple[np.ndarray, ...]
 
     @property
     def mean(self) -> float:
@@ -127,7 +128,7 @@ def svm(
     """
     labels = np.asarray(labels)
     grams = [kernel(distances, gamma, handling) for gamma in gammas]
-    accuracies, chosen, lowest = [], [], []
+    named, chosen, lowest = [], [], []
     for split in splits:
         inner = _inner(labels, split, inner_folds, rng)
         table = np.array(
@@ -136,10 +137,10 @@ def svm(
         best = np.unravel_index(int(table.argmax()), table.shape)
         cost, (gram, smallest) = costs[best[0]], grams[best[1]]
         fit_on = np.sort(np.concatenate([split.train, split.validation]))
-        accuracies.append(_svm_accuracy(gram, labels, fit_on, split.test, cost, max_iterations))
+        named.append(_svm_names(gram, labels, fit_on, split.test, cost, max_iterations))
         chosen.append({"C": cost, "gamma": gammas[best[1]], "validation": float(table[best])})
         lowest.append(smallest)
-    return Classified(np.array(accuracies), tuple(chosen), np.array(lowest))
+    return Classified(_right(named, labels, splits), tuple(chosen), np.array(lowest), tuple(named))
 
 
 def nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[Split, ...], k: int) -> Classified:
@@ -148,12 +149,17 @@ def nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[Split, ...]
     A tied vote goes to the class of the nearest of the tied neighbours. k is lowered to the rows there are.
     """
     labels = np.asarray(labels)
-    accuracies = []
+    named = []
     for split in splits:
         known = np.sort(np.concatenate([split.train, split.validation]))
-        found = vote(np.asarray(distances)[np.ix_(split.test, known)], labels[known], k)
-        accuracies.append(float((found == labels[split.test]).mean()))
-    return Classified(np.array(accuracies), tuple({"k": float(k)} for _ in splits), np.full(len(splits), np.nan))
+        named.append(vote(np.asarray(distances)[np.ix_(split.test, known)], labels[known], k))
+    chosen = tuple({"k": float(k)} for _ in splits)
+    return Classified(_right(named, labels, splits), chosen, np.full(len(splits), np.nan), tuple(named))
+
+
+def _right(named: Sequence[np.ndarray], labels: np.ndarray, splits: Sequence[Split]) -> np.ndarray:
+    """float64 [rounds]: the share of test rows that were given their own class."""
+    return np.array([float((found == labels[split.test]).mean()) for found, split in zip(named, splits, strict=True)])
 
 
 def vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
@@ -186,16 +192,18 @@ def _inner(labels: np.ndarray, split: Split, inner_folds: int, rng: np.random.Ge
 def _mean_accuracy(
     gram: np.ndarray, labels: np.ndarray, inner: list[tuple[np.ndarray, np.ndarray]], cost: float, max_iterations: int
 ) -> float:
-    return float(np.mean([_svm_accuracy(gram, labels, train, test, cost, max_iterations) for train, test in inner]))
+    named = [_svm_names(gram, labels, train, test, cost, max_iterations) for train, test in inner]
+    return float(np.mean([(found == labels[test]).mean() for found, (_, test) in zip(named, inner, strict=True)]))
 
 
-def _svm_accuracy(
+def _svm_names(
     gram: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np.ndarray, cost: float, max_iterations: int
-) -> float:
+) -> np.ndarray:
+    """The class that each test row is given, [t]."""
     if np.unique(labels[train]).size == 1:
-        return float((labels[test] == labels[train[0]]).mean())
+        return np.full(test.size, labels[train[0]])
     model = SVC(C=cost, kernel="precomputed", max_iter=max_iterations, cache_size=100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(gram[np.ix_(train, train)], labels[train])
-    return float((model.predict(gram[np.ix_(test, train)]) == labels[test]).mean())
+    return np.asarray(model.predict(gram[np.ix_(test, train)]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.manifold import TSNE
 
@@ -41,4 +43,7 @@ def tsne(distances: np.ndarray, rng: np.random.Generator, perplexity: float = 30
         perplexity=min(perplexity, (count - 1) / 3),
         random_state=int(rng.integers(2**31)),
     )
-    return model.fit_transform(np.clip(distances, 0.0, None)).astype(np.float64)
+    with warnings.catch_warnings():
+        # Huge distances (embeddings under much noise) overflow in its gradient; a map for the eyes bears that.
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"sklearn\.")
+        return model.fit_transform(np.clip(distances, 0.0, None)).astype(np.float64)

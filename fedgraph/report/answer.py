@@ -184,8 +184,9 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
     )
     free = max((s for s in here if not s.private and s.usable), key=lambda s: s.mean, default=None)
     top = ceiling(here)
-    said += "" if free is None else f". Without any private data: {value(free)} ({free.name})"
-    return said + ("" if top is None else f"; without privacy: {value(top)} ({top.name})") + "."
+    said += "" if free is None else f". {free.name} reads no private data and reaches {value(free)}"
+    joined = "; " if free is not None else ". "
+    return said + ("" if top is None else f"{joined}{top.name}, without privacy, reaches {value(top)}") + "."
 
 
 def _question(scores: Sequence[Score], here: Sequence[Score]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.comparison import classify
+from fedgraph.tasks._scores import named_measures
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,17 @@ class Judging:
 def judge(
     distances: np.ndarray, labels: np.ndarray, split: classify.Split, rng: np.random.Generator, how: Judging
 ) -> dict[str, float]:
-    """``accuracy`` of the SVM on exp(−γD), its settings, and ``knn<k>``. Without validation rows inner folds choose."""
-    votes = {f"knn{k}": classify.nearest(distances, labels, (split,), k).mean for k in how.neighbours}
+    """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
+
+    Without validation rows inner folds choose.
+    """
+    nearest = {k: classify.nearest(distances, labels, (split,), k) for k in how.neighbours}
+    votes = {f"knn{k}": found.mean for k, found in nearest.items()}
     if not how.svm:
-        return {"accuracy": votes[f"knn{how.neighbours[0]}"], **votes}
+        return named_measures(nearest[how.neighbours[0]].named[0], labels[split.test]) | votes
     found = classify.svm(distances, labels, (split,), rng, how.handling, how.costs, how.gammas)
-    metrics = {"accuracy": found.mean, "most_negative_eigenvalue": float(found.most_negative[0])}
+    metrics = named_measures(found.named[0], labels[split.test])
+    metrics["most_negative_eigenvalue"] = float(found.most_negative[0])
     if how.tuned_on_test:
         known = np.sort(np.concatenate([split.train, split.validation]))
         picked = classify.Split(known, split.test, split.test)

@@ -55,18 +55,26 @@ def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     scores, truth = scores[known], truth[known]
     if not np.isfinite(scores).all():
         raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
-    chances, named = probabilities(scores), scores.argmax(axis=1)
-    found = {
-        "accuracy": float((named == truth).mean()),
-        "macro_f1": float(f1_score(truth, named, average="macro", zero_division=0.0)),
-    }
+    chances = probabilities(scores)
+    found = named_measures(scores.argmax(axis=1), truth)
     ranked = [c for c in np.unique(truth) if (truth != c).any()]
     if ranked:
         found["auroc"] = float(np.mean([roc_auc_score(truth == c, chances[:, c]) for c in ranked]))
         found["average_precision"] = float(np.mean([average_precision_score(truth == c, chances[:, c]) for c in ranked]))
     found["calibration_error"] = calibration_error(chances, truth)
-    found["majority_share"] = float(np.bincount(truth).max() / truth.size)
     return found
+
+
+def named_measures(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``measures``) where each row is given a class and no scores.
+
+    named, truth: int64 [n], n ≥ 1, every truth known (≥ 0).
+    """
+    return {
+        "accuracy": float((named == truth).mean()),
+        "macro_f1": float(f1_score(truth, named, average="macro", zero_division=0.0)),
+        "majority_share": float(np.bincount(truth).max() / truth.size),
+    }
 
 
 def alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:

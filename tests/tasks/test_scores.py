@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgraph.tasks._scores import calibration_error, measures, probabilities
+from fedgraph.tasks._scores import calibration_error, measures, named_measures, probabilities
 
 
 def test_naming_the_majority_is_seen_through() -> None:
@@ -50,3 +50,8 @@ def test_one_class_in_the_test_set_has_no_ranking() -> None:
     assert "auroc" not in found
     assert found["accuracy"] == 0.5
     assert found["majority_share"] == 1.0
+
+
+def test_names_alone_have_accuracy_macro_f1_and_majority() -> None:
+    found = named_measures(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
+    assert found == {"accuracy": 0.75, "macro_f1": pytest.approx((0.8 + 2 / 3) / 2), "majority_share": 0.5}

@@ -34,16 +34,18 @@ def majority(rows: Sequence[Row]) -> list[str]:
 
 
 def table(rows: Sequence[Row], settings: Mapping[str, str]) -> list[Table]:
-    """Row × measure; nothing for runs of earlier versions, which measured accuracy alone."""
+    """Row × measure that some row has; nothing for runs of earlier versions, which measured accuracy alone."""
     if not any(row.values("macro_f1") for row in rows):
         return []
+    columns = {key: name for key, name in COLUMNS.items() if any(row.values(key) for row in rows)}
+    note = NOTE if "auroc" in columns else "Macro-F1: the mean over classes, each with the same weight."
     body = [
         (
             f"{row['method']} · {row['variant']}",
             settings[row["setting"]],
             number(row["epsilon"]),
-            *(spread(row, m) for m in COLUMNS),
+            *(spread(row, m) for m in columns),
         )
         for row in rows
     ]
-    return [Table("Beyond accuracy", ("learner", "setting", "ε", *COLUMNS.values()), tuple(body), NOTE)]
+    return [Table("Beyond accuracy", ("learner", "setting", "ε", *columns.values()), tuple(body), note)]

@@ -1,0 +1,27 @@
+"""Compiled code lies in the user's cache, not beside the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numba
+import pytest
+
+from fedgraph import compiled
+
+
+def test_the_cache_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert compiled._cache() == str(tmp_path / "fedgraph" / "numba")
+    assert (tmp_path / "fedgraph" / "numba").is_dir()
+
+
+def test_a_cache_that_cannot_be_made_is_left_to_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert compiled._cache() == ""
+
+
+def test_nothing_is_written_beside_the_package() -> None:
+    package = Path(compiled.__file__).parent
+    assert not numba.config.CACHE_DIR or not Path(numba.config.CACHE_DIR).is_relative_to(package)
