@@ -24,6 +24,7 @@ from fedgraph import runtime
 from fedgraph.federation import client, rounds, server
 from fedgraph.federation.blocks import borders
 from fedgraph.federation.messages import Job
+from fedgraph.federation.union import union
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
@@ -68,18 +69,19 @@ def dense(subgraph: Subgraph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]
     return x, torch.tensor(symmetric_with_loops(graph.adjacency).toarray()), torch.tensor(graph.labels)
 
 
-def one_client(model: Gcn, vector: torch.Tensor, x: torch.Tensor, hat: torch.Tensor, y: torch.Tensor) -> np.ndarray:
-    """The trained parameters times the labelled nodes, float64 [p]."""
-    nn.utils.vector_to_parameters(vector, model.parameters())
-    optimiser, known = torch.optim.SGD(model.parameters(), lr=work.RATE), y >= 0
-    if not known.any():
-        return np.zeros(vector.numel())
-    for _ in range(work.STEPS):
-        optimiser.zero_grad()
-        functional.cross_entropy(model(x, hat)[known], y[known]).backward()
-        optimiser.step()
-    trained = nn.utils.parameters_to_vector(model.parameters()).detach().numpy()
-    return np.asarray(trained.astype(np.float64) * int(known.sum()))
+def one_client(model: Gcn, vector: torch.Tensor, x: torch.Tensor, hat: torch.Tensor, y: torch.Tensor) -> tuple[np.ndarray, int]:
+    """(the trained parameters, float32 [p], labelled nodes)."""
+    parameters, known, at = list(model.parameters()), y >= 0, 0
+    with torch.no_grad():
+        for p in parameters:
+            p.copy_(vector[at : at + p.numel()].view_as(p))
+            at += p.numel()
+    for _ in range(work.STEPS if known.any() else 0):
+        found = torch.autograd.grad(functional.cross_entropy(model(x, hat)[known], y[known]), parameters)
+        with torch.no_grad():
+            for p, gradient in zip(parameters, found, strict=True):
+                p.sub_(gradient, alpha=work.RATE)
+    return nn.utils.parameters_to_vector(parameters).detach().numpy(), int(known.sum())
 
 
 def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files: Path) -> dict[str, Any]:
@@ -110,6 +112,18 @@ def sent_bytes(given: work.Workload, workers: int) -> dict[str, Any]:
     return {"bytes_per_round": total}
 
 
+def clients(given: work.Workload, files: Path) -> dict[str, Any]:
+    """Writes ``clients.npz`` for the scripts of other simulators (``federation_peer``)."""
+    joint, starts = union(given.partition.subgraphs)
+    hat = symmetric_with_loops(joint.graph.adjacency).tocoo()
+    order = np.lexsort((hat.coords[1], hat.coords[0]))
+    np.savez(
+        files / "clients.npz", starts=starts, x=unit_rows(joint.graph.features).toarray(), labels=joint.graph.labels,
+        row=hat.coords[0][order], column=hat.coords[1][order], value=hat.data[order],
+    )  # fmt: skip
+    return {}
+
+
 def plain_loop(given: work.Workload, count: int, files: Path) -> dict[str, Any]:
     """One process, one client after another, torch as its manual shows it."""
     use_one_thread()
@@ -122,8 +136,10 @@ def plain_loop(given: work.Workload, count: int, files: Path) -> dict[str, Any]:
         weight = sum(int((y >= 0).sum()) for *_, y in held)
 
         def step(vector: np.ndarray) -> np.ndarray:
-            start = torch.tensor(vector)
-            total = sum((one_client(model, start, *own) for own in held), np.zeros(vector.size))
+            start, total = torch.tensor(vector), np.zeros(vector.size)
+            for own in held:
+                trained, known = one_client(model, start, *own)
+                total += np.multiply(trained, known, dtype=np.float64)
             return (total / weight).astype(np.float32)
 
     for done in range(count + 1):
@@ -153,7 +169,7 @@ def _plain_features(given: work.Workload) -> Callable[[np.ndarray], np.ndarray]:
 _held: dict[int, Any] = {}
 
 
-def _call(number: int, partition: Partition, vector: np.ndarray) -> np.ndarray:
+def _call(number: int, partition: Partition, vector: np.ndarray) -> tuple[np.ndarray, int]:
     if number not in _held:
         _held[number] = (Gcn(work.WORDS, work.HIDDEN, work.CLASSES), *dense(partition.subgraphs[number]))
     model, *own = _held[number]
@@ -169,7 +185,9 @@ def one_call_per_client(given: work.Workload, count: int, workers: int, files: P
         for done in range(count + 1):
             broadcast = pool.share(f"model{done}", vector)
             clients = list(range(given.partition.num_clients))
-            total = sum(pool.map(_call, clients, shared, broadcast), np.zeros(vector.size))
+            total = np.zeros(vector.size)
+            for trained, known in pool.map(_call, clients, shared, broadcast):
+                total += np.multiply(trained, known, dtype=np.float64)
             pool.forget(broadcast)
             vector = (total / weight).astype(np.float32)
             clock.round_done(done + 1, count + 1)
@@ -192,6 +210,8 @@ def main() -> None:
         found = fedgraph(given, count, args.name, args.workers, args.files)
     elif args.name == "bytes":
         found = sent_bytes(given, args.workers)
+    elif args.name == "clients":
+        found = clients(given, args.files)
     elif args.name == "plain_loop":
         found = plain_loop(given, count, args.files)
     else:

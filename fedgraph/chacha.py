@@ -9,11 +9,12 @@ numbers are never used.
 from __future__ import annotations
 
 import ctypes
+from typing import NoReturn
 
 import numpy as np
-from numba import carray, cfunc, njit, types
+from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
 
-_WORDS = types.CPointer(types.uint32)
+_WORDS = types.CPointer(types.uint32)  # type: ignore[no-untyped-call]
 STATE = 34  # 0–15: the block's input, 16–31: its output, 32: how many output words are used, 33: unused
 _CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
 
@@ -87,7 +88,7 @@ class ChaCha20(np.random.PCG64):
         found.next_uint64 = found.next_raw = _next_uint64.address
         found.next_uint32, found.next_double = _next_uint32.address, _next_double.address
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a secret generator is not written anywhere")
 
 

@@ -25,9 +25,9 @@ def _cache() -> str:
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else ""
 
 
-_settings: Any = numba.config
-if not _settings.CACHE_DIR:  # NUMBA_CACHE_DIR, where the user set it
-    _settings.CACHE_DIR = _cache()
+# NUMBA_CACHE_DIR, where the user set it
+if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = _cache()  # type: ignore[attr-defined]
 
 
 def constant(dtype: Any, dimensions: int = 1) -> types.Array:
@@ -35,7 +35,7 @@ def constant(dtype: Any, dimensions: int = 1) -> types.Array:
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
-def compiled(signature: Any = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable], Callable]:
+def compiled(signature: Any = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` for one signature, at import, or (None) for whatever it is first called with.
 
     The code is kept in ``NUMBA_CACHE_DIR``, else in the user's cache (``~/.cache/fedgraph/numba``), else where numba itself
@@ -46,7 +46,7 @@ def compiled(signature: Any = None, reassociate: bool = True, nan: bool = True) 
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, Any] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}
 
-    def apply(function: Callable) -> Callable:
+    def apply(function: Callable[..., Any]) -> Any:
         try:
             return numba.njit(signature, cache=True, **options)(function)
         except RuntimeError:  # numba found no folder it may write to

@@ -81,11 +81,11 @@ class Run:
         if unit not in answer.UNITS:
             raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.UNITS)}")
         scores = [s for s in self.answered.scores if dataset is None or s.dataset == dataset]
-        asked = list(dict.fromkeys(s.asked for s in scores if s.unit == unit and s.private)) or [None]
-        if len(asked) > 1 and len({a[0] for a in asked if a}) > 1:
-            names = ", ".join(sorted({a[0] for a in asked if a}))
+        asked = list(dict.fromkeys(s.asked for s in scores if s.unit == unit and s.private))
+        if len({a[0] for a in asked}) > 1:
+            names = ", ".join(sorted({a[0] for a in asked}))
             raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {names}")
-        return answer.best(scores, unit=unit, trust=TRUST[trust], epsilon=epsilon, asked=asked[0])
+        return answer.best(scores, unit=unit, trust=TRUST[trust], epsilon=epsilon, asked=asked[0] if asked else None)
 
     def score(self, row: str) -> Score:
         """The row called ``row``: its anchor, or its name where that is unique. Raises ``ScenarioError`` otherwise."""

@@ -85,9 +85,10 @@ class Source:
         """Before anything is built: no tag, and no deep nesting (which would exhaust the stack)."""
         depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            line = event.start_mark.line + 1
-            if getattr(event, "tag", None) is not None:
-                raise self._at(line, f"tag {shown(event.tag)}; allowed: plain values, a scenario needs no tags")
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            tag = getattr(event, "tag", None)
+            if tag is not None:
+                raise self._at(line, f"tag {shown(tag)}; allowed: plain values, a scenario needs no tags")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MOST_DEPTH:

@@ -40,7 +40,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """It reads single messages about private rows."""
-    if made.protection.viewer is not Viewer.SERVER:
+    if not made.protection.viewer.sees_messages:
         return f"it reads each client's message, which {made.protection.viewer.value} does not see"
     if made.protection.unit is not Unit.NODE:
         return "features and labels are public here"

@@ -25,7 +25,7 @@ from fedgraph.settings import Settings
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
 NEEDS = "to choose the model that clients are sent (an active server), and each client's answer to it"
-VIEWER = Viewer.SERVER
+VIEWER = Viewer.ACTIVE_SERVER
 GAME: game.Kind = "clients"
 
 
@@ -37,7 +37,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """It reads single messages about private labels."""
-    if made.protection.viewer is not Viewer.SERVER:
+    if not made.protection.viewer.sees_messages:
         return f"it reads each client's message, which {made.protection.viewer.value} does not see"
     if made.protection.unit is not Unit.NODE:
         return "features and labels are public here"

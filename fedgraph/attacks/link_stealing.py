@@ -112,8 +112,16 @@ class Described:
         parts = [distances(self.answers, pairs), entropies(self.answers, pairs)]
         if self.reference is not None:
             known = distances(self.reference, pairs)
-            parts += [parts[0] - known, entropies(self.reference, pairs), distances(self.graph.features.toarray(), pairs)]
+            parts += [parts[0] - known, entropies(self.reference, pairs), self._rows(pairs)]
         return np.nan_to_num(np.concatenate(parts, axis=1))
+
+    def _rows(self, pairs: np.ndarray) -> np.ndarray:
+        """[k, 8]: the same distances of the nodes' own rows, some pairs at a time."""
+        found = [np.zeros((0, 8))]
+        for part in np.array_split(pairs, -(-len(pairs) // 1000)) if len(pairs) else []:
+            nodes, places = np.unique(part, return_inverse=True)
+            found.append(distances(self.graph.features[nodes].toarray(), places.reshape(part.shape)))
+        return np.concatenate(found)
 
     def alike(self, pairs: np.ndarray) -> np.ndarray:
         """[k]: correlation of the answers, less the reference's where there is one."""

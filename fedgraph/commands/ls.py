@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from fedgraph import plugins, shipped
 
@@ -64,7 +65,7 @@ def _data() -> list[tuple[str, str]]:
     return found
 
 
-_LISTS = {
+_LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "scenarios": _scenarios,
     "methods": lambda: _modules("methods"),
     "data": _data,

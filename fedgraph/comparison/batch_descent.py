@@ -115,11 +115,11 @@ def _begin(
     sizes = torch.tensor(np.diff(packed.point_at)[pairs], device=device)
     real = (p > 0)[:, :, None] & (q > 0)[:, None, :]
     if mode == RANDOM:
-        order, column_order = order.cpu().numpy(), column_order.cpu().numpy()
+        of_rows, of_columns = order.cpu().numpy(), column_order.cpu().numpy()
         for k, (a, b) in enumerate(pairs):
             n, m = np.diff(packed.point_at)[[a, b]]
-            random_orders(*named, packed.names[a], packed.names[b], order[k, :n], column_order[k, :m])
-        order, column_order = torch.tensor(order, device=device), torch.tensor(column_order, device=device)
+            random_orders(*named, packed.names[a], packed.names[b], of_rows[k, :n], of_columns[k, :m])
+        order, column_order = torch.tensor(of_rows, device=device), torch.tensor(of_columns, device=device)
     even = torch.tensor(packed.even[pairs].all(axis=1), device=device)[:, None]
     supply = torch.where(even, sizes[:, 1:] * (p > 0), whole)
     demand = torch.where(even, sizes[:, :1] * (q > 0), wanted)

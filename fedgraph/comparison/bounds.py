@@ -66,7 +66,7 @@ def _lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 @compiled(nan=False)
-def _on_lines(ends, values, weights, other_ends, other_values, other_weights, found):
+def _on_lines(ends, values, weights, other_ends, other_values, other_weights, found):  # type: ignore[no-untyped-def]
     """The squared Wasserstein distance between histograms on a line: the monotone coupling, all pairs."""
     for a in range(ends.size):
         for b in range(other_ends.size):

@@ -28,7 +28,7 @@ PRODUCT, SORTED, RANDOM = 0, 1, 2
 
 
 @compiled(nan=False)
-def _dot(x, y):
+def _dot(x, y):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(x.size):
         total += x[i] * y[i]
@@ -36,7 +36,7 @@ def _dot(x, y):
 
 
 @compiled(nan=False)
-def _times_vertex(c, d, tree, flow, scale, half, out):
+def _times_vertex(c, d, tree, flow, scale, half, out):  # type: ignore[no-untyped-def]
     """out = C V D for the vertex V that the tree carries (entries flow · scale)."""
     n, m = out.shape
     for i in range(n):
@@ -71,7 +71,7 @@ def _times_vertex(c, d, tree, flow, scale, half, out):
 
 
 @compiled(nan=False)
-def _on_vertex(matrix, tree, flow, scale):
+def _on_vertex(matrix, tree, flow, scale):  # type: ignore[no-untyped-def]
     """⟨matrix, V⟩ for the vertex V that the tree carries."""
     n = matrix.shape[0]
     total = 0.0
@@ -83,7 +83,7 @@ def _on_vertex(matrix, tree, flow, scale):
 
 
 @compiled(nan=False)
-def _mix_vertex(coupling, tree, flow, scale, step):
+def _mix_vertex(coupling, tree, flow, scale, step):  # type: ignore[no-untyped-def]
     """T ← (1 − step) T + step V, in place."""
     n = coupling.shape[0]
     for i in range(n):
@@ -99,7 +99,7 @@ def _mix_vertex(coupling, tree, flow, scale, step):
 
 
 @compiled(nan=False)
-def descend(
+def descend(  # type: ignore[no-untyped-def]
     c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept
 ):
     """One descent; returns (F, iterations, converged).
@@ -177,7 +177,7 @@ def descend(
 
 
 @compiled(nan=False)
-def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept, values, iterations, converged):
+def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
     """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 
     packed: the fields of ``packing.Packed``. The best of 1 + restarts descents counts: the first from

@@ -8,7 +8,7 @@ from fedgraph.compiled import compiled
 
 
 @compiled(nan=False)
-def _scramble(state):
+def _scramble(state):  # type: ignore[no-untyped-def]
     """One splitmix64 output (Steele, Lea & Flood 2014) of a uint64 state."""
     z = state + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -17,7 +17,7 @@ def _scramble(state):
 
 
 @compiled(nan=False)
-def _shuffled(order, state):
+def _shuffled(order, state):  # type: ignore[no-untyped-def]
     """A random permutation of 0 … size − 1 into ``order``; returns the state that follows."""
     for i in range(order.size):
         order[i] = i
@@ -29,7 +29,7 @@ def _shuffled(order, state):
 
 
 @compiled(nan=False)
-def random_orders(seed, attempt, first, second, rows, columns):
+def random_orders(seed, attempt, first, second, rows, columns):  # type: ignore[no-untyped-def]
     """The random north-west corner of a pair: permutations into ``rows`` and ``columns``, named by (seed, attempt, names)."""
     state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
     state = _scramble(state ^ np.uint64(min(first, second)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packe
     )
 
 
-def _part(space: MetricSpace, fused: bool) -> tuple:
+def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
     distances, weights, features = space.distances, space.weights, space.features
     if fused and features is None:
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")

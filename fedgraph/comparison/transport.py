@@ -37,7 +37,7 @@ def units(weights: np.ndarray) -> np.ndarray:
 
 
 @compiled(nan=False)
-def _attach(tree, node, parent):
+def _attach(tree, node, parent):  # type: ignore[no-untyped-def]
     tree[PARENT, node] = parent
     follower = tree[CHILD, parent]
     tree[NEXT, node] = follower
@@ -48,7 +48,7 @@ def _attach(tree, node, parent):
 
 
 @compiled(nan=False)
-def _detach(tree, node):
+def _detach(tree, node):  # type: ignore[no-untyped-def]
     before = tree[PREVIOUS, node]
     after = tree[NEXT, node]
     if before >= 0:
@@ -60,7 +60,7 @@ def _detach(tree, node):
 
 
 @compiled(nan=False)
-def plant(supply, demand, row_order, column_order, tree, flow):
+def plant(supply, demand, row_order, column_order, tree, flow):  # type: ignore[no-untyped-def]
     """The north-west corner tree: rows and columns are matched greedily in the given orders.
 
     With both orders ascending in x and y it is optimal for cost_ij = −x_i y_j (the monotone coupling).
@@ -106,7 +106,7 @@ def plant(supply, demand, row_order, column_order, tree, flow):
 
 
 @compiled(nan=False)
-def _find_root(tree):
+def _find_root(tree):  # type: ignore[no-untyped-def]
     v = 0
     while tree[PARENT, v] >= 0:
         v = tree[PARENT, v]
@@ -114,7 +114,7 @@ def _find_root(tree):
 
 
 @compiled(nan=False)
-def _set_duals(cost, tree, dual):
+def _set_duals(cost, tree, dual):  # type: ignore[no-untyped-def]
     """dual_i + dual_{n+j} = cost_ij on every tree edge, zero at the root; depths on the way."""
     n = cost.shape[0]
     root = _find_root(tree)
@@ -136,7 +136,7 @@ def _set_duals(cost, tree, dual):
 
 
 @compiled(nan=False)
-def _shift_subtree(tree, dual, top, n, row_shift):
+def _shift_subtree(tree, dual, top, n, row_shift):  # type: ignore[no-untyped-def]
     """Depths below ``top`` anew; rows rise by ``row_shift`` and columns fall by it."""
     tree[DEPTH, top] = tree[DEPTH, tree[PARENT, top]] + 1
     tree[STACK, 0] = top
@@ -155,7 +155,7 @@ def _shift_subtree(tree, dual, top, n, row_shift):
 
 
 @compiled(nan=False)
-def _pivot(tree, flow, dual, row, column_node, n, reduced):
+def _pivot(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[no-untyped-def]
     """Let the edge (row, column) enter with reduced cost ``reduced`` < 0: move flow round its cycle, drop one edge."""
     # The two paths to the apex; the edges that lose flow bound what can move.
     a = row
@@ -206,7 +206,7 @@ def _pivot(tree, flow, dual, row, column_node, n, reduced):
 
 
 @compiled(nan=False)
-def improve(cost, tree, flow, dual, tolerance):
+def improve(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
     """Pivot from the given tree to an optimal one; returns the number of pivots, or −1 at the safety limit.
 
     cost: float64 [n, m]. An edge enters while its reduced cost is below −tolerance: the best of one row,
@@ -243,7 +243,7 @@ def improve(cost, tree, flow, dual, tolerance):
 
 
 @compiled(nan=False)
-def wander(cost, tree, flow, dual, tolerance):
+def wander(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
     """From one optimal tree to another of the same cost; returns how many edges entered (0: none is tied).
 
     One sweep over the rows: the last edge of a row whose reduced cost is zero, up to the tolerance, enters.

@@ -107,8 +107,9 @@ def _diagonal(blocks: Sequence[sp.csr_array]) -> sp.csr_array:
     for block in blocks:
         block.sort_indices()
         indices[entry : entry + block.nnz] = block.indices
-        indices[entry : entry + block.nnz] += row
+        np.add(indices[entry : entry + block.nnz], row, out=indices[entry : entry + block.nnz])
         indptr[row + 1 : row + block.shape[0] + 1] = block.indptr[1:]
-        indptr[row + 1 : row + block.shape[0] + 1] += entry
+        rows_of_block = indptr[row + 1 : row + block.shape[0] + 1]
+        np.add(rows_of_block, entry, out=rows_of_block)
         row, entry = row + block.shape[0], entry + block.nnz
     return sp.csr_array((np.ones(nnz), indices, indptr), shape=(n, n))

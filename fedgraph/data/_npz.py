@@ -68,7 +68,8 @@ def _opened(content: bytes, name: str) -> np.lib.npyio.NpzFile:
         raise DataError(f"{name}: not an .npz archive ({error}); a pickle is refused") from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
-    unpacked = sum(member.file_size for member in archive.zip.infolist())
+    members_of_zip = archive.zip.infolist() if archive.zip else []
+    unpacked = sum(int(member.file_size) for member in members_of_zip)
     if unpacked > MOST_BYTES:
         raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {MOST_BYTES:,}")
     return archive

@@ -17,7 +17,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -196,7 +196,10 @@ def load_published(
     if found is not None:
         loaded = read(found)
         _content.require_published(data.key, loaded, found.folder)
-        return replace(loaded, columns_from_rows=True) if data.columns_from_rows and isinstance(loaded, Graph) else loaded
+        if data.columns_from_rows and isinstance(loaded, Graph):
+            marked: Any = _with_columns_from_rows(loaded)
+            return marked
+        return loaded
     if request.when_unavailable == "synthetic":
         return stand_in(request.seed)
     searched = ", ".join(str(f) for f in (*request.roots, cache))
@@ -208,6 +211,10 @@ def load_published(
         f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
         f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
     )
+
+
+def _with_columns_from_rows(graph: Graph) -> Graph:
+    return replace(graph, columns_from_rows=True)
 
 
 def validated(model: type[Model], parameters: Mapping[str, object], key: str) -> Model:

@@ -83,7 +83,10 @@ class FederationParams(CampusParams):
     )
 
 
-DATASETS: dict[str, type[BaseModel]] = {name.casefold(): CampusParams for name in CAMPUSES} | {"federation": FederationParams}
+DATASETS: dict[str, type[BaseModel]] = {
+    **{name.casefold(): CampusParams for name in CAMPUSES},
+    "federation": FederationParams,
+}
 _SPELT = {name.casefold(): name for name in CAMPUSES}
 
 
@@ -192,7 +195,8 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> _federated.
         adjacency = sp.csr_array(adjacency[keep][:, keep])
         if not keep.any():
             raise DataError(f"campus {campus.name}: no node has both a {params.target} and a friend who has one")
-    rows, columns, names = [], [], []
+    rows, columns = [], []
+    names: list[str] = []
     for position, column in enumerate(COLUMNS):
         if position == target or (column == "high_school" and not params.high_school):
             continue

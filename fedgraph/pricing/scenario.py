@@ -18,7 +18,7 @@ SYSTEM = "fedgraph scenario"
 VERSION = "fedgraph 0.1–0.2"
 SOURCE = "fedgraph/scenario.py and fedgraph/privacy/accounting/calibrate.py"
 SAID = ""
-VIEWERS = {"central": MODELS, "secure": SUMS, "local": SERVER}
+VIEWERS = {"central": MODELS, "secure": SUMS, "local": SERVER, "active": SERVER}
 
 
 def recognises(document: Document) -> bool:

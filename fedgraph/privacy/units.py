@@ -59,17 +59,25 @@ class Viewer(str, Enum):
     CURATOR_TRUSTED = "curator-trusted"
     SERVER_SECURE_AGGREGATION = "server-secure-aggregation"
     SERVER = "server"
+    ACTIVE_SERVER = "active-server"
     WORLD = "world"
 
     @property
     def words(self) -> str:
         return _VIEWER_WORDS[self]
 
+    @property
+    def sees_messages(self) -> bool:
+        """Whether it receives every client's own message."""
+        return self in (Viewer.SERVER, Viewer.ACTIVE_SERVER)
+
 
 _VIEWER_WORDS = {
     Viewer.CURATOR_TRUSTED: "anyone who receives the trained model; the curator who holds the whole graph is trusted",
     Viewer.SERVER_SECURE_AGGREGATION: "the server and every other client, who see only sums over clients",
     Viewer.SERVER: "the server, which sees each client's own message",
+    Viewer.ACTIVE_SERVER: "a server that sees each client's own message and need not follow the protocol: in every round it "
+    "chooses what model each client is sent",
     Viewer.WORLD: "everybody, the server included: each node protects its own data before it leaves",
 }
 

@@ -66,7 +66,7 @@ def write(
     opening = {"notice": notice} if notice else {}
     _text(out / "results.csv", results.as_csv(rows))
     noted = results.notes([entry for r in records for entry in r.entries])
-    _json(out / "results.json", {**opening, "scenario": scenario.name, "rows": rows, "notes": noted})
+    _text(out / "results.json", results.as_json({**opening, "scenario": scenario.name}, {"rows": rows, "notes": noted}))
     for note in dict.fromkeys(str(line["note"]) for line in noted):
         screen.say(f"note: {note}")
     _json(out / "environment.json", {**opening, **environment})

@@ -20,6 +20,7 @@ MODELS: dict[Viewer, Any] = {
     Viewer.CURATOR_TRUSTED: "Central",
     Viewer.SERVER_SECURE_AGGREGATION: "Federated",
     Viewer.SERVER: "Federated",
+    Viewer.ACTIVE_SERVER: "Federated",
     Viewer.WORLD: "Local",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from fedgraph.audit import estimators, one_run
+from fedgraph.store import portable
 
 COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
@@ -170,6 +172,28 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
+
+
+def as_json(head: Mapping[str, Any], tables: Mapping[str, Sequence[Any]]) -> str:
+    """One JSON object: ``head``, then each table with one entry per line, so that many rows stay small and can be compared.
+
+    >>> print(as_json({"scenario": "x"}, {"rows": [{"epsilon": 1.0}]}), end="")
+    {
+     "scenario": "x",
+     "rows": [
+      {"epsilon":1.0}
+     ]
+    }
+    """
+
+    def line(value: Any) -> str:
+        return json.dumps(portable(value), ensure_ascii=False, separators=(",", ":"))
+
+    parts = [f' "{key}": {line(value)}' for key, value in head.items()]
+    for key, entries in tables.items():
+        inside = ",\n".join(f"  {line(entry)}" for entry in entries)
+        parts.append(f' "{key}": [\n{inside}\n ]' if entries else f' "{key}": []')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -54,6 +54,7 @@ _WORDS = {
 _VIEWERS = {
     "world": Trust.NOBODY,
     "server": Trust.CLIENT,
+    "active-server": Trust.CLIENT,
     "server-secure-aggregation": Trust.SUMS,
     "curator-trusted": Trust.CURATOR,
 }

@@ -19,12 +19,13 @@ from fedgraph.settings import Infinite
 from fedgraph.tasks._row_keys import RowKeys, checker
 from fedgraph.tasks.base import Cell, Context, require_distinct
 
-Setting = Literal["central", "secure", "local", "nobody"]
+Setting = Literal["central", "secure", "local", "active", "nobody"]
 
 VIEWERS = {
     "central": Viewer.CURATOR_TRUSTED,
     "secure": Viewer.SERVER_SECURE_AGGREGATION,
     "local": Viewer.SERVER,
+    "active": Viewer.ACTIVE_SERVER,
     "nobody": Viewer.WORLD,
 }
 WHOLE = ("central", "nobody")  # one holder of the whole graph; under ``nobody`` each node has made its data safe before
@@ -33,7 +34,7 @@ WHOLE = ("central", "nobody")  # one holder of the whole graph; under ``nobody``
 class Row(RowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    settings: Annotated[list[Literal["central", "secure", "local"]] | None, Field(min_length=1)] = Field(
+    settings: Annotated[list[Literal["central", "secure", "local", "active"]] | None, Field(min_length=1)] = Field(
         None, description="settings of this row; default the task's"
     )
     epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), Infinite] = Field(

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.partition import base
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks import _protocols
+from fedgraph.tasks import _missing, _protocols
 from fedgraph.tasks._training import World
 from fedgraph.types import Graph, Partition, Subgraph
+
+Cut = Literal["dropped", "protected", "generated"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +57,10 @@ class Federation:
         return self.setting.asked is self.setting.held
 
 
-def dealt(setting: _protocols.Setting, names: tuple[str, ...], description: str, from_edges: bool, cut: bool) -> Federation:
+def dealt(setting: _protocols.Setting, names: tuple[str, ...], description: str, from_edges: bool, cut: Cut) -> Federation:
     """Each owner's part of the training side as a client. ``DataError`` for an owner that has none.
 
-    cut: tell each client its edges to other clients.
+    cut: what each client is told of its edges to other clients.
     """
     owner = setting.held.owner
     if owner is None:
@@ -70,19 +73,23 @@ def dealt(setting: _protocols.Setting, names: tuple[str, ...], description: str,
     order = np.argsort(owner, kind="stable")
     groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
     found = base.disjoint(setting.held, groups, description, from_edges)
-    return Federation(names, setting, base.with_cut_edges(setting.held, found) if cut else found)
+    if cut != "dropped":
+        found = base.with_cut_edges(setting.held, found)
+    if cut == "generated":
+        found = _missing.stood_in(found, setting.held.features)
+    return Federation(names, setting, found)
 
 
-def together(federation: Federation, viewer: Viewer, cut: bool, by_parts: bool) -> World:
-    """All clients. cut: edges between clients are known to both of them and used."""
-    return World(federation.setting, federation.partition, viewer, cut, by_parts)
+def together(federation: Federation, viewer: Viewer, cut: Cut, by_parts: bool) -> World:
+    """All clients. cut: what they know of the edges between them, as they were dealt."""
+    return World(federation.setting, federation.partition, viewer, cut != "dropped", cut == "generated", by_parts)
 
 
 def curator(federation: Federation, by_parts: bool) -> World:
     """One holder of everything."""
     held = federation.setting.held
     whole = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
-    return World(federation.setting, whole, Viewer.CURATOR_TRUSTED, False, by_parts)
+    return World(federation.setting, whole, Viewer.CURATOR_TRUSTED, split_from_edges=by_parts)
 
 
 def alone(federation: Federation, client: int, by_parts: bool) -> World:
@@ -103,7 +110,7 @@ def alone(federation: Federation, client: int, by_parts: bool) -> World:
         asking=asking,
     )
     partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, f"{federation.names[client]} alone")
-    return World(narrow, partition, Viewer.CURATOR_TRUSTED, False, by_parts)
+    return World(narrow, partition, Viewer.CURATOR_TRUSTED, split_from_edges=by_parts)
 
 
 def without(federation: Federation, client: int, viewer: Viewer, by_parts: bool) -> World:
@@ -136,7 +143,7 @@ def without(federation: Federation, client: int, viewer: Viewer, by_parts: bool)
         public_attributes=None if attributes is None else attributes.induced(kept),
         asking=asking,
     )
-    return World(left, partition, viewer, False, by_parts)
+    return World(left, partition, viewer, split_from_edges=by_parts)
 
 
 def _newcomers(federation: Federation, client: int) -> Graph:

@@ -23,6 +23,7 @@ from fedgraph.types import Partition
 @dataclass(frozen=True, eq=False)
 class World:
     """partition: who holds which node of ``setting.held``. cut_edges_shared: edges between clients are known to both.
+    cut_edges_generated: but not what they lead to.
 
     split_from_edges: who trains was computed from edges.
     """
@@ -31,6 +32,7 @@ class World:
     partition: Partition
     viewer: Viewer
     cut_edges_shared: bool = False
+    cut_edges_generated: bool = False
     split_from_edges: bool = False
 
     @property
@@ -48,6 +50,7 @@ class World:
             members=tuple(s.nodes for s in shares),
             membership_from_edges=self.partition.from_edges,
             cut_edges_shared=self.cut_edges_shared,
+            cut_edges_generated=self.cut_edges_generated,
             split_from_edges=self.split_from_edges,
             columns_from_rows=setting.held.columns_from_rows and setting.public_attributes is None,
             features_from_edges=setting.held.features_from_edges,

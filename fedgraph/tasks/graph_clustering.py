@@ -168,7 +168,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         theorem=settled.theorem,
         paths=settled.path_epsilons(),
         notes=(*made.notes, *trained.notes),
-        artefacts={} if places is None else _artefacts(found.distances, truth, found.labels, places),
+        artefacts={} if places is None or row.how != "gw" else _artefacts(found.distances, truth, found.labels, places),
     )
 
 

@@ -131,11 +131,11 @@ def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:
         context.progress("chunks of pairs", len(parts), len(made))
     context.runtime.forget(handle)
     weights = [len(chunk) / len(which) for chunk in chunks]
-    joined = [
-        np.concatenate([getattr(p, n) for p in parts], axis=-1) for n in ("product", "nudged", "random", "noise", "noised")
-    ]
+    joined = {
+        n: np.concatenate([getattr(p, n) for p in parts], axis=-1) for n in ("product", "nudged", "random", "noise", "noised")
+    }
     steps = np.sum([w * p.steps for w, p in zip(weights, parts, strict=True)], axis=0)
-    return starts.Ends(*joined, steps)
+    return starts.Ends(**joined, steps=steps)
 
 
 def _explore(

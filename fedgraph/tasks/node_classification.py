@@ -7,6 +7,7 @@ holds the nodes and who is trusted:
 * ``central``: one curator holds all of them (viewer: whoever gets the model);
 * ``secure``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
 * ``local``: clients hold disjoint parts, the server sees each message (viewer: server);
+* ``active``: the same, and the server may send each client any model it likes (viewer: active-server);
 * ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
 """
 
@@ -24,7 +25,7 @@ from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.partition import base
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _attendance, _grid, _node_map, _protocols, _public, _scores, _training
+from fedgraph.tasks import _attendance, _grid, _missing, _node_map, _protocols, _public, _scores, _training
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
@@ -46,8 +47,10 @@ class Params(Settings):
     calibrated_by: list[Literal["published", "provable"]] = Field(
         ["provable"], description="reading under which noise is chosen"
     )
-    cut_edges: Literal["dropped", "protected"] = Field(
-        "dropped", description="edges between clients: dropped, or used and protected at both ends (edge-level methods)"
+    cut_edges: Literal["dropped", "protected", "generated"] = Field(
+        "dropped",
+        description="edges between clients: dropped; or, at edge level, used and protected at both ends; or generated: "
+        "the same, where a client does not know what they lead to",
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
@@ -149,6 +152,8 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
     _training.require_answers(setting, method, cell, params.protocol)
+    if params.cut_edges == "generated":
+        _missing.require_public(setting, cell.method)
     facts = _attendance.told(params.federation, world.facts, cell, method)
     made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
     return _attendance.noted(made)
@@ -216,6 +221,7 @@ def _world(params: Params, cell: Cell, context: Context) -> _training.World:
         _partition(params, cell, context),
         _grid.VIEWERS[cell.setting],
         _shares_cut_edges(params, cell),
+        _shares_cut_edges(params, cell) and params.cut_edges == "generated",
         params.split == "parts",
     )
 
@@ -263,7 +269,7 @@ def _setting(params: Params, seed: int, context: Context) -> _protocols.Setting:
 
 def _partition_key(params: Params, cell: Cell) -> str:
     kind = "whole" if cell.setting in _grid.WHOLE else sorted(params.partition.items())
-    shared = ":cut" if _shares_cut_edges(params, cell) else ""
+    shared = f":{params.cut_edges}" if _shares_cut_edges(params, cell) else ""
     return f"{cell.dataset}:{split_key(params)}:{kind}:{cell.seed}{shared}"
 
 
@@ -274,7 +280,7 @@ def split_key(params: Params) -> str:
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:
-    return params.cut_edges == "protected" and cell.setting not in _grid.WHOLE
+    return params.cut_edges != "dropped" and cell.setting not in _grid.WHOLE
 
 
 def _partition(params: Params, cell: Cell, context: Context) -> Partition:
@@ -294,6 +300,7 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
             raise ScenarioError(
                 f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps"
             )
-        return base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
+        told = base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
+        return _missing.stood_in(told, held.features) if params.cut_edges == "generated" else told
 
     return context.cached(key, make)

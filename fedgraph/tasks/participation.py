@@ -31,7 +31,7 @@ from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.privacy import own_budgets
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.settle import settle
-from fedgraph.tasks import _clients, _grid, _joining, _protocols, _training, node_classification
+from fedgraph.tasks import _clients, _grid, _joining, _missing, _protocols, _training, node_classification
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome
@@ -66,8 +66,8 @@ class Params(node_classification.Params):
                 f"settings say how a federation is trusted: found {sorted(wrong)[0]}; allowed: secure, local (one curator is "
                 "participations: [curator])"
             )
-        if self.map or self.attack is not None:
-            raise ValueError("map and attack belong to node_classification: write that task for them")
+        if self.map or self.attack is not None or not self.federation.everybody:
+            raise ValueError("map, attack and federation belong to node_classification: write that task for them")
         if "left-out" in self.participations and self.protocol == "transductive":
             raise ValueError(
                 "left-out asks for nodes that nobody trained with, and protocol transductive has none; allowed with it: "
@@ -75,7 +75,7 @@ class Params(node_classification.Params):
             )
         if isinstance(self.left_out, int) and self.left_out < 1:
             raise ValueError(f"left_out leaves out 1 client or more in turn, found {self.left_out}")
-        if self.client_epsilons and self.cut_edges == "protected":
+        if self.client_epsilons and self.cut_edges != "dropped":
             raise ValueError(
                 "client_epsilons needs cut_edges: dropped: an edge's other end may lie at a client that did not ask"
             )
@@ -212,13 +212,15 @@ def _world(params: Params, cell: Cell, federation: _joining.Federation, client: 
     trust, _, name = cell.setting.partition(WITHOUT)
     if name:
         return _joining.without(federation, federation.names.index(name), _grid.VIEWERS[trust], parts)
-    return _joining.together(federation, _grid.VIEWERS[trust], params.cut_edges == "protected", parts)
+    return _joining.together(federation, _grid.VIEWERS[trust], params.cut_edges, parts)
 
 
 def _planned(params: Params, cell: Cell, federation: _joining.Federation, world: _training.World) -> Plan[Any, Any]:
     spec = next(s for s in params.methods if s["method"] == cell.method and _grid.variant(s) == cell.variant)
     method = kinds.classifier(cell.method)
     _training.require_answers(world.setting, method, cell, params.protocol)
+    if params.cut_edges == "generated":
+        _missing.require_public(world.setting, cell.method)
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
@@ -254,7 +256,6 @@ def _federation(params: Params, seed: int, context: Context) -> _joining.Federat
         setting = _protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
-        cut = params.cut_edges == "protected"
-        return _joining.dealt(setting, whole.owner_names, description, from_edges, cut)
+        return _joining.dealt(setting, whole.owner_names, description, from_edges, params.cut_edges)
 
     return context.cached(_key(params, seed, context), make)

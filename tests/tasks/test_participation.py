@@ -85,7 +85,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
     changed = replace(federation.setting.held, labels=np.where(inside, 0, federation.setting.held.labels))
     other = context(library)
     other.cache[participation._key(made, 0, other)] = _joining.dealt(
-        replace(federation.setting, held=changed), federation.names, "changed", False, False
+        replace(federation.setting, held=changed), federation.names, "changed", False, "dropped"
     )
     two = participation.run(made, cell, other)
     assert one.facts["participations"] == two.facts["participations"]
@@ -97,7 +97,7 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: _protocols.Pr
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
     setting = _protocols.make(graph, protocol, 0.8, np.random.default_rng(0))
-    federation = _joining.dealt(setting, ("a", "b", "c"), "three", False, False)
+    federation = _joining.dealt(setting, ("a", "b", "c"), "three", False, "dropped")
     tested = 0
     for client in range(3):
         world = _joining.alone(federation, client, False)
@@ -153,6 +153,7 @@ def test_features_made_from_edges_are_said(library: Graph) -> None:
         ({"left_out": 0}, "1 client or more"),
         ({"client_epsilons": {"a": 1.0}, "cut_edges": "protected"}, "did not ask"),
         ({"map": True}, "belong to node_classification"),
+        ({"federation": {"sample": "poisson", "share": 0.5}}, "belong to node_classification"),
     ],
 )
 def test_refuses_what_cannot_be(wrong: dict[str, Any], words: str) -> None:

@@ -51,7 +51,7 @@ class Attack(Settings):
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
     )
-    settings: list[Literal["central", "secure", "local", "nobody"]] | None = Field(
+    settings: list[Literal["central", "secure", "local", "active", "nobody"]] | None = Field(
         None, description="attack these settings only (default: all)"
     )
     epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")

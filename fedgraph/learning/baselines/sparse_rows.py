@@ -46,14 +46,14 @@ class SparseRows(torch.Tensor):
         if function is functional.linear and isinstance(given[0], SparseRows):
             weight, bias = (*given[1:], named.get("bias"))[:2]
             with torch._C.DisableTorchFunctionSubclass():
-                found = _Linear.apply(given[0], weight)
+                found = _Linear.apply(given[0], weight)  # type: ignore[no-untyped-call]
                 return found if bias is None else found + bias
         if function is functional.dropout and isinstance(given[0], SparseRows):
             share = named.get("p", given[1] if len(given) > 1 else 0.5)
             training = named.get("training", given[2] if len(given) > 2 else True)
             return _dropped(given[0], share) if training and share else given[0]
         if function in _SHAPE:
-            return super().__torch_function__(function, kinds, given, named)
+            return super().__torch_function__(function, kinds, given, named)  # type: ignore[no-untyped-call]
         dense = [g.dense() if isinstance(g, SparseRows) else g for g in given]
         return function(*dense, **{k: v.dense() if isinstance(v, SparseRows) else v for k, v in named.items()})
 

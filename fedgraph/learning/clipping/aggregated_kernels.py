@@ -41,7 +41,7 @@ def gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  #
                 gram[gram_start[row] + other * count + k] = total
 
 
-@compiled(nt.Tuple((_SLOTS, _SLOTS))(nt.int64, _INTS, _INTS, _INTS))
+@compiled(nt.Tuple((_SLOTS, _SLOTS))(nt.int64, _INTS, _INTS, _INTS))  # type: ignore[no-untyped-call]
 def _named(num_nodes, start, node, batch):  # type: ignore[no-untyped-def]
     """(slot of each node or −1, the nodes that the batch names, each once)."""
     entries = 0

@@ -23,13 +23,11 @@ import numpy as np
 import torch
 
 from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.layers.dense import Rows
 from fedgraph.learning.layers.models import Layout, forward, on_device
-from fedgraph.learning.layers.sparse import FeatureMatrix
 
 
-def clipped_gradient_sum(
-    layout: Layout, vector: np.ndarray, x: FeatureMatrix, labels: torch.Tensor, clip: float | None
-) -> np.ndarray:
+def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C) as a flat vector [num_parameters], float32 up to 4,096 rows and float64 beyond.
 
     labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private), float32.
@@ -41,7 +39,7 @@ def clipped_gradient_sum(
 def left_over_products(
     layout: Layout,
     vector: np.ndarray,
-    x: FeatureMatrix,
+    x: Rows,
     labels: torch.Tensor,
     clip: float | None,
     message: np.ndarray,
@@ -61,7 +59,7 @@ def left_over_products(
     return found.cpu().numpy()
 
 
-def _summed(layout: Layout, x: FeatureMatrix, pre: list[torch.Tensor], errors: list[torch.Tensor]) -> np.ndarray:
+def _summed(layout: Layout, x: Rows, pre: list[torch.Tensor], errors: list[torch.Tensor]) -> np.ndarray:
     """The gradient of Σ_rows loss, flat, from what every layer is off by, in the precision of ``errors``."""
     parts: list[torch.Tensor] = []
     for level, e in enumerate(errors):
@@ -71,7 +69,7 @@ def _summed(layout: Layout, x: FeatureMatrix, pre: list[torch.Tensor], errors: l
 
 
 def _clipped_errors(
-    layout: Layout, vector: np.ndarray, x: FeatureMatrix, labels: torch.Tensor, clip: float | None
+    layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """(pre-activations, ∂loss/∂pre-activation scaled as the clip says) of every layer, [n, width] each; float64 if clipped."""
     layers = layout.layers(on_device(vector))

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from fedgraph.learning.layers.sparse import device
+from fedgraph.learning.layers.sparse import FeatureMatrix, device
 
 
 class DenseMatrix:
@@ -26,3 +26,6 @@ class DenseMatrix:
     @cached_property
     def _in_double(self) -> torch.Tensor:
         return self.rows.double()
+
+
+Rows = FeatureMatrix | DenseMatrix  # what a network reads

@@ -114,7 +114,8 @@ def hidden(
     norms = iter(layout.statistics(vector)) if layout.norms else None
     rows = inputs.x
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
-        summed = _Aggregate.apply(inputs.reach, rows @ w) + b  # A(hW) = (Ah)W, over the narrower of the two
+        # A(hW) = (Ah)W, over the narrower of the two
+        summed = _Aggregate.apply(inputs.reach, rows @ w) + b  # type: ignore[no-untyped-call]
         rows = torch.relu(_normed(summed, norms, seen)) @ w2 + b2
         rows = torch.relu(_normed(rows, norms, seen))
         if inputs.norm == "rows":

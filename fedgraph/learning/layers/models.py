@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedgraph.learning.layers.sparse import FeatureMatrix, device
+from fedgraph.learning.layers.dense import Rows
+from fedgraph.learning.layers.sparse import device
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def on_device(vector: np.ndarray) -> torch.Tensor:
     return torch.tensor(np.asarray(vector, dtype=np.float32), device=device())
 
 
-def logits(layout: Layout, vector: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+def logits(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
     """[n, c] scores before the softmax."""
     layers = layout.layers(on_device(vector))
     hidden = x @ layers[0][0] + layers[0][1]
@@ -70,7 +71,7 @@ def logits(layout: Layout, vector: np.ndarray, x: FeatureMatrix) -> np.ndarray:
     return hidden.cpu().numpy()
 
 
-def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: FeatureMatrix) -> list[torch.Tensor]:
+def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> list[torch.Tensor]:
     """Pre-activations of every layer, [n, width] each."""
     out = [x @ layers[0][0] + layers[0][1]]
     for weight, bias in layers[1:]:

@@ -17,14 +17,12 @@ import torch
 from fedgraph import seeds
 from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
-from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.dense import DenseMatrix, Rows
 from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.types import Graph
-
-Rows = FeatureMatrix | DenseMatrix
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,19 @@ def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_no
     return found
 
 
+def with_stand_ins(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
+    """As ``with_cut``, where cut edges lead to nodes of the client's own that stand in for others: a neighbour may stand twice.
+
+    A row is counted as often as it stands (``neighbour_sums`` adds stored entries one by one), so each cut edge adds one row.
+    """
+    inner = adjacency.tocoo()
+    own = np.concatenate([inner.coords[0], cut[:, 0]])
+    other = np.concatenate([nodes[inner.coords[1]], cut[:, 1]])
+    order = np.lexsort((other, own))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(nodes)))])
+    return sp.csr_array((np.ones(own.size, dtype=np.int32), other[order], indptr), shape=(len(nodes), num_nodes))
+
+
 def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """A·unit_length(rows): what GAP's aggregation releases before noise, [n, h].
 

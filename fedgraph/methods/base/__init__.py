@@ -17,6 +17,7 @@ A method module defines
     predict(plan, state, graph) → scores [n, c] of a classifier: inference
     evidence(plan, state, graph, units) → [m]   optional, for attacks: a log-likelihood ratio, or like one, of version 1 of
                                                 each unit in the known ``graph`` (``attacks.base.canaries``), or None
+    ANY_BROADCAST = True                        only where the proof holds whatever model clients are sent (setting: active)
     TRUSTS_NOBODY = True                        only where every node protects its own data before it leaves
     says(plan, state) → sentences               optional: what the training found, for the report
     reads_rounds(plan) → bool                   optional, for attacks: keep (model, inbox) of every round in ``State.seen``

@@ -26,6 +26,7 @@ class PublicFacts:
     its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
     membership_from_edges: whether who holds which node was computed from edges.
     cut_edges_shared: edges between clients are known, and used, at both of them (otherwise they are dropped).
+    cut_edges_generated: such an edge is used, but what it leads to is stood in for by a node of the client's own.
     split_from_edges: whether who trains and who tests was computed from edges. columns_from_rows: whether private features'
     columns or their weights were computed from all rows. features_from_edges: whether features were computed from edges.
     public_name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set). asking: int64, ids of nodes
@@ -47,6 +48,7 @@ class PublicFacts:
     graph_sizes: tuple[tuple[int, ...], ...] = ()
     membership_from_edges: bool = False
     cut_edges_shared: bool = False
+    cut_edges_generated: bool = False
     split_from_edges: bool = False
     columns_from_rows: bool = False
     participation: str = ""

@@ -137,6 +137,10 @@ def misfit(name: str, kind: Kind, given: str, trusted: Sequence[str] = ("local",
         return f"method {name!r} is not made for {given!r}; allowed for it: {allowed}"
     served = {t for s in places for t in s.trusted}
     for setting in trusted:
+        if setting == "active" and "local" in served and getattr(found, "ANY_BROADCAST", False):
+            continue
+        if setting == "active":
+            return f"method {name!r} is proven for a server that follows the protocol, not for the setting 'active'"
         if setting not in served:
             return f"method {name!r} cannot serve the setting {setting!r}; allowed for it: {', '.join(sorted(served))}"
     return None

@@ -70,6 +70,7 @@ SITUATIONS = (Situation("inductive", settings={"steps": 5}), Situation("asking",
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
+ANY_BROADCAST = True  # each row is clipped at whatever parameters are sent
 PARTIAL = True  # rounds in which not every client answers
 PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's own row
 

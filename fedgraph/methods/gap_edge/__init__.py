@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
+from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut, with_stand_ins
 from fedgraph.methods.base import (
     Budget,
     Inbox,
@@ -53,6 +53,7 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
 KIND: Kind = "classifier"
+READS_STAND_INS = True  # of neighbours at other clients, where they are generated
 SITUATIONS = (Situation("transductive"), Situation("inductive-edges"))
 
 
@@ -151,7 +152,8 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         require_simple(adjacency)
     if plan.facts.cut_edges_shared and subgraph.cut is not None:
-        adjacency = with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
+        along = with_stand_ins if plan.facts.cut_edges_generated else with_cut
+        adjacency = along(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 

@@ -40,7 +40,7 @@ from fedgraph.methods.gcon import rows as encoding
 from fedgraph.methods.gcon.evidence import of_minimiser
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Subgraph
 
@@ -214,7 +214,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:
     """Whether the one round should be kept: a server that sees each client's Θ."""
-    return plan.protection.viewer is Viewer.SERVER and plan.rounds > 0
+    return plan.protection.viewer.sees_messages and plan.rounds > 0
 
 
 def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:

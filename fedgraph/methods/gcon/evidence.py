@@ -22,7 +22,6 @@ from fedgraph.learning.optimisers.objective import LinearObjective
 from fedgraph.learning.propagation.capped_walk import capped_walk, walked
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
-from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def of_minimiser(plan: Plan[Params, Made], state: State[Memory], graph: Graph, p
     None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
     """
     alone = plan.facts.num_clients == 1
-    if not plan.releases or plan.facts.cut_edges_shared or not (alone or plan.protection.viewer is Viewer.SERVER):
+    if not plan.releases or plan.facts.cut_edges_shared or not (alone or plan.protection.viewer.sees_messages):
         return None
     if not alone and not state.seen:
         return None

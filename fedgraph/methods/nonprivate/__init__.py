@@ -70,6 +70,7 @@ SITUATIONS = (
 )
 
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+ANY_BROADCAST = True  # nothing is guaranteed anyway
 PARTIAL = True  # rounds in which not every client answers: averages are weighted by what came
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 

@@ -103,7 +103,8 @@ def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool)
     """
     if replaced:
         hits = np.arange(max(0, batch_size - num_rows + touched_rows), min(touched_rows, batch_size) + 1)
-        return 2.0 * hits, hypergeom.pmf(hits, num_rows, touched_rows, batch_size)
+        chances = hypergeom.pmf(hits, num_rows, touched_rows, batch_size)
+        return np.asarray(2.0 * hits, dtype=np.float64), np.asarray(chances, dtype=np.float64)
     hits = np.arange(min(touched_rows - 1, batch_size) + 1)
     inside = batch_size / num_rows
     own = [

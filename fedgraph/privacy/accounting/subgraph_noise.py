@@ -66,7 +66,7 @@ def touched_rows(degree: int, layers: int) -> int:
     """
     if degree < 1 or layers < 1:
         raise PrivacyError(f"degree and layers are at least 1, found {degree} and {layers}")
-    return 1 + degree * sum((degree - 1) ** i for i in range(layers))
+    return 1 + degree * sum(int((degree - 1) ** i) for i in range(layers))
 
 
 def published_epsilon(stage: Stage, multiplier: float, sizes: Sequence[int], delta: float) -> float:

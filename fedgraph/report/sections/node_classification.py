@@ -20,6 +20,7 @@ SETTINGS = {
     "central": "central (trusted curator)",
     "secure": "federated, secure aggregation",
     "local": "federated, server sees each client",
+    "active": "federated, server chooses what each client is sent",
     "nobody": "each node protects itself",
 }
 

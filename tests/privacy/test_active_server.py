@@ -1,0 +1,51 @@
+"""A server that chooses the model: who is priced for it, and at what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fedgraph import plugins
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
+from fedgraph.methods.base import kinds
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import Context
+from fedgraph.types import Graph
+
+
+def test_only_methods_that_hold_for_any_broadcast_may_be_asked() -> None:
+    for name in plugins.names("methods"):
+        why = kinds.misfit(name, kinds.method(name).KIND, kinds.method(name).SITUATIONS[0].given, ["active"])
+        assert (why is None) == getattr(kinds.method(name), "ANY_BROADCAST", False), name
+        assert why is None or "follows the protocol" in why
+
+
+def test_the_price_is_that_of_an_honest_server_and_the_viewer_is_named(library: Graph) -> None:
+    where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    params = node_classification.Params(
+        methods=[{"method": "features", "steps": 3}], settings=["local", "active"], epsilons=[2.0], delta=1e-3,
+        partition={"partition": "uniform", "clients": 3},
+    )  # fmt: skip
+    honest, active = (node_classification.plan(params, c, where) for c in node_classification.cells(params, where))
+    assert active.protection.viewer is Viewer.ACTIVE_SERVER
+    assert active.protection.viewer.sees_messages
+    assert active.provable().epsilon == honest.provable().epsilon <= 2.0
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e10, 1e30])
+def test_a_row_moves_the_sum_by_no_more_than_the_clip_whatever_is_sent(library: Graph, size: float) -> None:
+    """The sensitivity that is priced holds at any parameters, chosen to hurt or not."""
+    layout, rng = Layout((library.num_features, library.num_classes)), np.random.default_rng(0)
+    sent = (size * rng.normal(size=layout.num_parameters)).astype(np.float32)
+    x = FeatureMatrix(unit_rows(library.features))
+    labels = torch.tensor(library.labels)
+    whole = clipped_gradient_sum(layout, sent, x, labels, 0.5)
+    for node in (0, 7, 33):
+        without = labels.clone()
+        without[node] = -1
+        assert np.linalg.norm(whole - clipped_gradient_sum(layout, sent, x, without, 0.5)) <= 0.5 * (1 + 1e-9)
