@@ -25,8 +25,9 @@ def _cache() -> str:
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else ""
 
 
-if not numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR, where the user set it
-    numba.config.CACHE_DIR = _cache()
+# NUMBA_CACHE_DIR, where the user set it
+if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = _cache()  # type: ignore[attr-defined]
 
 
 def constant(dtype: Any, dimensions: int = 1) -> types.Array:

@@ -225,3 +225,28 @@ def _planned(ready: scenario.Ready) -> Any:
 
     cell = Cell("t", "embedded/library", "features", "default", "central", 1.0, "provable", 0, entry=0)
     yield experiment.plan_of(ready, Stage(), cell)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("junk", ["[1]", "null", "[" * 100_000, '"text"'], ids=["list", "null", "deep", "text"])
+def test_a_cell_that_is_other_json_is_computed_again(tmp_path: Path, junk: str) -> None:
+    cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
+    kept = store.CellStore(tmp_path)
+    kept.fail(cell, "why", 0.0)
+    file = next(kept.folder.glob("*.failed")).with_suffix(".json")
+    file.write_text(junk, encoding="utf-8")
+    assert not kept.has(cell)
+    assert "damaged or was edited" in kept.damaged[0]
+
+
+def test_a_mark_that_is_no_text_belongs_to_no_scenario(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mark = tmp_path / "out" / "cells" / "scenario.sha256"
+    mark.parent.mkdir(parents=True)
+    mark.write_bytes(b"\xff\xfe")
+    assert run.main([str(tiny), "--resume", str(tmp_path / "out")]) == 2
+    assert "made with another scenario" in one_line(capsys)
+
+
+def test_folders_that_cannot_be_printed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--out", "--resume", "--data-root"):
+        assert run.main([str(tiny), option, "a\0b"]) == 2
+        assert one_line(capsys).startswith(option)

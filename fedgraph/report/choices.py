@@ -37,7 +37,7 @@ class Choices:
     """metric: what is compared. clients: name → how many nodes it holds. learners, epsilons: in the order of the run.
 
     values: (learner, ε, choice, client) → the metric, one per seed. prices: the same → largest ε of that client's units.
-    toward: choice → from whom its ε protects. delta, unit: of the rows; relation: in words.
+    toward: choice → from whom its ε protects. delta, unit: of the rows. assumed: all that their statements assume.
     """
 
     metric: str
@@ -49,6 +49,7 @@ class Choices:
     toward: dict[str, str] = field(default_factory=dict)
     delta: float = math.nan
     unit: str = "node"
+    assumed: frozenset[str] = frozenset()
 
     def value(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
         found = self.values.get((learner, epsilon, choice, client))
@@ -79,6 +80,11 @@ class Choices:
             if kept:
                 return max(kept)[1], choice
         return None
+
+    def inside(self) -> tuple[str, float] | None:
+        """(learner, ε) of the best model that a client makes alone and keeps: of any ε, since a kept model needs none."""
+        found = [(v, one, e) for one in self.learners for e in self.epsilons if (v := self.value(one, e, "alone")) is not None]
+        return max(found)[1:] if found else None
 
     def present(self, choices: Sequence[str]) -> list[str]:
         """Those of ``choices`` that were run."""
@@ -112,6 +118,7 @@ def of(entries: Sequence[dict[str, Any]]) -> Choices:
         tuple(dict.fromkeys(sorted(float(e["epsilon"]) for e in entries))),
         delta=float(entries[0]["delta"] or math.nan),
         unit=str(protections[0]["unit"]) if protections else "node",
+        assumed=frozenset(str(a) for p in protections for a in p["assumptions"]),
     )
     for entry in entries:
         for record in entry["facts"]["participations"]:

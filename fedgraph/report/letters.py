@@ -14,6 +14,13 @@ from fedgraph.report.choices import METRICS, Choices
 from fedgraph.report.results import number
 
 JOINED = ("secure", "local")
+LIMITS = {  # assumptions that an owner has to know: name → plain words
+    "features-from-edges": "What the rows of other people say of this person (for example payments that both took part in) is "
+    "not covered by these numbers: only the person's own row, label and place among the others are.",
+    "test-graph-public": "The people who test, with the ties among them, are taken as public: nothing of them is protected.",
+    "features-labels-public": "Attributes and labels are taken as public: only who is tied to whom is protected.",
+    "promised-degree": "The numbers hold only if nobody has more ties than was promised.",
+}
 LEAST = 0.005  # a smaller difference is called none
 
 
@@ -36,8 +43,8 @@ def of(found: Choices, dataset: str) -> tuple[Letter, ...]:
 
 def _letter(found: Choices, dataset: str, client: str) -> Letter:
     people = f"{found.clients[client]:,} {'people' if found.unit == 'node' else 'nodes'}"
-    inside = found.best(math.inf, ("alone",))
-    base = found.value(inside[0], math.inf, "alone", client) if inside else None
+    inside = found.inside()
+    base = found.value(inside[0], inside[1], "alone", client) if inside else None
     metric = METRICS[found.metric]
     sentences = [
         f"This is about {client}, which brings {people} of {dataset}. The numbers are {metric} on your own test nodes."
@@ -119,7 +126,7 @@ def _columns(found: Choices) -> list[str]:
 
 
 def _header(found: Choices) -> tuple[str, ...]:
-    return ("ε", *(choices.WORDS[c] for c in _columns(found)), "who joins can be told", "verdict")
+    return ("ε", *(choices.WORDS[c] for c in _columns(found)), "others are right about one", "verdict")
 
 
 def _row(found: Choices, client: str, epsilon: float, base: float | None) -> tuple[str, ...]:
@@ -150,7 +157,8 @@ def _last(found: Choices) -> tuple[str, ...]:
         "ε says how much the presence of one "
         + _unit(found)
         + " can change what others see: the smaller, the less they learn. At ε = ∞ nothing is hidden.",
-        "“Alone” stands in two ways in the table: at ε = ∞ the model stays with you; at a finite ε it may be shown to anybody.",
+        "“Alone” in the table: at a finite ε the model may be shown to anybody; at ε = ∞ it must stay with you.",
+        *(words for name, words in LIMITS.items() if name in found.assumed),
         "“Own head”: you fit the shared model's answers to your own people in the clear. That costs them nothing toward others "
         "as long as the head and its answers stay with you; whoever sees those is not kept from anything.",
         "In each row the method is the one that was best for everybody's nodes, picked by these same numbers, so they are a "

@@ -10,6 +10,7 @@ import pytest
 from fedgraph import data, plugins
 from fedgraph.attacks import bayes_optimal, link_stealing, lira, rmia
 from fedgraph.attacks.base import game, verdicts
+from fedgraph.attacks.base import risk as risks
 from fedgraph.audit import operating_points
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -201,6 +202,18 @@ def test_risk_of_real_nodes_is_a_distribution(library: Graph) -> None:
     assert risk["runs"] == 5
     assert risk["mean"] > 0.6
     assert risk["always_found"] > risk["always_by_luck"]
+    assert sum(risk["luck"]) == pytest.approx(risk["nodes"], abs=1)
+
+
+def test_luck_is_what_the_attack_finds_where_coins_say_nothing() -> None:
+    """Five runs of noise: more nodes are "always" named right than in five tosses, and luck says how many."""
+    rng = np.random.default_rng(0)
+    coins = np.stack([rng.random(4000) < 0.5, *game.coins_of_shadows(4, 4000, rng)])
+    confidence = rng.normal(size=coins.shape)
+    right, counted = risks._named_right(confidence, coins)
+    lucky, known = risks._named_right(confidence, risks._redrawn(coins, rng))
+    assert (right == counted).mean() == pytest.approx((lucky == known).mean(), abs=0.012)
+    assert (right == counted).mean() > 0.5**5 + 0.01
 
 
 def test_guesses_are_fixed_and_counted_twice() -> None:

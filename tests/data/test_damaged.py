@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fedgraph.data
 from fedgraph import data
@@ -167,3 +168,24 @@ def test_a_known_file_in_which_one_edge_is_another(data_root: Path, tmp_path: Pa
     file.write_text("\n".join(lines), encoding="ascii")
     with pytest.raises(DataError, match=f"has content SHA-256 [0-9a-f]{{64}}, expected {_content.DIGESTS['geom_gcn/actor']}"):
         data.load("geom_gcn/actor", root=tmp_path, download=False)
+
+
+def test_more_columns_than_a_model_can_have(tmp_path: Path) -> None:
+    """The file is sound, and a model with a weight for each of two thousand million columns is not."""
+    path = tmp_path / "wide.npz"
+    eye = sp.csr_array(np.ones((2, 2)) - np.eye(2))
+    np.savez(
+        path, adj_data=eye.data, adj_indices=eye.indices, adj_indptr=eye.indptr, adj_shape=eye.shape,
+        attr_data=np.ones(2), attr_indices=np.zeros(2, np.int64), attr_indptr=np.arange(3), attr_shape=np.array([2, 2**31 + 5]),
+        labels=np.array([0, 1]),
+    )  # fmt: skip
+    with pytest.raises(DataError, match=r"wide\.npz: 2,147,483,653 feature columns; allowed: at most 1,000,000"):
+        data.load("own/npz", path=path)
+
+
+def test_some_of_the_published_splits(tmp_path: Path) -> None:
+    """Nine of ten splits would change which split a seed takes, and nobody would be told."""
+    for number in range(9):
+        (tmp_path / f"film_split_0.6_0.2_{number}.npz").write_bytes(b"")
+    with pytest.raises(DataError, match=r"lacks film_split_0\.6_0\.2_9\.npz; allowed: all ten"):
+        geom_gcn._splits("actor", RawFiles(tmp_path), 3)

@@ -52,6 +52,19 @@ def test_the_letter_says_what_the_owner_asked() -> None:
     assert letter.rows[0][-1] == "joining helps"
 
 
+def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None:
+    given = entries()
+    given[1]["facts"]["participations"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
+    given[2]["protection"] = {
+        "viewer": "server", "unit": "node", "relation": "node-zero-out", "assumptions": ["features-from-edges"],
+    }  # fmt: skip
+    found = choices.of(given)
+    assert found.inside() == ("features", 4.0)
+    letter = letters.of(found, "d")[0]
+    assert "needs no privacy: 0.65" in " ".join(letter.sentences)
+    assert any("What the rows of other people say" in s for s in letter.last)
+
+
 def test_who_loses_is_named_and_what_is_not_private_wins_nothing() -> None:
     section = participation.build(Records("n", "participation", "t", "d", None, tuple(entries())), None)
     (joined,) = (s for s in section.sentences if "joined, sums only (" in s)

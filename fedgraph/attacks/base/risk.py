@@ -5,8 +5,9 @@ attacker's shadows, and for each node it is counted how often its coin was named
 *Risk* of a node: share of the runs in which its coin was guessed right, 0.5 where nothing can be told. Shadow coins here are
 the attacker's knowledge about other runs of the same people, so this is a description, not a bound on ε.
 
-Guesses about single people from a few runs are noisy: a share of R coin tosses scatters by 1/(2√R) around one half. ``luck``
-is the distribution that pure guessing would give, so that what lies beyond it can be seen.
+Guesses about single people from a few runs are noisy, and those of several runs are not independent (each run is among the
+other ones' shadows): in five runs a node is "always" named right by luck more often than in five coin tosses. ``luck`` is
+therefore what the same attack finds with coins drawn anew, which have nothing to do with the runs.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom, spearmanr
+from scipy.stats import spearmanr
 
+from fedgraph.attacks.base.game import coins_of_shadows
 from fedgraph.attacks.base.scene import Scene, log_odds, of_label
 from fedgraph.attacks.lira import ratio
 
 NUM_GROUPS = 4
+REDRAWN = 20  # sets of coins that luck is averaged over
 
 
 def of(scene: Scene) -> dict[str, Any]:
@@ -27,15 +30,10 @@ def of(scene: Scene) -> dict[str, Any]:
     nodes = scene.game.found.units[:, 0]
     confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
-    right = np.zeros(nodes.size)
-    counted = np.zeros(nodes.size)
-    for run in range(len(coins)):
-        others = np.arange(len(coins)) != run
-        known = coins[others]
-        both = known.any(axis=0) & ~known.all(axis=0)
-        score = np.where(both, ratio(confidence[run], confidence[others], known, each=False), np.nan)
-        right += np.where(both, (score > 0) == coins[run], 0.0)
-        counted += both
+    right, counted = _named_right(confidence, coins)
+    drawn = [_redrawn(coins, scene.rng) for _ in range(REDRAWN)]
+    lucky = [_named_right(confidence, other) for other in drawn]
+    luck = np.mean([np.bincount(r.astype(int), minlength=len(coins) + 1) for r, _ in lucky], axis=0)
     risk = right / np.maximum(counted, 1)
     degrees, rarity = scene.known.degrees[nodes], _rarity(scene.labels, nodes)
     own_way = _unlike(scene, nodes)
@@ -43,10 +41,10 @@ def of(scene: Scene) -> dict[str, Any]:
         "runs": len(coins),
         "nodes": int(nodes.size),
         "histogram": np.bincount(np.round(right).astype(int), minlength=len(coins) + 1).tolist(),
-        "luck": (binom.pmf(np.arange(len(coins) + 1), len(coins), 0.5) * nodes.size).round(1).tolist(),
+        "luck": luck.round(1).tolist(),
         "mean": float(risk.mean()),
         "always_found": float((right == counted).mean()),
-        "always_by_luck": float(np.mean(0.5**counted)),
+        "always_by_luck": float(np.mean([(r == c).mean() for r, c in lucky])),
         "by_degree": _groups(degrees.astype(float), risk),
         "by_rarity": _groups(rarity, risk),
         "by_unlike": _groups(own_way, risk),
@@ -54,6 +52,25 @@ def of(scene: Scene) -> dict[str, Any]:
         "rank_rarity": _rank(rarity, risk),
         "rank_unlike": _rank(own_way, risk),
     }
+
+
+def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(runs in which LiRA names the coin right, runs in which it can say anything), [m] each; each run against all others."""
+    right, counted = np.zeros(coins.shape[1]), np.zeros(coins.shape[1])
+    for run in range(len(coins)):
+        others = np.arange(len(coins)) != run
+        known = coins[others]
+        both = known.any(axis=0) & ~known.all(axis=0)
+        score = np.where(both, ratio(confidence[run], confidence[others], known, each=False), np.nan)
+        right += np.where(both, (score > 0) == coins[run], 0.0)
+        counted += both
+    return right, counted
+
+
+def _redrawn(coins: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Coins that nobody tossed for these runs, with the same structure: the target's, and pairs of opposites."""
+    shadows = coins_of_shadows(len(coins) - 1, coins.shape[1], rng)
+    return np.stack([rng.random(coins.shape[1]) < 0.5, *shadows])
 
 
 def _rarity(labels: np.ndarray, nodes: np.ndarray) -> np.ndarray:

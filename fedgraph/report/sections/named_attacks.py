@@ -187,7 +187,8 @@ def _risk_words(risks: Sequence[tuple[Row, dict[str, Any]]]) -> str:
     return (
         "Who is at risk: for each real node, in how many runs LiRA named its coin right, when each run is attacked with all "
         f"the others as shadows ({risks[0][1]['runs']} runs). Nodes that are always named right are at risk, whatever the "
-        "average is; by luck alone about the share in the column “by luck” would be. It describes people, and bounds no ε."
+        "average is; the column “by luck” is what the same attack finds with coins drawn anew. It describes people, and "
+        "bounds no ε."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from fedgraph.report import charts, choices, letters
@@ -33,14 +32,14 @@ def build(records: Records, notice: str | None) -> Section:
 
 def _who_gains(found: Choices) -> list[str]:
     """For each ε and way of joining: how many clients gain over a model of their own that never leaves them, and who loses."""
-    inside = found.best(math.inf, ("alone",))
+    inside = found.inside()
     said = []
     for epsilon in found.epsilons:
         for choice in found.present(("secure", "secure + own head", "local", "local + own head")):
             picked = found.best(epsilon, (choice,))
             if picked is None or inside is None:
                 continue
-            gains = {c: _gain(found, epsilon, picked, inside[0], c) for c in found.clients}
+            gains = {c: _gain(found, epsilon, picked, inside, c) for c in found.clients}
             known = {c: g for c, g in gains.items() if g is not None}
             if not known:
                 continue
@@ -56,8 +55,8 @@ def _who_gains(found: Choices) -> list[str]:
     return said
 
 
-def _gain(found: Choices, epsilon: float, picked: tuple[str, str], inside: str, client: str) -> float | None:
-    joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(inside, math.inf, "alone", client)
+def _gain(found: Choices, epsilon: float, picked: tuple[str, str], inside: tuple[str, float], client: str) -> float | None:
+    joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(*inside, "alone", client)
     return None if joined is None or base is None else joined - base
 
 
@@ -76,7 +75,7 @@ def _everybody(found: Choices) -> Table:
 def _clients(found: Choices, epsilon: float) -> Table:
     """Per client: alone, joined in each way, left out, gain; for the learner that joins best."""
     picked = found.best(epsilon, ("secure", "local", "central"))
-    inside = found.best(math.inf, ("alone",))
+    inside = found.inside()
     here = found.best(epsilon, ("alone",))
     columns = found.present(
         ("secure", "secure + own head", "local", "local + own head", "out of secure", "out of local", "central")
@@ -84,9 +83,9 @@ def _clients(found: Choices, epsilon: float) -> Table:
     body = []
     for client, nodes in found.clients.items() if picked else ():
         assert picked is not None
-        kept = _text(found.value(inside[0], math.inf, "alone", client) if inside else None)
+        kept = _text(found.value(*inside, "alone", client) if inside else None)
         shown = _text(found.value(here[0], epsilon, "alone", client) if here else None)
-        gain = _gain(found, epsilon, picked, inside[0], client) if inside else None
+        gain = _gain(found, epsilon, picked, inside, client) if inside else None
         price = found.price(picked[0], epsilon, picked[1], client)
         own = (_text(found.value(picked[0], epsilon, c, client)) for c in columns)
         body.append((client, f"{nodes:,}", kept, shown, *own, _signed(gain), bound(price, 3)))
