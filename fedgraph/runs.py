@@ -5,6 +5,7 @@ run.answer                                          # the sentences of the first
 run.table()                                         # pandas: one line per configuration
 run.best(unit="node", trust="sums", epsilon=1)      # its name, mean, provable ε, …
 run.figure().savefig("answer.png")
+run.to_tensorboard("logs"); run.to_mlflow()         # every row in somebody's dashboard (extras)
 run.sheet(run.best(unit="node", trust="sums", epsilon=1).anchor)
 """
 
@@ -116,6 +117,18 @@ class Run:
         asked = self.score(row).row
         run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self._folder_of(asked) == folder)
         return sheet.sheet(run, asked).html
+
+    def to_tensorboard(self, folder: str | Path) -> int:
+        """One HPARAMS entry per row below ``folder`` (extra ``tensorboard``); how many were written."""
+        from fedgraph.report import trackers
+
+        return trackers.tensorboard(self.answered.scores, Path(folder))
+
+    def to_mlflow(self, experiment: str = "fedgraph", uri: str | None = None) -> int:
+        """A parent run with a nested run per row in MLflow (extra ``mlflow``); how many rows. uri: its server or folder."""
+        from fedgraph.report import trackers
+
+        return trackers.mlflow(self.answered.scores, experiment, self.folder.name, uri)
 
     def _folder_of(self, row: results.Row) -> Path:
         return next(folder for folder, own in self._owned if own is row)

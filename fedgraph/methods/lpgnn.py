@@ -125,6 +125,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.EDGES_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
+        *((Assumption.FEATURES_FROM_EDGES,) if facts.features_from_edges else ()),
     )
     return Plan(
         method="lpgnn",

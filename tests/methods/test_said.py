@@ -20,7 +20,8 @@ def plan_of(name: str, graph: Graph, epsilon: float, from_rows: bool = False) ->
     n = split.train.num_nodes
     facts = PublicFacts(n, graph.num_features, graph.num_classes, (n,), Viewer.CURATOR_TRUSTED, None, split.test)
     module = plugins.load("methods", name)
-    found: Plan = module.plan(module.Params(), replace(facts, columns_from_rows=from_rows), Budget(epsilon, 1e-3))
+    told = replace(facts, columns_from_rows=from_rows, features_from_edges=graph.features_from_edges)
+    found: Plan = module.plan(module.Params(), told, Budget(epsilon, 1e-3))
     return found
 
 
@@ -44,6 +45,13 @@ def test_columns_made_from_all_rows_are_an_assumption(name: str, library: Graph)
     assert Assumption.COLUMNS_PUBLIC in plan_of(name, library, 4.0, from_rows=True).protection.assumptions
     assert Assumption.COLUMNS_PUBLIC not in plan_of(name, library, 4.0).protection.assumptions
     assert Assumption.UNTUNED in plan_of(name, library, 4.0).protection.assumptions
+
+
+@pytest.mark.parametrize("name", ["features", "gap_node", "sage_node", "dpar"])
+def test_features_made_from_edges_are_an_assumption(name: str, library: Graph) -> None:
+    from_edges = replace(library, features_from_edges=True)
+    assert Assumption.FEATURES_FROM_EDGES in plan_of(name, from_edges, 4.0).protection.assumptions
+    assert Assumption.FEATURES_FROM_EDGES not in plan_of(name, library, 4.0).protection.assumptions
 
 
 def test_a_part_of_a_graph_keeps_what_its_columns_were_made_from(library: Graph) -> None:

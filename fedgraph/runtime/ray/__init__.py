@@ -1,4 +1,4 @@
-"""The Ray engine: a pool of actors that hold virtual clients, and one server actor beside the driver.
+"""The Ray engine: a pool of actors that hold virtual clients, and a server on the driver's machine.
 
 A client is data, not a process: thousands of ego-networks share the pool. Arrays live in the object store once and are mapped
 read-only. Ray restarts nothing and retries nothing: the driver keeps of every call what it was made from, until its result is

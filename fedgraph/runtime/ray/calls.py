@@ -146,8 +146,9 @@ class Calls:
     def _submit(self, call: Call) -> None:
         call.member = self.pool.server() if call.slot is None else self.pool.worker(call.slot)
         args = [a.call.refs[a.index] if isinstance(a, Future) else a for a in call.args]
-        submit = call.member.actor.call.options(num_returns=call.returns + 1)
-        call.refs = submit.remote(call.returns, call.function, *args)
+        actor = call.member.actor
+        method = actor.serve if call.slot is None and self.pool.shared else actor.call
+        call.refs = method.options(num_returns=call.returns + 1).remote(call.returns, call.function, *args)
 
     def _mend(self, call: Call, error: RayError) -> None:
         """Make a lost call again, and before it whatever it needs that was lost."""

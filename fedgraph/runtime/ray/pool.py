@@ -66,6 +66,11 @@ class Worker:
         found = function(*[self._resolve(a) for a in args])
         return (*found, None) if returns > 1 else (found, None)
 
+    @ray.method(concurrency_group="server")
+    def serve(self, returns: int, function: Any, *args: Any) -> tuple[Any, ...]:
+        """``call`` for the server where it shares this process: no task of a client waits behind it."""
+        return self.call(returns, function, *args)
+
     def forget(self, key: str) -> None:
         self._kept.pop(key, None)
 
@@ -103,7 +108,11 @@ class Member:
 
 
 class Pool:
-    """num_workers places and a server beside the driver. silence: seconds without a sign of life that count as death."""
+    """num_workers places and a server beside the driver. silence: seconds without a sign of life that count as death.
+
+    Where the driver's machine is the only one, the server shares the process of the first place, in a thread of its own; else
+    it has a process on the driver's machine, so that what it made dies only with the driver.
+    """
 
     def __init__(self, num_workers: int, gpus: float, silence: float) -> None:
         self.num_workers, self.gpus, self.silence = num_workers, gpus, silence
@@ -113,10 +122,11 @@ class Pool:
         self._failed = [0] * num_workers  # starts in a row
         self._looked = time.monotonic()
         remote: Any = ray.remote  # its types know no concurrency groups
-        self._actor = remote(concurrency_groups={"life": 1}, max_restarts=0, max_task_retries=0)(Worker)
+        self._actor = remote(concurrency_groups={"life": 1, "server": 1}, max_restarts=0, max_task_retries=0)(Worker)
         self._room = _placed(num_workers, gpus)
         self._members = [self._start(slot) for slot in range(num_workers)]
-        self._server = self._start(None)
+        self.shared = len(cluster.nodes()) == 1 and not os.environ.get("RAY_ADDRESS")
+        self._server = self._members[0] if self.shared else self._start(None)
 
     def worker(self, slot: int) -> Member:
         """Who does the work of a place now: its own worker, or another one until it has one again."""
@@ -136,6 +146,8 @@ class Pool:
 
     def server(self) -> Member:
         """The server; started again where it died."""
+        if self.shared:
+            return self.worker(0)
         if self._server.why:
             self._server = self._start(None)
         until = time.monotonic() + SECONDS_TO_START
@@ -197,7 +209,7 @@ class Pool:
 
     def everybody(self) -> list[Member]:
         """Those that can be told something."""
-        return [m for m in (*self._members, self._server) if not m.why]
+        return [m for m in (*self._members, *([] if self.shared else [self._server])) if not m.why]
 
     def close(self) -> None:
         """End every actor and give the room back."""
@@ -206,7 +218,7 @@ class Pool:
         remove_placement_group(self._room)
 
     def _start(self, slot: int | None) -> Member:
-        if slot is None:  # on the driver's machine, so that what it made dies only with the driver
+        if slot is None:
             own = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
             actor = self._actor.options(num_cpus=0, scheduling_strategy=own).remote(0.0)
         else:

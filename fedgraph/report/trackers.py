@@ -1,0 +1,97 @@
+"""A finished run for other people's dashboards: one entry for each row in TensorBoard's HPARAMS tab or in MLflow.
+
+Both are extras (``pip install fedgraph-privacy[tensorboard]``, ``[mlflow]``). An entry holds what tells the row from others,
+its mean and deviation over seeds, and its ε: asked for, provable, measured. A dashboard has no ∞ among its numbers: an ε
+that is not finite is the text ``inf`` among the parameters and is left out of the metrics, so that nobody plots it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedgraph.errors import ScenarioError
+from fedgraph.report.scores import Score
+
+Param = str | float | int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row: params tell what it is, metrics hold finite numbers only."""
+
+    name: str
+    params: dict[str, Param]
+    metrics: dict[str, float]
+
+
+def lines(scores: Sequence[Score]) -> Iterator[Line]:
+    """Every row with a result, as a dashboard wants it."""
+    for score in scores:
+        if score.status != "ok":
+            continue
+        params: dict[str, Param] = {
+            "dataset": score.dataset,
+            "task": score.task,
+            "unit": score.unit,
+            "method": score.method,
+            "variant": score.variant,
+            "setting": score.setting,
+            "trust": score.trust.name.lower(),
+            "epsilon": _text(score.target),
+            "epsilon_provable": _text(score.provable),
+            "delta": _text(score.delta),
+            "seeds": score.seeds,
+        }
+        metrics = {
+            score.metric: score.mean,
+            "deviation": score.deviation,
+            "epsilon_provable": score.provable,
+            "epsilon_measured": score.measured,
+        }
+        finite = {name: float(v) for name, v in metrics.items() if v is not None and math.isfinite(v)}
+        yield Line(re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite)
+
+
+def tensorboard(scores: Sequence[Score], folder: Path) -> int:
+    """Write one HPARAMS entry per row below ``folder``; how many. ``ScenarioError``: the package is missing."""
+    _needs("tensorboard", "tensorboard")
+    writer_of: Any = importlib.import_module("torch.utils.tensorboard").SummaryWriter
+    written = 0
+    with writer_of(str(folder)) as writer:
+        for line in lines(scores):
+            writer.add_hparams(line.params, line.metrics, run_name=line.name)
+            written += 1
+    return written
+
+
+def mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | None) -> int:
+    """Log one parent run with a nested run per row; how many rows. uri: of the server or folder; None: MLflow's own."""
+    client: Any = _needs("mlflow", "mlflow")
+    if uri is not None:
+        client.set_tracking_uri(uri)
+    client.set_experiment(experiment)
+    written = 0
+    with client.start_run(run_name=run_name):
+        for line in lines(scores):
+            with client.start_run(run_name=line.name, nested=True):
+                client.log_params(line.params)
+                client.log_metrics(line.metrics)
+            written += 1
+    return written
+
+
+def _needs(package: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise ScenarioError(f"{package} is not installed; install it: pip install 'fedgraph-privacy[{extra}]'") from None
+
+
+def _text(value: float | None) -> Param:
+    return "" if value is None else value if math.isfinite(value) else str(value)
