@@ -46,8 +46,8 @@ UNSEEN = {
     "their client, and the classifier's rows with them. The desk's audit of single mechanisms catches the noise.",
     "gap_node and sage_node, promised degree broken": "the promise is held against the data before anything is released, and "
     "where they break it the row is priced ∞ (tests/tasks, privacy.settle): there is no finite ε left to refute.",
-    "features, colluder ignored": "its noise, taken off by a client, did not show in 300 runs; the harness has the case, and the "
-    "price of one colluder is held by the plan's own check and by tests of the accountant.",
+    "features, colluder ignored": "a client that takes its own noise off did not show in 300 runs. One colluder's price is "
+    "held by the plan's own check and by tests of the accountant.",
     "sage_node, noise × ⅔": "a canary without edges moves a step's sum by one clip, of the two or more that are priced for "
     "a node with neighbours.",
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
