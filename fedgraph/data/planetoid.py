@@ -13,12 +13,14 @@ from __future__ import annotations
 import collections
 import io
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import base
+from fedgraph import seeds
+from fedgraph.data import base, splits
 from fedgraph.data._block_model import BlockModel, stand_in
 from fedgraph.data._files import RawFiles
 from fedgraph.data._structure import Counts, feature_matrix, undirected
@@ -133,9 +135,19 @@ def load(dataset: str, request: base.Request) -> Graph:
         data,
         request,
         read=lambda raw: read(dataset, raw),
-        stand_in=lambda seed: stand_in(_STAND_INS[dataset], data.key, data.title, seed),
+        stand_in=lambda seed: _generated(dataset, seed),
         pyg=("Planetoid", {"name": _FOLDERS[dataset], "split": "public"}),
     )
+
+
+def _generated(dataset: str, seed: int) -> Graph:
+    """The stand-in, with a split of the published sizes: 20 nodes per class train, 500 validate, 1,000 are tested."""
+    data = DATASETS[dataset]
+    graph = stand_in(_STAND_INS[dataset], data.key, data.title, seed)
+    rng = seeds.generator(seed, "data", data.key, "split")
+    train = splits.per_class_split(graph, 20, 0, rng).train
+    others = rng.permutation(np.setdiff1d(np.arange(graph.num_nodes), train)).astype(np.int64)
+    return replace(graph, masks=(Masks(train, np.sort(others[:500]), np.sort(others[500:1500])),))
 
 
 def read(dataset: str, raw: RawFiles) -> Graph:

@@ -144,3 +144,13 @@ def test_too_many_edges_of_one_kind_are_an_error() -> None:
     model = _block_model.BlockModel((2, 2), 5, 10, 1.0, 2.0, 1.0, 1.0)
     with pytest.raises(DataError, match="cannot place"):
         _block_model.generate(model, "x", 0, Provenance("synthetic", ""))
+
+
+def test_a_planetoid_stand_in_comes_with_a_split_of_the_published_sizes() -> None:
+    """So that ``split: public`` can be planned, and run, without the files."""
+    graph = stand_in("planetoid/cora")
+    assert isinstance(graph, Graph)
+    (split,) = graph.masks
+    split.check(graph.num_nodes, graph.name)
+    assert (np.bincount(graph.labels[split.train]) == 20).all()
+    assert (split.validation.size, split.test.size) == (500, 1000)
