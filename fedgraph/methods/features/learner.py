@@ -59,7 +59,7 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     basis, pairs = _views(params, public, strength, private, params.curvature and logistic)
     newton = params.curvature and logistic and basis is not None
     inputs = facts.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
-    alone = private and logistic and facts.public_graph is None
+    alone = logistic and facts.public_graph is None
     scale = 0.1 if newton or alone else 1.0  # of a unit row's clipped gradient, the bias takes the share scale² / (1 + scale²)
     layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=scale)
     curvature = None
@@ -79,7 +79,7 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
     """(steps, learning rate, clip) where all are ``auto``."""
     if newton:
         return 60, 1.0, 0.5
-    if private and logistic and nothing_public:
+    if logistic and nothing_public:
         return full_width(strength)
     steps = int(np.clip(round(20 + strength / 60), 20, 100))
     if logistic:
