@@ -100,9 +100,10 @@ def test_rows_in_clear_may_be_fused_with_node_features(mutag: GraphCollection) -
         means.append(task.run(given, task.cells(given, where)[-1], where).metrics["gw_mean"])
     assert means[1] == means[2]
     assert len(set(means)) == 4
-    for refused in ({"fused": "labels"}, {"fused": "raw", "epsilons": [1.0]}):
-        with pytest.raises(ValidationError, match="fused is one of raw, embedding"):
-            params([spec | refused])
+    with pytest.raises(ValidationError, match="fused of this row is 'labels'; Input should be 'raw' or 'embedding'"):
+        params([spec | {"fused": "labels"}])
+    with pytest.raises(ValidationError, match="fused looks at rows in clear"):
+        params([spec | {"fused": "raw", "epsilons": [1.0]}])
 
 
 def test_degrees_as_features_carry_a_nodes_edges_further(mutag: GraphCollection) -> None:

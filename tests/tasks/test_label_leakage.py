@@ -27,7 +27,7 @@ def test_centres_are_hidden_from_every_client(library: Graph) -> None:
 
 @pytest.mark.parametrize("labels", ["all", "others"])
 def test_the_release_changes_and_the_truth_does_not(labels: str, library: Graph) -> None:
-    method = {"method": "local_dp", "rounds": 3, "compare": ["mean"], "label": "m"}
+    method = {"method": "local_dp", "rounds": 3, "compare": ["gw"], "label": "m"}  # its distances are kept, with the truth
     partition = {"partition": "ego", "clients": 12, "hops": 1}
     params = graph_clustering.Params(methods=[method], epsilons=[np.inf], partition=partition, num_init=1, labels=labels)  # type: ignore[arg-type]
     where = Context("t", library.name, library, root=3, seeds=1, runtime=SerialRuntime())
