@@ -52,7 +52,12 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
         ("epsilons: [1, inf]", "epsilon: [1]", 7, ["unknown key 'epsilon'", "did you mean 'epsilons'"]),
         ("delta: 1e-3", "delta: 1.0", 8, ["delta", "0 < δ < 1", "1.0"]),
         ("delta: 1e-3", "delta: 0.0", 8, ["delta", "0 < δ < 1"]),
-        ("settings: [central]", "settings: [centre]", 9, ["settings", "'centre'", "'central', 'secure', 'local' or 'nobody'"]),
+        (
+            "settings: [central]",
+            "settings: [centre]",
+            9,
+            ["settings", "'centre'", "'central', 'secure', 'local', 'active' or 'nobody'"],
+        ),
         ("method: features", "method: feature", 11, ["unknown method 'feature'", "did you mean 'features'", "allowed: "]),
         ("model: logistic", "model: tree", 12, ["model", "'tree'", "'logistic' or 'mlp'"]),
         ("model: logistic", "modell: mlp", 12, ["unknown key 'modell'", "did you mean 'model'"]),

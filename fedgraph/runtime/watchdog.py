@@ -2,7 +2,9 @@
 
 A driver that gets SIGKILL cannot say goodbye. Its raylet dies with it, but Ray's agents notice only in their own time. The
 watchdog holds the read end of a pipe whose write end only the driver has: the end of the file means that the driver is gone.
-Until then it notes the driver's descendants; afterwards it kills those that are still there. It imports nothing of ours.
+Until then it notes the driver's descendants; afterwards it kills those that are still there. A driver that ends its runtime
+itself dismisses the watchdog, which then touches nothing; and what the driver had begun before the watchdog is never touched:
+the driver may be somebody's notebook, with other work in other processes. It imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -18,14 +20,25 @@ import time
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_END_ALONE = 3.0
 MOST_PASSES = 10
+GOODBYE = b"."
 
 
 def start() -> subprocess.Popen[bytes] | None:
-    """A watchdog for this process; None on a system without ``/proc``. Close its ``stdin`` to end it."""
+    """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss``."""
     if not os.path.isdir("/proc/self"):
         return None
-    command = [sys.executable, "-S", "-E", os.path.abspath(__file__), str(os.getpid())]
+    others = [f"{pid}:{when}" for pid, when in family(os.getpid())]
+    command = [sys.executable, "-S", "-E", os.path.abspath(__file__), str(os.getpid()), *others]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def dismiss(dog: subprocess.Popen[bytes]) -> None:
+    """The driver has ended its runtime itself: the watchdog ends, and kills nothing."""
+    if dog.stdin is not None:
+        with contextlib.suppress(OSError):  # it may be gone already
+            dog.stdin.write(GOODBYE)
+            dog.stdin.close()
+    dog.wait()
 
 
 def family(*ancestors: int) -> set[tuple[int, int]]:
@@ -58,15 +71,18 @@ def began(pid: int) -> int | None:
         return None
 
 
-def watch(driver: int) -> None:
-    """Until the pipe ends: look. Then end what is left."""
+def watch(driver: int, others: set[tuple[int, int]]) -> None:
+    """Until the pipe ends: look. Then end what is left, unless the driver said goodbye, and but for ``others`` and theirs."""
     seen: set[tuple[int, int]] = set()
     while True:
-        seen |= family(driver)
+        others |= family(*(pid for pid, when in others if began(pid) == when))
+        seen |= family(driver) - others
         ready, _, _ = select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)
         if ready:
             break
-    seen |= family(driver, *(pid for pid, when in seen if began(pid) == when))  # also what was begun since the last look
+    if os.read(sys.stdin.fileno(), 1) == GOODBYE:
+        return
+    seen |= family(*(pid for pid, when in seen if began(pid) == when))  # also what was begun since the last look
     time.sleep(SECONDS_TO_END_ALONE)
     for _ in range(MOST_PASSES):  # what is killed may have begun something in its last moment
         left = {(pid, when) for pid, when in seen if began(pid) == when}
@@ -80,4 +96,4 @@ def watch(driver: int) -> None:
 
 
 if __name__ == "__main__":
-    watch(int(sys.argv[1]))
+    watch(int(sys.argv[1]), {(int(pid), int(when)) for pid, _, when in (other.partition(":") for other in sys.argv[2:])})

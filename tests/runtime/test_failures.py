@@ -254,7 +254,8 @@ def started(folder: Path, out: Path, *more: str) -> subprocess.Popen[str]:
     scenario.write_text(SCENARIO, encoding="utf-8")
     command = [sys.executable, "-m", "fedgraph.run", str(scenario), *more]
     command += [] if "--resume" in more else ["--out", str(out)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    own = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}  # not a cluster of other tests here
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=own)
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

@@ -56,6 +56,34 @@ def test_the_watchdog_ends_what_a_killed_driver_left() -> None:
     assert gone
 
 
+def test_the_watchdog_touches_nothing_else() -> None:
+    """Not what the driver had begun before it, nor anything once the driver ends its runtime itself."""
+    code = """
+import subprocess, sys, time
+from fedgraph.runtime import watchdog
+own = subprocess.Popen(["sleep", "600"])
+dog = watchdog.start()
+if sys.argv[1] == "dismissed":
+    own = subprocess.Popen(["sleep", "600"])
+    watchdog.dismiss(dog)
+print(own.pid, dog.pid, flush=True)
+time.sleep(600)
+"""
+    for how in ("killed", "dismissed"):
+        driver = subprocess.Popen([sys.executable, "-c", code, how], stdout=subprocess.PIPE, text=True)
+        assert driver.stdout is not None
+        own, dog = map(int, driver.stdout.readline().split())
+        when, dog_when = watchdog.began(own), watchdog.began(dog)
+        driver.kill()
+        driver.wait()
+        deadline = time.monotonic() + 20
+        while dog_when is not None and watchdog.began(dog) == dog_when and time.monotonic() < deadline:
+            time.sleep(0.2)
+        alive = watchdog.began(own) == when
+        os.kill(own, 9)
+        assert alive
+
+
 @pytest.mark.parametrize(
     ("nodes", "workers", "gpus", "expected"),
     [

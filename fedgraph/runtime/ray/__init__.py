@@ -134,6 +134,6 @@ class RayRuntime(Runtime):
             if self._started:
                 ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
         self._pool = None
-        if self._watchdog is not None and self._watchdog.stdin is not None:
-            self._watchdog.stdin.close()  # it looks once more, and ends
+        if self._watchdog is not None:
+            watchdog.dismiss(self._watchdog)
             self._watchdog = None
