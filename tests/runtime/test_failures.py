@@ -190,14 +190,6 @@ def test_a_machine_dies_and_another_one_joins(cluster: Any, library: Graph) -> N
         cluster.remove_node(second)
 
 
-@pytest.mark.slow
-def test_beside_a_cluster_a_run_without_address_starts_its_own(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_ADDRESS")
-    with runtime.start("ray", workers=2) as engine:
-        assert [engine.get(f) for f in engine.on_workers(len, 3)] == [1, 2]
-        assert engine.describe()["nodes"] == 1
-
-
 def whoami(items: range) -> int:
     return os.getpid()
 
@@ -238,6 +230,14 @@ def what_a_start_says() -> str:
             return str(engine.get(engine.on_workers(whoami, 1)[0]))
     except RuntimeFailure as error:
         return str(error)
+
+
+@pytest.mark.slow
+def test_beside_a_cluster_a_run_without_address_starts_its_own(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS")
+    with runtime.start("ray", workers=2) as engine:
+        assert [engine.get(f) for f in engine.on_workers(len, 3)] == [1, 2]
+        assert engine.describe()["nodes"] == 1
 
 
 HOLDS = """
