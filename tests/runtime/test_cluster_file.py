@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
@@ -97,7 +98,7 @@ def ended(pid: int) -> None:
 @pytest.fixture
 def two_raylets(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a head and a second raylet with one CPU each; ``--block`` keeps them this test's children."""
-    folder = f"/tmp/fg{os.getpid()}"  # Ray's sockets need a short path
+    folder = f"{tempfile.gettempdir()}/fg{os.getpid()}"  # tmp_path is too long for Ray's sockets
     env = {k: v for k, v in os.environ.items() if k not in ("RAY_ADDRESS",)}
     env |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder}
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
