@@ -8,7 +8,7 @@ same noise are one line: clients 0–9999, rounds 0–99. Nothing is lost: a lin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -127,30 +127,32 @@ def joined(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
 
 def _over_clients(lines: Iterable[Line]) -> list[Line]:
     """Lines that differ in their clients only as one; a client that stands in two of them counts twice, and stays apart."""
-    found: dict[tuple[object, ...], list[Line]] = {}
-    for line in lines:
-        same = found.setdefault((line.cell, line.path, line.rounds, line.times, line.mechanism, line.event), [])
-        for place, other in enumerate(same):
-            if not _overlap(other.clients, line.clients):
-                same[place] = replace(other, clients=_union(other.clients, line.clients))
-                break
-        else:
-            same.append(line)
-    return [line for same in found.values() for line in same]
+    return _merged(lines, lambda line: line.rounds, lambda line: line.clients, lambda line, both: replace(line, clients=both))
 
 
 def _over_rounds(lines: Iterable[Line]) -> tuple[Line, ...]:
     """Lines that differ in their rounds only as one; a round that stands in two of them counts twice, and stays apart."""
+    found = _merged(lines, lambda line: line.clients, lambda line: line.rounds, lambda line, both: replace(line, rounds=both))
+    return tuple(sorted(found, key=lambda line: line.rounds[0][0]))
+
+
+def _merged(
+    lines: Iterable[Line],
+    same: Callable[[Line], Spans],
+    along: Callable[[Line], Spans],
+    extended: Callable[[Line, Spans], Line],
+) -> list[Line]:
+    """Lines alike in all but ``along``, joined where it does not overlap; ``same`` is the other of clients and rounds."""
     found: dict[tuple[object, ...], list[Line]] = {}
     for line in lines:
-        same = found.setdefault((line.cell, line.path, line.clients, line.times, line.mechanism, line.event), [])
-        for place, other in enumerate(same):
-            if not _overlap(other.rounds, line.rounds):
-                same[place] = replace(other, rounds=_union(other.rounds, line.rounds))
+        alike = found.setdefault((line.cell, line.path, same(line), line.times, line.mechanism, line.event), [])
+        for place, other in enumerate(alike):
+            if not _overlap(along(other), along(line)):
+                alike[place] = extended(other, _union(along(other), along(line)))
                 break
         else:
-            same.append(line)
-    return tuple(sorted((line for same in found.values() for line in same), key=lambda line: line.rounds[0][0]))
+            alike.append(line)
+    return [line for alike in found.values() for line in alike]
 
 
 def _overlap(one: Spans, two: Spans) -> bool:

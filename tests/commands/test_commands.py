@@ -121,7 +121,7 @@ def test_check_counts_and_estimates(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 def test_check_probes(capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys, "check", "quickstart", "--probe", "3", "--set", "tasks.0.epsilons=[1]")
+    text = said(capsys, "check", "quickstart", "--probe", "3", "--set", "tasks.0.epsilons=[1, 8]")
     assert "minutes in one process" in text
 
 

@@ -160,7 +160,7 @@ def test_a_claimed_epsilon_stands_beside_what_the_flips_prove(tmp_path: Path) ->
     believed = described(tmp_path, "epsilon: 1.0\n")
     assert believed.headline.total is not None
     assert believed.headline.total.epsilon == pytest.approx(3.0)
-    assert "how an answer is drawn is not in it" in believed.headline.row.why
+    assert "not by how answers are drawn" in believed.headline.row.why
     with pytest.raises(PricingError, match="or the epsilon of one answer"):
         described(tmp_path, "")
     with pytest.raises(PricingError, match="did you mean 'flip_probability'"):
