@@ -45,6 +45,7 @@ from fedgraph.methods.base import (
     gradient_std,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.features.evidence import of_rounds
 from fedgraph.methods.features.evidence import reads_rounds as reads_rounds
@@ -151,7 +152,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params,
         steps,
         releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),),
-        protection=Protection(relation, facts.viewer, (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts))),
+        protection=Protection(
+            relation,
+            facts.viewer,
+            (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts)),
+            colluders=several_colluders(facts),
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,

@@ -35,6 +35,7 @@ from fedgraph.methods.base import (
     gradient_std,
     seen,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.gap_node import caps
 from fedgraph.methods.gap_node.params import Params
@@ -113,7 +114,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         rounds=total,
         releases=tuple(releases),
-        protection=Protection(relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit),
+        protection=Protection(
+            relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit, several_colluders(facts)
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,

@@ -33,6 +33,7 @@ from fedgraph.methods.base import (
     Streams,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.nonprivate import local, phases
 from fedgraph.methods.nonprivate.params import CEILING, Params
@@ -81,6 +82,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Non
         Relation.NODE_ZERO_OUT,
         facts.viewer,
         (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
+        colluders=several_colluders(facts),
     )
     count = len(params.candidates) + (1 if params.refit and params.validation else 0)
     rounds = count * params.rounds
