@@ -18,6 +18,7 @@ the graph that is asked. Test labels are seen by nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -138,6 +139,14 @@ def predict(plan: Plan[Params, None], state: State[phases.Training], graph: Grap
     candidate = plan.params.candidates[index]
     network = fitting.made(phases.shape_of(plan, index), 0)
     return local.scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
+
+
+def tuned(
+    plan: Plan[Params, None], state: State[phases.Training], graph: Graph, rng: np.random.Generator
+) -> State[phases.Training]:
+    """With the weights after a client's own steps on ``graph`` (``learning.fine_tuning``)."""
+    index, parameters = phases.chosen(state)
+    return replace(state, model={**state.model, "parameters": local.tuned(plan, index, parameters, graph, rng)})
 
 
 def says(plan: Plan[Params, None], state: State[phases.Training]) -> tuple[str, ...]:
