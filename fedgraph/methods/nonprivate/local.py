@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fedgraph.learning import fine_tuning
+from fedgraph.learning import fine_tuning, personal_head
 from fedgraph.learning.baselines import fitting, many_gcns
 from fedgraph.learning.baselines.networks import Network
 from fedgraph.learning.propagation.propagate import personalised_pagerank
@@ -84,8 +84,8 @@ def tuned(plan: Plan[Params, None], index: int, shared: np.ndarray, graph: Graph
     def descended(labels: np.ndarray, steps: int) -> list[np.ndarray]:
         at = fitting.Progress(shared, np.zeros((2, shared.size), np.float32))
         kept = [shared]
-        for first in range(0, steps, fine_tuning.EVERY):
-            how = fitting.Steps(fine_tuning.EVERY, first, candidate.rate, candidate.decay)
+        for first in range(0, steps, personal_head.EVERY):
+            how = fitting.Steps(personal_head.EVERY, first, candidate.rate, candidate.decay)
             at = fitting.trained(network, given, labels, at, how, lambda step: phases.step_seed(seed, index, step))
             kept.append(at.vector)
         return kept
