@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from fedgraph.report import answer, everything, front, page, results
 from fedgraph.report.sections.base import Records
 from fedgraph.store import portable, write_atomically
-from fedgraph.types import Graph, GraphCollection
+from fedgraph.types import Graph, GraphCollection, describe
 
 
 class Screen(Protocol):
@@ -20,16 +20,6 @@ class Screen(Protocol):
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
-
-
-def describe(graph: Graph | GraphCollection) -> str:
-    """One line: name, counts, source."""
-    if isinstance(graph, GraphCollection):
-        counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
-    else:
-        counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, "
-        counts += f"{graph.num_classes} classes"
-    return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
 
 
 def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
