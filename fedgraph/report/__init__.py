@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fedgraph.report import answer, everything, front, page, results
+from fedgraph.entries import portable
+from fedgraph.report import answer, everything, families, front, page, results
 from fedgraph.report.sections.base import Records
-from fedgraph.store import portable, write_atomically
+from fedgraph.store import write_atomically
 from fedgraph.types import Graph, GraphCollection, describe
 
 
@@ -55,8 +56,9 @@ def write(
     rows += results.failures(scenario.name, source, failed)
     opening = {"notice": notice} if notice else {}
     _text(out / "results.csv", results.as_csv(rows))
+    listed = results.nested(rows)
     noted = results.notes([entry for r in records for entry in r.entries])
-    _text(out / "results.json", results.as_json({**opening, "scenario": scenario.name}, {"rows": rows, "notes": noted}))
+    _text(out / "results.json", results.as_json({**opening, "scenario": scenario.name}, {"rows": listed, "notes": noted}))
     for note in dict.fromkeys(str(line["note"]) for line in noted):
         screen.say(f"note: {note}")
     _json(out / "environment.json", {**opening, **environment})
@@ -112,7 +114,7 @@ def _content(
         front=front.figures(answered, notice),
         prices=tuple(front.prices(answered)),
         chapters=chapters,
-        said=page.statements(records),
+        said=families.of(rows),
         methods=methods,
         datasets=tuple(e for e in datasets if e.name in graphs),
         references=papers,
