@@ -8,8 +8,9 @@ where the federation is, and Adam never begins anew. One client is central train
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
 report how the broadcast model does there. A candidate ends after ``patience`` rounds without a better validation accuracy or
 loss, and its best round counts. ``model: ceiling`` trains each candidate of a small grid and takes the best by validation
-accuracy (then loss). With ``refit`` the chosen one is trained again on all training nodes, for as many rounds as were best;
-with a validation mask of the split it is not, as published work does not.
+accuracy (then loss); one that is three standard errors below the best after 100 steps is not trained to its end. With
+``refit`` the chosen one is trained again on all training nodes, for as many rounds as were best; with a validation mask of the
+split it is not, as published work does not.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
 the graph that is asked. Test labels are seen by nobody.
