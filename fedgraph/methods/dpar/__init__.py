@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
 from fedgraph.learning.clipping.per_sample import left_over_products
 from fedgraph.learning.layers.models import Layout, logits
@@ -239,6 +240,13 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     features = rows_of.with_features(graph, plan.params.features).features
     scores = logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
     return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
+
+
+def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+    """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.fine_tuning``)."""
+    x = FeatureMatrix(rows_of.with_features(graph, plan.params.features).features)
+    own = fine_tuning.tuned(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
+    return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:
