@@ -45,7 +45,7 @@ def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
     found = row(verdict(99))
     said = section(found).sentences
     assert said[0].startswith("CONTRADICTION: lira")
-    for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "results.json"):
+    for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "environment.json"):
         assert part in said[0]
     assert answer.of([found]).sentences[0] == said[0]
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.audit import one_run, operating_points
 from fedgraph.report import plots
-from fedgraph.report.attacks import CONFIDENCE
+from fedgraph.report.attacks import CONFIDENCE, num_bounds
 from fedgraph.report.results import Row, bound, grouped, largest, number
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -54,7 +54,8 @@ def build(records: Records, notice: str | None) -> Section:
     told = [t for row in rows for t in _of(row)]
     if not told and not rows:
         return Section((), (), ())
-    sentences = [*refuted(told), *_what_they_mean(told), *_refused(rows)]
+    among = max(records.among, num_bounds(rows))
+    sentences = [*refuted(told, among), *_what_they_mean(told, among), *_refused(rows)]
     tables = [_table(told)] if told else []
     figures = [_advantage(records, told, notice)] if any(t["comparable"] for t in told) else []
     risks = [(r, e["facts"]["risk"]) for r in rows for e in r.entries[:1] if e["facts"].get("risk")]
@@ -74,16 +75,15 @@ def _of(row: Row) -> list[Told]:
 
 
 def contradictions(rows: Sequence[Row]) -> list[str]:
-    """What ``refuted`` says of any rows."""
-    return refuted([t for row in rows for t in _of(row)])
+    """What ``refuted`` says of all rows of a report."""
+    return refuted([t for row in rows for t in _of(row)], num_bounds(rows))
 
 
-def refuted(told: Sequence[Told]) -> list[str]:
-    """Provable ε that an attack contradicts, the error divided among all bounds that are shown; with what repeats it."""
-    bounded = [t for t in told if t.counts and t["comparable"]]
+def refuted(told: Sequence[Told], among: int) -> list[str]:
+    """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
     found = []
-    for t in bounded:
-        sure = t.epsilon(one_run.ALPHA / len(bounded))
+    for t in (t for t in told if t.counts and t["comparable"]):
+        sure = t.epsilon(one_run.ALPHA / among)
         if sure is not None and sure > t.row.provable:
             seeds = ", ".join(str(e["seed"]) for e in t.row.entries)
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
@@ -91,21 +91,21 @@ def refuted(told: Sequence[Told]) -> list[str]:
             found.append(
                 f"CONTRADICTION: {t['attack']} shows ε ≥ {number(sure, 3)} for {_name(t.row)}, whose provable ε is "
                 f"{bound(t.row.provable, 3)} ({tried}; δ = {t.row['delta']:.3g}; the error of {one_run.ALPHA:g} is divided "
-                f"among {len(bounded)} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
+                f"among {among} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
                 f"beside this report again: {where}, noise chosen for the {t.row['calibrated_by']} ε, seed {seeds}; versions "
-                "and machine are in results.json."
+                "and machine are in environment.json."
             )
     return found
 
 
-def _what_they_mean(told: Sequence[Told]) -> list[str]:
+def _what_they_mean(told: Sequence[Told], among: int) -> list[str]:
     bounded = sum(bool(t.counts) for t in told)
     return [
         f"{len(told)} attacks by name were run. Each was run on a model that was trained for it: half of the units in "
         "question, by fair coins, took part. The attacker's shadow models are the same plan with other coins. "
         f"{bounded} of them give a lower bound on ε at {CONFIDENCE} confidence, each for itself; a contradiction is claimed "
-        "only where it holds with the error divided among all of them. AUC and TPR bound nothing. A low value proves "
-        "nothing: another attack may do better."
+        f"only where it holds with the error divided among all {among} bounds of this report that are held against a price. "
+        "AUC and TPR bound nothing. A low value proves nothing: another attack may do better."
     ]
 
 
