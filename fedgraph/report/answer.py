@@ -68,6 +68,7 @@ def of(rows: Sequence[Row]) -> Answer:
             table += found
             sentences += _said(f"{lead} at" if lead else "At", unit, found, here, most)
         sentences += _in_clear(here, units, lead)
+    sentences += attacks.summary(rows)
     if any(b.score is not None for b in table):
         sentences.append(_how_picked(scores))
     return Answer((*warned, *sentences), tuple(table), scores, len(warned))

@@ -71,6 +71,20 @@ def words(row: Row) -> str:
     )
 
 
+def summary(rows: Sequence[Row]) -> list[str]:
+    """One sentence for the answer: how many bounds there are, and which came closest to what is proven."""
+    finite = [r for r in rows if r.measured is not None and 0 < r.guaranteed < math.inf and r.measured <= r.guaranteed]
+    if not finite:
+        return []
+    closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
+    share = (closest.measured or 0.0) / closest.guaranteed
+    where = f"{_name(closest)}, {closest['task']}"
+    return [
+        f"Attacks: {num_bounds(rows)} lower bounds on ε were measured. The closest to its proof is {where}: ε ≥ "
+        f"{measured(closest)} of {bound(closest.guaranteed)} ({math.floor(100 * share)} %). A low bound proves nothing."
+    ]
+
+
 def sentences(rows: Sequence[Row], among: int = 0) -> list[str]:
     """What was attacked and what a bound means; first whatever contradicts a guarantee. among: as in ``verdicts``."""
     attacked = [r for r in rows if r.measured is not None]
