@@ -11,12 +11,13 @@ Under ``cap: gate`` noisy bits say first which nodes have few neighbours, and ho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from fedgraph.errors import ScenarioError
+from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
@@ -36,6 +37,7 @@ from fedgraph.methods.base import (
     gradient_std,
     seen,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.gap_node import caps
 from fedgraph.methods.gap_node.params import Params
@@ -123,7 +125,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         rounds=total,
         releases=tuple(releases),
-        protection=Protection(relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit),
+        protection=Protection(
+            relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit, several_colluders(facts)
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
@@ -185,11 +189,23 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
+    return logits(plan.made.classifier, state.model["classifier"], _in_clear(plan, state, graph))
+
+
+def _in_clear(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> DenseMatrix:
+    """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
     rows = [unit_length(sent(plan, state.model["encoder"], rows_of(plan, graph)))]
     for _ in range(plan.params.hops):
         rows.append(unit_length(aggregate(adjacency, rows[-1])))
-    return logits(plan.made.classifier, state.model["classifier"], DenseMatrix(np.concatenate(rows, axis=1)))
+    return DenseMatrix(np.concatenate(rows, axis=1))
+
+
+def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+    """With the classifier after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
+    x = _in_clear(plan, state, graph)
+    own = fine_tuning.tuned(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
+    return replace(state, model={**state.model, "classifier": own})
 
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:

@@ -20,7 +20,7 @@ from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
 from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
-from fedgraph.learning.views.projection import project
+from fedgraph.learning.views.projection import ProjectedRows, coordinates
 from fedgraph.methods.base import Plan, Streams
 from fedgraph.methods.gap_node.caps import Caps
 from fedgraph.methods.gap_node.params import Params
@@ -97,4 +97,4 @@ def sent(plan: Plan[Params, Made], encoder: np.ndarray, x: FeatureMatrix) -> np.
 
 def rows_of(plan: Plan[Params, Made], graph: Graph) -> FeatureMatrix:
     basis = plan.made.basis
-    return FeatureMatrix(unit_rows(graph.features) if basis is None else project(graph.features, basis))
+    return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
