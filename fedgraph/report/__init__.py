@@ -12,7 +12,7 @@ from fedgraph.entries import portable
 from fedgraph.report import answer, everything, families, front, page, results
 from fedgraph.report.sections.base import Records
 from fedgraph.store import write_atomically
-from fedgraph.types import Graph, GraphCollection
+from fedgraph.types import Graph, GraphCollection, describe
 
 
 class Screen(Protocol):
@@ -21,16 +21,6 @@ class Screen(Protocol):
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
-
-
-def describe(graph: Graph | GraphCollection) -> str:
-    """One line: name, counts, source."""
-    if isinstance(graph, GraphCollection):
-        counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
-    else:
-        counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, "
-        counts += f"{graph.num_classes} classes"
-    return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
 
 
 def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
