@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from fedgraph.learning.baselines.networks import Network, Shape
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
-from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
 from fedgraph.types import Graph
 
 
@@ -57,7 +57,7 @@ def inputs(graph: Graph) -> Inputs:
 def made(shape: Shape, seed: int) -> Network:
     """The network with its initial parameters; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(device()):
-        torch.manual_seed(seed)
+        seed_torch(seed)
         return Network(shape)
 
 
@@ -95,7 +95,7 @@ def trained(
     firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
     with torch.random.fork_rng():
         for step in range(how.first + 1, how.first + how.count + 1):
-            torch.manual_seed(seed_of(step))
+            seed_torch(seed_of(step))
             loss = functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():

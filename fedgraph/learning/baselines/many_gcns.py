@@ -23,7 +23,7 @@ from torch.nn import functional
 from fedgraph.learning.baselines.fitting import Progress, Steps
 from fedgraph.learning.baselines.many_gcns_kernels import train, without_gradient
 from fedgraph.learning.baselines.networks import Shape
-from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
 from fedgraph.types import Graph
 
@@ -184,7 +184,7 @@ def _masks(shape: Shape, clients: Clients, some: range, seeds: np.ndarray, how: 
             own = slice((starts[i] - starts[some.start]) * shape.hidden, (starts[i + 1] - starts[some.start]) * shape.hidden)
             ones = torch.ones(int(starts[i + 1] - starts[i]), shape.hidden)
             for step in range(how.count):
-                torch.manual_seed(int(seeds[i, step]))
+                seed_torch(int(seeds[i, step]))
                 if shape.input_dropout:
                     share = shape.input_dropout
                     kept = (torch.rand(entries.stop - entries.start) >= share).numpy() / (1 - share)
