@@ -5,6 +5,7 @@ steps on the mean cross-entropy of a client's labelled nodes, dropout with the s
 moments. Results differ by the rounding of float32 sums in another order.
 
 * A client touches only the columns (words) that its nodes have, so only those rows of W₀ are copied, trained and sent on.
+* Where most features are not zero, ``many_gcns_dense`` trains one client after another.
 * Of every other entry of W₀ the gradient is zero, so it moves in the same way at all clients (decay, FedProx's pull, Adam's
   moments): that *untouched* path is made once, times the weight of all clients, and a client adds its difference from it.
 
@@ -14,12 +15,14 @@ Columns of W₀ᵀ, b₀, W₁ᵀ and b₁ are kept as [d, h] and one flat rest 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch.nn import functional
 
+from fedgraph.learning.baselines import many_gcns_dense
 from fedgraph.learning.baselines.fitting import Progress, Steps
 from fedgraph.learning.baselines.many_gcns_kernels import train, without_gradient
 from fedgraph.learning.baselines.networks import Shape
@@ -48,6 +51,11 @@ class Clients:
     @property
     def num_clients(self) -> int:
         return int(self.starts.size - 1)
+
+    @cached_property
+    def dense(self) -> list[many_gcns_dense.Client]:
+        """For features that are mostly not zero."""
+        return many_gcns_dense.clients_of(self.x, self.hat, self.starts)
 
 
 def clients_of(graph: Graph, starts: np.ndarray) -> Clients:
@@ -109,6 +117,8 @@ def trained(
     labels: int64 [N], −1 where a node does not train; a client's weight is how many do. seeds: int64 [k, count], of the dropout
     of each client's steps. Moments are [2, p], or [2, 0] for plain descent.
     """
+    if many_gcns_dense.able(clients.x, shape):
+        return many_gcns_dense.trained(shape, clients.dense, labels, before, how)
     parts = parts_of(shape)
     rates = np.array([how.rate, how.decay, how.proximal], dtype=np.float32)
     steps = np.array([how.first, how.count, how.adam], dtype=np.int64)
