@@ -90,7 +90,8 @@ def measured(name: str, setting: str, share: float) -> dict[str, Any]:
     (cell,) = (c for c in participation.cells(params, context) if c.setting == setting)
     outcome = participation.run(params, cell, context)
     return {
-        "cell": name, "setting": setting, "campuses": len(graph.owner_names), "nodes": graph.num_nodes, "edges": graph.num_edges,
+        "cell": name, "setting": setting, "campuses": len(graph.owner_names), "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
         "data_cpu_s": round(ready, 1), "cpu_s": round(time.process_time() - began, 1), "data_gb": round(before, 2),
         "peak_gb": round(_peak(), 2), "epsilon": outcome.epsilon_provable, "rounds": outcome.facts["rounds"],
     }  # fmt: skip
