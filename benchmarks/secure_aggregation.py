@@ -34,11 +34,13 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 
 
-def world(num_clients: int, least: int | None) -> tuple[Partition, PublicFacts]:
+def world(num_clients: int, least: int | None, colluders: int) -> tuple[Partition, PublicFacts]:
     graph = graph_of("w1", num_clients)
     partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
+    facts = PublicFacts(
+        graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION, colluders=colluders
+    )
     return partition, facts if least is None else dataclasses.replace(facts, participation="some", least_answers=least)
 
 
@@ -77,12 +79,12 @@ def measured(job: Job, partition: Partition, num_rounds: int) -> tuple[dict[str,
 
 
 def compare(args: argparse.Namespace) -> dict[str, Any]:
-    settings = Participation(drop_out=args.drop_out, secure_aggregation="masks", colluders=args.colluders)
+    settings = Participation(drop_out=args.drop_out, secure_aggregation="masks")
     least = None if settings.everybody else settings.answers_needed(args.clients)
-    partition, facts = world(args.clients, least)
+    partition, facts = world(args.clients, least, args.colluders)
     params, budget = features.Params(model="mlp", hidden=16, steps=1 + args.rounds), Budget(8.0, 1e-4)
     plan: Plan[Any, Any] = features.plan(params, facts, budget)
-    hidden = secure_plan.masked(plan, budget, features.num_sent(plan), args.colluders)
+    hidden = secure_plan.masked(plan, budget, features.num_sent(plan))
     who: Attendance | None = None
     if least is not None:
         who = attendance(settings, args.clients, plan.rounds, least, 0, ("benchmark",))

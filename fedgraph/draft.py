@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedgraph import draft_federation
 from fedgraph.errors import ScenarioError
+from fedgraph.types import Graph
 
 UNITS = ("node", "edge")
 TRUST = ("curator", "sums", "nobody")
@@ -30,13 +32,22 @@ EDGE_METHODS = """\
 
 @dataclass(frozen=True)
 class Data:
-    """name, path: as in a scenario (path None for a named data set). title: for file names. found: a sentence that was read."""
+    """name, path: as in a scenario (path None for a named data set). title: for file names. found: a sentence that was read.
+
+    clients: of a federation, 0 for one graph. split: it brought masks. crossing: edges between clients.
+    """
 
     name: str
     path: Path | None
     title: str
     found: str
-    federation: bool
+    clients: int = 0
+    split: bool = False
+    crossing: int = 0
+
+    @property
+    def federation(self) -> bool:
+        return self.clients > 0
 
 
 @dataclass(frozen=True)
@@ -89,16 +100,16 @@ def data_of(graph: str | None, federation: Path | None) -> Data:
     """What ``--graph`` or ``--federation`` names, looked at once so that faults show now."""
     from fedgraph import data
     from fedgraph.data.base import resolve
-    from fedgraph.types import Graph
 
     if federation is not None:
         loaded = data.load("own/federation", path=federation)
-        return Data("own/federation", federation, federation.resolve().name, loaded.provenance.detail, True)
+        assert isinstance(loaded, Graph)
+        return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
     path = Path(graph or "")
     if path.exists():
         name = "own/csv" if path.is_dir() else "own/npz"
         loaded = data.load(name, path=path)
-        return Data(name, path, path.resolve().stem, loaded.provenance.detail, False)
+        return Data(name, path, path.resolve().stem, loaded.provenance.detail)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
     family, dataset = resolve(str(graph))
@@ -106,20 +117,55 @@ def data_of(graph: str | None, federation: Path | None) -> Data:
     if not isinstance(planned, Graph):
         raise ScenarioError(f"--graph: {graph} is a collection of graphs; copy a scenario for those: fedgraph cp ldp_gw_table1")
     found = f"{family}/{dataset}: about {planned.num_nodes} nodes, {planned.num_edges} edges, {planned.num_classes} classes"
-    return Data(f"{family}/{dataset}", None, dataset, found, planned.owner is not None)
+    if planned.owner is not None:
+        return _of_federation(f"{family}/{dataset}", None, f"{family}-{dataset}", found, planned)
+    return Data(f"{family}/{dataset}", None, dataset, found)
+
+
+def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> Data:
+    """``ScenarioError`` for a single client: nobody is there to join."""
+    owner = graph.owner
+    assert owner is not None
+    clients = len(graph.owner_names)
+    if clients < 2:
+        raise ScenarioError(f"--federation: {found}; allowed: two clients or more (one graph is --graph)")
+    arcs = graph.adjacency.tocoo()
+    crossing = int((owner[arcs.coords[0]] != owner[arcs.coords[1]]).sum()) // 2
+    return Data(name, path, title, found, clients, bool(graph.masks), crossing)
 
 
 def text(wanted: Wanted, folder: Path) -> str:
     """The YAML, commented. folder: where it will lie; the data's path is written relative to it."""
-    data, edge = wanted.data, wanted.unit == "edge"
+    data = wanted.data
     path = ""
     if data.path is not None:
         relative = os.path.relpath(data.path.resolve(), folder.resolve())
         path = f"\n    path: {_quoted(relative)}          # relative to this file"
-    deal = "partition: natural" if data.federation else f"partition: louvain, clients: {wanted.clients or 10}"
-    deal_words = (
-        "each owner of nodes is a client" if data.federation else "how clients share the nodes: louvain | uniform | dirichlet"
+    question = (
+        "Is it worth joining, for whom, and at what cost" if data.federation else "Which method, whom to trust, at what cost"
     )
+    if data.federation:
+        task = draft_federation.task(wanted.unit, wanted.trust, wanted.epsilons, data.clients, data.split, data.crossing)
+    else:
+        task = _task(wanted)
+    return f"""\
+# {data.found}
+name: {wanted.title}
+title: {question}, on {wanted.title}, at {wanted.unit} level
+seed: 0                          # root of every random stream; secret: fresh random bits that are never written
+seeds: 3                         # independent repetitions; an ε is about one of them
+datasets:
+  - name: {data.name}{path}
+tasks:
+{task}
+quick:                           # what --quick replaces
+  seeds: 1
+"""
+
+
+def _task(wanted: Wanted) -> str:
+    """A node classification of one graph that is dealt out."""
+    edge = wanted.unit == "edge"
     settings = ", ".join(SETTINGS[t] for t in wanted.trust)
     epsilons = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in wanted.epsilons)
     protocol = "transductive" if edge else "inductive"
@@ -127,26 +173,15 @@ def text(wanted: Wanted, folder: Path) -> str:
         "only edges are private; features and training labels are public" if edge else "test nodes and their edges are public"
     )
     return f"""\
-# {data.found}
-name: {wanted.title}
-title: Which method, whom to trust, at what cost, on {wanted.title}, at {wanted.unit} level
-seed: 0                          # root of every random stream; secret: fresh random bits that are never written
-seeds: 3                         # independent repetitions; an ε is about one of them
-datasets:
-  - name: {data.name}{path}
-tasks:
   - task: node_classification
     label: {wanted.unit}-level
     settings: [{settings}]       # central: a curator is trusted; secure: the server sees sums; local: it sees each client
-    partition: {{{deal}}}        # {deal_words}
+    partition: {{partition: louvain, clients: {wanted.clients or 10}}}   # who holds which node: or uniform, dirichlet
     protocol: {protocol}         # {said}
     epsilons: [{epsilons}]       # privacy budgets ε (no unit); inf: no privacy
     delta: 1/n_train             # δ of every guarantee; 1/n_train: one over the number of training nodes
     methods:
-{EDGE_METHODS if edge else NODE_METHODS}
-quick:                           # what --quick replaces
-  seeds: 1
-"""
+{EDGE_METHODS if edge else NODE_METHODS}"""
 
 
 def _quoted(value: str) -> str:

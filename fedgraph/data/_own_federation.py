@@ -85,9 +85,7 @@ def load(path: Path) -> Graph:
         raise DataError(f"{path}: not a folder; own/federation needs one with a folder per client")
     raws: list[RawFiles] = [RawFiles(path)]
     manifest = _manifest(raws[0])
-    clients = manifest.clients or tuple(
-        Client(name=p.name, folder=p.name) for p in sorted(path.iterdir()) if p.is_dir() and not p.name.startswith(".")
-    )
+    clients = manifest.clients or tuple(Client(name=p.name, folder=p.name) for p in _folders(path))
     if not clients:
         raise DataError(f"{path}: no client; allowed: one folder per client, or a {MANIFEST} that names them")
     names = [c.name for c in clients]
@@ -98,7 +96,8 @@ def load(path: Path) -> Graph:
     for client in clients:
         folder = path / (client.folder or client.name)
         if not folder.resolve().is_relative_to(path.resolve()):
-            raise DataError(f"{path / MANIFEST}: folder {client.folder!r} of client {client.name!r} lies outside {path}")
+            where = path / MANIFEST if manifest.clients else path
+            raise DataError(f"{where}: folder {client.folder!r} of client {client.name!r} lies outside {path}")
         if folder.resolve() in (raw.folder.resolve() for raw in raws[1:]):
             raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
@@ -107,11 +106,21 @@ def load(path: Path) -> Graph:
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
     graph, crossing = _with_cross_edges(graph, given, starts, path, names)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
+    many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
     detail = (
-        f"own federation {path.name}: {len(given)} clients, {graph.num_nodes} nodes, {graph.num_edges} edges, "
+        f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {graph.num_classes} classes"
     )
     return replace(graph, masks=_joined_split(given, starts, path, names), provenance=Provenance("own", detail, checksums))
+
+
+def _folders(path: Path) -> list[Path]:
+    """Every subfolder that is not hidden (``.git``, ``__MACOSX``). ``DataError`` for a link that leads nowhere."""
+    found = sorted(p for p in path.iterdir() if not p.name.startswith((".", "__")))
+    for one in found:
+        if one.is_symlink() and not one.exists():
+            raise DataError(f"{one}: a link that leads nowhere; allowed: a folder per client")
+    return [p for p in found if p.is_dir()]
 
 
 def _manifest(raw: RawFiles) -> Manifest:
@@ -185,6 +194,10 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
                 f"{raw.folder / 'feature_names.txt'}: {len(names)} lines, {len(set(names))} different; "
                 f"allowed: {features.shape[1]} different names, one per line"
             )
+    if labels.dtype.kind not in "iubUS":
+        raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
+    if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
+        raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
     words = np.array(["" if str(v) == "-1" else str(v) for v in labels.tolist()])
     part = _federated.Part(
         name, undirected(one, two, n).adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),

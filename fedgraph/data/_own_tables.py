@@ -5,12 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.data import _tables
 from fedgraph.data._files import RawFiles
 from fedgraph.errors import DataError
+
+if TYPE_CHECKING:
+    import torch
 
 Named = tuple[dict[str, int], np.ndarray, np.ndarray, tuple[str, ...], np.ndarray]
 LONG = ("id", "feature", "value")
@@ -26,12 +31,14 @@ def named_features(content: bytes, name: str) -> Named:
     lines = _lines(content, name)
     header = [cell.strip() for cell in lines[0]]
     if len(header) < 2 or not all(header):
-        raise DataError(f"{name}:1: found {header}; the first line names the columns: id, then one name per feature")
+        raise DataError(
+            f"{name}:1: found {header}; the first line names the columns, split by commas: id, then one name per feature"
+        )
     if len(set(header)) != len(header):
         twice = next(h for h in header if header.count(h) > 1)
         raise DataError(f"{name}:1: column {twice!r} is named twice; allowed: each once")
-    if any(_number(h) is not None for h in header[1:]) and _number(header[0]) is not None:
-        raise DataError(f"{name}:1: found numbers only; a federation needs a header that names the columns")
+    if all(_number(h) is not None for h in header[1:]) and header[0].casefold() not in _tables.COLUMN_NAMES:
+        raise DataError(f"{name}:1: found {header[:6]}; the first line names the columns: id, then one name per feature")
     sparse = tuple(h.casefold() for h in header) == LONG
     return _long(lines, name) if sparse else _wide(lines, header, name)
 
@@ -118,7 +125,11 @@ def _number(cell: str) -> float | None:
 
 
 def parquet(raw: RawFiles, name: str) -> bytes:
-    """A Parquet file as the CSV that has the same table; one set of rules serves both. Needs pyarrow."""
+    """A Parquet file as the CSV that has the same table; one set of rules serves both. Needs pyarrow.
+
+    The columns of features have names that count, and true and false count as 1 and 0. Those of other tables may be called
+    anything: their names are left out, so they cannot be taken for nodes.
+    """
     file = raw.folder / name
     content = raw.read(name)
     try:
@@ -131,8 +142,14 @@ def parquet(raw: RawFiles, name: str) -> bytes:
         ) from error
     try:
         table = pa_parquet.read_table(pa.BufferReader(content))
+        named = name.startswith("features.")
+        for place, column in enumerate(table.schema if named else ()):
+            if pa.types.is_boolean(column.type):
+                table = table.set_column(place, column.name, table.column(place).cast(pa.int8()))
+        if not named and not table.num_rows:
+            return b"source,target\n" if table.num_columns > 1 else b"source\n"
         out = io.BytesIO()
-        pa_csv.write_csv(table, out, pa_csv.WriteOptions(quoting_style="needed"))
+        pa_csv.write_csv(table, out, pa_csv.WriteOptions(include_header=named, quoting_style="needed"))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{file}: not a Parquet table of plain columns: {str(error).splitlines()[0]}") from error
     return out.getvalue()
@@ -145,11 +162,14 @@ def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.c
     ``val_mask``, ``test_mask``. Raises ``DataError`` naming the file and the key.
     """
     import pickle
+    import warnings
 
     import torch
 
     try:
-        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a pickle that is refused in the next line
+            found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError, AttributeError) as error:
         hint = "write torch.save(data.to_dict(), file)"
         raise DataError(f"{name}: refused, it is not a plain dictionary of tensors; {hint}") from error
@@ -158,7 +178,10 @@ def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.c
     missing = [key for key in ("x", "edge_index", "y") if not isinstance(found.get(key), torch.Tensor)]
     if missing:
         raise DataError(f"{name}: no tensor {', '.join(missing)}; found: {', '.join(map(str, found)) or 'nothing'}")
-    x, arcs, y = found["x"], found["edge_index"], found["y"].reshape(-1)
+    x, arcs, y = (_plain(found[key], f"{name}: {key}", dense=key != "x") for key in ("x", "edge_index", "y"))
+    if y.ndim > 2 or (y.ndim == 2 and 1 not in y.shape):
+        raise DataError(f"{name}: y has shape {tuple(y.shape)}; allowed: one whole number per node, [n]")
+    y = y.reshape(-1)
     n = y.numel()
     if x.ndim != 2 or x.shape[0] != n or n == 0:
         raise DataError(f"{name}: x has shape {tuple(x.shape)} for {n} labels; allowed: [{n}, features]")
@@ -167,16 +190,18 @@ def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.c
             f"{name}: edge_index has shape {tuple(arcs.shape)} and type {arcs.dtype}; allowed: whole numbers [2, m]"
         )
     if arcs.numel() and (int(arcs.min()) < 0 or int(arcs.max()) >= n):
-        raise DataError(f"{name}: edge_index names node {int(arcs.max())}; allowed: 0 … {n - 1}")
-    if y.is_floating_point():
-        raise DataError(f"{name}: y has type {y.dtype}; allowed: whole numbers, -1 where unknown")
+        wrong = int(arcs.min()) if int(arcs.min()) < 0 else int(arcs.max())
+        raise DataError(f"{name}: edge_index names node {wrong}; allowed: 0 … {n - 1}")
+    if y.is_floating_point() or int(y.min()) < -1:
+        raise DataError(f"{name}: y has type {y.dtype}, the least is {y.min():g}; allowed: whole numbers, -1 where unknown")
     split: dict[int, str] = {}
     for key, part in (("train_mask", "train"), ("val_mask", "validation"), ("test_mask", "test")):
         mask = found.get(key)
         if mask is None:
             continue
         if not isinstance(mask, torch.Tensor) or mask.shape != (n,) or mask.dtype != torch.bool:
-            raise DataError(f"{name}: {key} must be true or false for each of the {n} nodes")
+            shape = f"{tuple(mask.shape)} of {mask.dtype}" if isinstance(mask, torch.Tensor) else type(mask).__name__
+            raise DataError(f"{name}: {key} is {shape}; allowed: true or false for each of the {n} nodes, one split")
         for row in mask.nonzero().reshape(-1).tolist():
             if row in split:
                 raise DataError(f"{name}: node {row} is in {split[row]} and in {part}; allowed: one part")
@@ -185,3 +210,12 @@ def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.c
     dense = x.to_dense() if x.layout is not torch.strided else x
     features = sp.csr_array(dense.to(torch.float32).numpy())
     return pair[0], pair[1], features, y.numpy().astype(np.int64), split
+
+
+def _plain(given: torch.Tensor, name: str, dense: bool) -> torch.Tensor:
+    """Without its gradient. ``DataError`` for complex numbers, and where ``dense``, for a sparse tensor."""
+    import torch
+
+    if given.is_complex() or (dense and given.layout is not torch.strided):
+        raise DataError(f"{name} is {given.dtype}, {given.layout}; allowed: a dense tensor of real numbers")
+    return given.detach()

@@ -26,7 +26,7 @@ from fedgraph.errors import DataError
 PARTS = ("train", "validation", "test")  # of a masks file
 
 _SIDES = ("", "1", "2", "_1", "_2", "_id")
-_COLUMN_NAMES = frozenset(name + side for name in ("id", "node", "source", "target", "src", "dst") for side in _SIDES) | {
+COLUMN_NAMES = frozenset(name + side for name in ("id", "node", "source", "target", "src", "dst") for side in _SIDES) | {
     *("name", "nodeid", "from", "to", "u", "v", "a", "b", "head", "tail")
 }
 _LARGEST = float(np.finfo(np.float32).max)
@@ -126,7 +126,7 @@ def _skip_header(
 ) -> Iterator[tuple[int, list[str]]]:
     """Leave out a first line whose first ``columns`` cells are column names and not nodes."""
     for position, (number, cells) in enumerate(lines):
-        if position == 0 and all(c.casefold() in _COLUMN_NAMES and c not in rows for c in cells[:columns]):
+        if position == 0 and all(c.casefold() in COLUMN_NAMES and c not in rows for c in cells[:columns]):
             continue
         yield number, cells
 

@@ -61,16 +61,14 @@ class Participation(Settings):
     secure_aggregation: Literal["ideal", "masks"] = Field(
         "ideal", description="of the setting secure: simulated in floating point, or carried out: masks, shares, discrete noise"
     )
-    colluders: int = Field(1, ge=0, description="clients that tell the server their keys, shares and noise (masks)")
     resolution: int | None = Field(
         None, ge=4, le=2**20, description="steps per sensitivity (masks); default: rounding costs half a percent of noise"
     )
 
     @model_validator(mode="after")
     def _masks(self) -> Participation:
-        given = {"colluders", "resolution"} & self.model_fields_set
-        if self.secure_aggregation != "masks" and given:
-            raise ValueError(f"{', '.join(sorted(given))}: for secure_aggregation: masks only, found ideal")
+        if self.secure_aggregation != "masks" and self.resolution is not None:
+            raise ValueError("resolution is for secure_aggregation: masks only, found ideal")
         return self
 
     @model_validator(mode="after")

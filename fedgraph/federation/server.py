@@ -12,7 +12,7 @@ from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import blocks
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Receipt
-from fedgraph.methods.base import Inbox, State, kinds
+from fedgraph.methods.base import Inbox, Plan, State, kinds, seen
 from fedgraph.privacy.lines import joined
 from fedgraph.privacy.units import Viewer
 
@@ -61,10 +61,18 @@ def merge_parts(
     after = method.server(job.plan, state, inbox)
     _require_finite(after, round_)
     if job.plan.keeps_rounds:
-        after = State(after.model, after.memory, (*state.seen, (state.model, inbox)))
+        own = _of_colluders([m for m in messages if isinstance(m, ClientMessage)], job.plan)
+        after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
     receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines), _bytes(state.model.values()), up)
     return after, after.model, receipt
+
+
+def _of_colluders(messages: Sequence[ClientMessage], plan: Plan[Any, Any]) -> dict[str, np.ndarray]:
+    """What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off."""
+    own = [m for m in messages if m.client in seen.colluding(plan)]
+    names = {name for m in own for name in m.released}
+    return {name: np.sum([m.released[name].value for m in own if name in m.released], axis=0) for name in sorted(names)}
 
 
 def _bytes(arrays: Iterable[Any]) -> int:

@@ -56,7 +56,7 @@ def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, 
     if masks_of(settings, made) is None:
         return made
     try:
-        return secure_plan.masked(made, budget, method.num_sent(made), settings.colluders, settings.resolution)
+        return secure_plan.masked(made, budget, method.num_sent(made), settings.resolution)
     except PrivacyError as error:
         raise ScenarioError(f"federation: {error}") from error
 
@@ -65,7 +65,7 @@ def masks_of(settings: Participation, made: Plan[Any, Any]) -> Masks | None:
     """How the sums of the plan are hidden; None where that is simulated, or where nobody sees sums alone."""
     if settings.secure_aggregation != "masks" or made.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return None
-    return Masks(settings.colluders, made.facts.cohort, settings.drop_out)
+    return Masks(made.facts.colluders, made.facts.cohort, settings.drop_out)
 
 
 def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Attendance | None:

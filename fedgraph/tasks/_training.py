@@ -26,7 +26,7 @@ class World:
     """partition: who holds which node of ``setting.held``. cut_edges_shared: edges between clients are known to both.
     cut_edges_generated: but not what they lead to.
 
-    split_from_edges: who trains was computed from edges.
+    split_from_edges: who trains was computed from edges. colluders: participants who may pool their noise with the server.
     """
 
     setting: _protocols.Setting
@@ -35,6 +35,7 @@ class World:
     cut_edges_shared: bool = False
     cut_edges_generated: bool = False
     split_from_edges: bool = False
+    colluders: int = 1
 
     @property
     def facts(self) -> PublicFacts:
@@ -57,6 +58,7 @@ class World:
             features_from_edges=setting.held.features_from_edges,
             public_name=setting.public,
             asking=setting.asking,
+            colluders=self.colluders if self.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
         )
 
 

@@ -66,6 +66,12 @@ class Params(Settings):
     public: _public.Public = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
+    colluders: int = Field(
+        1,
+        ge=1,
+        description="secure: how many clients may pool with the server what they know of their own noise (behind masks: their "
+        "keys and shares, too); each client's noise grows with it",
+    )
     federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
@@ -227,6 +233,7 @@ def _world(params: Params, cell: Cell, context: Context) -> _training.World:
         _shares_cut_edges(params, cell),
         _shares_cut_edges(params, cell) and params.cut_edges == "generated",
         params.split == "parts",
+        params.colluders,
     )
 
 

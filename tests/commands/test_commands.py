@@ -91,6 +91,55 @@ def test_new_writes_a_scenario_that_checks(
     assert "exists already" in said(capsys, "new", "--graph", str(folder), "--out", str(out), status=2)
 
 
+def federation(root: Path, clients: int = 2, masks: bool = False, cross: bool = False) -> Path:
+    """A folder with small clients; ``masks``: with a split of their own; ``cross``: with an edge between the first two."""
+    for k in range(clients):
+        folder = root / f"bank_{k}"
+        folder.mkdir(parents=True)
+        (folder / "features.csv").write_text("id,age,visits\n" + "".join(f"n{i},{i % 3},{i % 2}\n" for i in range(20)))
+        (folder / "edges.csv").write_text("".join(f"n{i},n{(i + 1) % 20}\n" for i in range(20)))
+        (folder / "labels.csv").write_text("".join(f"n{i},{'ab'[i % 2]}\n" for i in range(20)))
+        if masks:
+            (folder / "masks.csv").write_text("".join(f"n{i},{'test' if i < 6 else 'train'}\n" for i in range(20)))
+        if cross:
+            (folder / "ids.csv").write_text(f"n0,h{k}\n")
+            (folder / "cross.csv").write_text(f"n0,h{1 - k}\n")
+    return root
+
+
+@pytest.mark.parametrize("unit", ["node", "edge"])
+@pytest.mark.parametrize("trust", [("curator",), ("sums",), ("curator", "sums", "nobody")])
+def test_new_asks_of_a_federation_whether_it_is_worth_joining(
+    unit: str, trust: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = federation(tmp_path / "banks", masks=True, cross=True)
+    said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf")
+    ready = scenario.load(tmp_path / "banks.yaml")
+    (task,) = ready.tasks
+    assert task.kind == "participation"
+    wanted = {"alone"} | ({"curator"} if "curator" in trust else set())
+    wanted |= (
+        ({"federated", "personalised"} | ({"left-out"} if unit == "node" else set())) if set(trust) - {"curator"} else set()
+    )
+    assert set(task.params.participations) == wanted
+    assert task.params.split == "public"
+    assert (task.params.cut_edges == "protected") == (unit == "edge")
+    assert "1 edges between clients" in (tmp_path / "banks.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["node", "edge"])
+def test_what_new_writes_of_a_federation_runs(
+    unit: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = federation(tmp_path / "banks")
+    said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", "curator", "sums", "--epsilons", "4")
+    said(capsys, "run", "banks.yaml", "--out", "out", "--runtime", "serial", "--seeds", "1")
+    assert len(list((tmp_path / "out/owners").glob("*.html"))) >= 2
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -141,7 +141,7 @@ def test_wrong_manifests_get_one_line(text: str, says: str, two: Path) -> None:
         ("features", "", "empty"),
         ("features", "id\n", "names the columns"),
         ("features", "id,age,age\na,1,1\n", "named twice"),
-        ("features", "1,2\n3,4\n", "header that names"),
+        ("features", "1,2\n3,4\n", "first line names"),
         ("features", "id,age\na,old\n", r"features\.csv:2: age is 'old'"),
         ("features", "id,age\na,1,2\n", r"features\.csv:2: 3 columns"),
         ("features", "id,age\na,1\na,1\n", "there twice"),

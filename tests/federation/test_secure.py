@@ -48,17 +48,18 @@ tasks:
 
 
 def job_of(
-    library: Graph, clients: int, settings: Participation, method: Any = features, **given: Any
+    library: Graph, clients: int, settings: Participation, method: Any = features, colluders: int = 1, **given: Any
 ) -> tuple[Job, Partition]:
     partition = uniform.split(library, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
+    facts = dataclasses.replace(facts, colluders=colluders)
     if not settings.everybody:
         facts = dataclasses.replace(facts, participation="some", least_answers=settings.answers_needed(clients))
     plan = method.plan(method.Params(**given), facts, BUDGET)
-    hidden = secure_plan.masked(plan, BUDGET, method.num_sent(plan), settings.colluders)
+    hidden = secure_plan.masked(plan, BUDGET, method.num_sent(plan))
     who = None if settings.everybody else attendance(settings, clients, plan.rounds, facts.cohort, 0, ("t",))
-    masks = protocol.Masks(settings.colluders, facts.cohort, settings.drop_out)
+    masks = protocol.Masks(colluders, facts.cohort, settings.drop_out)
     return Job(f"t{next(_NUMBERS)}", 7, ("t",), hidden, "f", who, masks), partition  # workers remember jobs by their key
 
 
@@ -75,7 +76,7 @@ WAYS = {
     "all, a ring": (40, Participation(secure_aggregation="masks")),
     "drop-outs, few": (10, Participation(secure_aggregation="masks", drop_out=0.3, least=4)),
     "drop-outs, a ring": (40, Participation(secure_aggregation="masks", drop_out=0.1)),
-    "samples": (50, Participation(secure_aggregation="masks", sample="poisson", share=0.5, drop_out=0.1, colluders=2)),
+    "samples": (50, Participation(secure_aggregation="masks", sample="poisson", share=0.5, drop_out=0.1)),
 }
 
 
@@ -136,7 +137,7 @@ def test_nobody_gives_shares_of_both_secrets_of_one_client(library: Graph) -> No
 
 
 def test_too_few_shares_abort_the_round_and_say_nothing(library: Graph) -> None:
-    job, _ = job_of(library, 12, Participation(secure_aggregation="masks", colluders=3), steps=2)
+    job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), colluders=3, steps=2)
     now = protocol.of(job, 0)
     assert now is not None
     assert now.threshold == 4
@@ -205,22 +206,22 @@ def test_noise_behind_masks_costs_at_most_the_target(clients: int, epsilon: floa
     sizes = (library.num_nodes // clients,) * clients
     facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
     budget = Budget(epsilon, 1e-5)
-    ideal = features.plan(features.Params(steps=20), facts, budget)
     for colluders in (1, 3):
-        hidden = secure_plan.masked(ideal, budget, features.num_sent(ideal), colluders)
+        ideal = features.plan(features.Params(steps=20), dataclasses.replace(facts, colluders=colluders), budget)
+        hidden = secure_plan.masked(ideal, budget, features.num_sent(ideal))
         assert 0.98 * epsilon < hidden.provable().epsilon <= epsilon
         (release,) = hidden.releases
         assert isinstance(release.mechanism, DiscreteGaussianShare)
         honest = release.mechanism.std * release.mechanism.step * np.sqrt(clients - colluders)
-        plain = ideal.releases[0].mechanism.std * np.sqrt(clients - 1)  # type: ignore[attr-defined]
+        plain = ideal.releases[0].mechanism.std * np.sqrt(clients - colluders)  # type: ignore[attr-defined]
         assert plain < honest < 1.15 * plain  # discrete noise, its zCDP price and rounding: never less, not much more
-        assert hidden.protection.colluders == colluders
+        assert hidden.protection.colluders == (colluders if colluders > 1 else None)
         assert Assumption.IDEAL_SECURE_AGGREGATION not in hidden.protection.assumptions
 
 
 def test_the_price_is_that_of_honest_noise_alone(library: Graph) -> None:
     """The event says what ``least`` − colluders shares of the mechanism's own noise say; with ⅔ of it the target is missed."""
-    job, _ = job_of(library, 12, Participation(secure_aggregation="masks", colluders=2), steps=5)
+    job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), colluders=2, steps=5)
     (release,) = job.plan.releases
     mechanism = release.mechanism
     assert isinstance(mechanism, DiscreteGaussianShare)
@@ -279,8 +280,8 @@ def test_settled_with_what_was_answered(library: Graph) -> None:
 @pytest.mark.parametrize(
     ("federation", "methods", "said"),
     [
-        ("{colluders: 2}", "{method: features}", "colluders: for secure_aggregation: masks only"),
-        ("{secure_aggregation: masks, colluders: 9}", "{method: features}", "at least 11 have to answer"),
+        ("{resolution: 64}", "{method: features}", "resolution is for secure_aggregation: masks only"),
+        ("{secure_aggregation: masks}\n    colluders: 9", "{method: features}", "at least 11 have to answer"),
         ("{secure_aggregation: masks}", "{method: sage_node}", "allowed|is for features, nonprivate"),
         ("{secure_aggregation: masks, resolution: 3}", "{method: features}", "greater than or equal to 4|at least 4"),
         ("{secure_aggregation: mask}", "{method: features}", "ideal"),
@@ -297,7 +298,7 @@ def test_what_cannot_be_hidden_is_one_line(federation: str, methods: str, said: 
 
 def test_a_scenario_says_what_was_carried_out(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    federation = "{secure_aggregation: masks, drop_out: 0.2, colluders: 2}"
+    federation = "{secure_aggregation: masks, drop_out: 0.2}\n    colluders: 2"
     path.write_text(SCENARIO.format(clients=12, federation=federation, methods="{method: features, steps: 4}"))
     run(path, out=tmp_path / "out")
     ledger = (tmp_path / "out" / "ledger.jsonl").read_text()

@@ -76,8 +76,8 @@ def test_the_parts_of_the_vector_are_torchs(dealt: Partition) -> None:
     network = fitting.made(shape, 0)
     names = {n: tuple(p.shape) for n, p in network.named_parameters()}
     d, h, c = graph.num_features, 5, graph.num_classes
-    expected = {"convs.0.bias": (h,), "convs.0.lin.weight": (h, d), "convs.1.bias": (c,), "convs.1.lin.weight": (c, h)}
-    assert list(names.items()) == [(f"body.{n}", s) for n, s in expected.items()]
+    inner = {"0.layer.bias": (h,), "0.layer.lin.weight": (h, d), "1.layer.bias": (c,), "1.layer.lin.weight": (c, h)}
+    assert list(names.items()) == [(f"body.convs.{n}", s) for n, s in inner.items()]
     vector = np.random.default_rng(0).standard_normal(h + h * d + c + c * h).astype(np.float32)
     assert np.array_equal(many_gcns.parts_of(shape).joined(*many_gcns.parts_of(shape).split(vector)), vector)
     ours = many_gcns.scores(shape, vector, many_gcns.clients_of(graph, np.array([0, graph.num_nodes])))

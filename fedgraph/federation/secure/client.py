@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -57,7 +58,9 @@ def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[
     """The sealed shares of these clients' secrets, by recipient."""
     now, found = protocol.of(job, round_), joined(boards)
     letters: dict[int, list[tuple[int, bytes]]] = {}
-    for client in _asked(blocks, job, now) if now else ():
+    if now is None:
+        return letters
+    for client in _asked(blocks, job, now):
         own = _secrets(job, client, round_, now)
         near = now.near[client]
         two = (shamir.split(s, c, len(near)) for s, c in zip((own.mask, own.seed), own.coefficients, strict=True))
@@ -83,21 +86,19 @@ def hide(job: Job, client: int, round_: int, released: Mapping[str, Released], b
     return {name: masked(value, _mask(value.value, secrets.seed, pairs, round_, name)) for name, value in released.items()}
 
 
-def answer(
-    blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given: Board | Letters
-) -> dict[int, list[tuple[int, int]]]:
+def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given: Any) -> dict[int, list[tuple[int, int]]]:
     """Shares of the secrets that these clients hold: of the seed of who sent, else of the mask key. given: boards, letters."""
     now = protocol.of(job, round_)
     if now is None or job.masks is None:
         return {}
     if len(now.sent) < job.masks.least:
         raise PrivacyError(f"round {round_}: {len(now.sent)} clients sent, {job.masks.least} are needed: no share is given")
-    board: Board = joined(given[:num_boards])  # type: ignore[arg-type]
+    board, letters = joined(given[:num_boards]), given[num_boards:]
     answers: dict[int, list[tuple[int, int]]] = {}
     for client in _asked(blocks, job, now):
         if client not in now.answering:
             continue
-        for sender, letter in (pair for letters in given[num_boards:] for pair in letters.get(client, ())):  # type: ignore[misc]
+        for sender, letter in (pair for of_worker in letters for pair in of_worker.get(client, ())):
             text = keys.opened(_channel(job, client, sender, board), round_, sender, client, letter)
             half = text[shamir.SHARE_BYTES :] if sender in now.sent else text[: shamir.SHARE_BYTES]
             place = now.near[sender].index(client) + 1

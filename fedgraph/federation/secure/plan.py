@@ -29,13 +29,11 @@ ROUNDING_COSTS = 0.005  # of the noise
 FRACTION_BITS, PLAIN_BITS = 40, 64
 _FAILURES = 1e-4  # of δ, for roundings that exceed their bound
 _LEAST_RESOLUTION = 4
-IDEAL = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
+CARRIED_OUT = Assumption.MASKED_SECURE_AGGREGATION
 
 
-def masked(
-    plan: Plan[Any, Any], budget: Budget, dimension: int, colluders: int, resolution: int | None = None
-) -> Plan[Any, Any]:
-    """``plan`` behind masks. dimension: numbers in one message. colluders: clients that tell the server all they know.
+def masked(plan: Plan[Any, Any], budget: Budget, dimension: int, resolution: int | None = None) -> Plan[Any, Any]:
+    """``plan`` behind masks. dimension: numbers in one message.
 
     ``PrivacyError`` where a release is neither a plain Gaussian sum nor unprotected, or where nobody would be hidden.
     """
@@ -43,7 +41,7 @@ def masked(
         return plan
     if len(plan.releases) != 1 or plan.releases[0].client is not None or plan.sampled_once or plan.facts.holdings is not None:
         raise PrivacyError(f"masks hide one sum per round of clients that share no node; {plan.method} releases something else")
-    (release,) = plan.releases
+    (release,), colluders = plan.releases, plan.facts.colluders
     if plan.facts.cohort < colluders + 2:
         raise PrivacyError(
             f"a sum of {plan.facts.cohort} clients with {colluders} colluders does not hide anybody among two; at least "
@@ -51,9 +49,8 @@ def masked(
         )
     made = _plain(plan, release) if isinstance(release.mechanism, Disclose) else None
     made = made or _noisy(plan, release, budget, dimension, plan.facts.cohort - colluders, resolution)
-    kept = tuple(a for a in plan.protection.assumptions if a not in IDEAL)
-    stated = (*kept, Assumption.MASKED_SECURE_AGGREGATION, Assumption.STATED_COLLUDERS)
-    protection = dataclasses.replace(plan.protection, assumptions=stated, colluders=colluders)
+    stated = tuple(CARRIED_OUT if a is Assumption.IDEAL_SECURE_AGGREGATION else a for a in plan.protection.assumptions)
+    protection = dataclasses.replace(plan.protection, assumptions=stated)
     return dataclasses.replace(
         plan,
         releases=(made,),
@@ -80,7 +77,7 @@ def _noisy(
             f"priced as {type(priced).__name__}: write secure_aggregation: ideal"
         )
     multiplier = priced.noise_multiplier
-    sensitivity = mechanism.std * math.sqrt(plan.facts.cohort - 1) / multiplier
+    sensitivity = mechanism.std * math.sqrt(honest) / multiplier
     failure = _FAILURES * plan.delta / release.count
     steps = float(resolution or _resolution(dimension, failure, multiplier, honest))
 

@@ -19,6 +19,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from fedgraph.learning.baselines import along_edges
+from fedgraph.learning.baselines.along_edges import with_products
+
 SHORT = ("logistic", "mlp", "gcn", "gat", "sage", "gcn-jk", "appnp", "gprgnn")
 PREFIX = "torch_geometric.nn."
 NUM_HOPS = 10  # of appnp and gprgnn, as published
@@ -76,12 +79,11 @@ class _Spread(nn.Module):
         self.gamma = nn.Parameter(gamma, requires_grad=learnt)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        gcn_norm = _torch_geometric().conv.gcn_conv.gcn_norm
         rows = self.mlp(x)
-        (source, target), weight = gcn_norm(edges, num_nodes=len(rows))
+        hat = along_edges.normalised(edges, len(rows))
         found = self.gamma[0] * rows
         for gamma in self.gamma[1:]:
-            rows = torch.zeros_like(rows).index_add(0, target, rows[source] * weight[:, None])
+            rows = along_edges.product(hat, rows)
             found = found + gamma * rows
         return torch.as_tensor(found)
 
@@ -111,13 +113,13 @@ def _short(shape: Shape) -> nn.Module:
     if shape.model == "mlp":
         return _mlp(shape)
     if shape.model == "gcn":
-        return pyg.GCN(d, h, 2, c, dropout=shape.dropout)
+        return with_products(pyg.GCN(d, h, 2, c, dropout=shape.dropout))
     if shape.model == "gat":
-        return pyg.GAT(d, h, 2, c, dropout=shape.dropout, v2=False, heads=8 if h % 8 == 0 else 1)
+        return with_products(pyg.GAT(d, h, 2, c, dropout=shape.dropout, v2=False, heads=8 if h % 8 == 0 else 1))
     if shape.model == "sage":
-        return _Encoded(shape, pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout))
+        return _Encoded(shape, with_products(pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout)))
     if shape.model == "gcn-jk":
-        return _Encoded(shape, pyg.GCN(h, h, 2, c, dropout=shape.dropout, norm="BatchNorm", jk="cat"))
+        return _Encoded(shape, with_products(pyg.GCN(h, h, 2, c, dropout=shape.dropout, norm="BatchNorm", jk="cat")))
     return _Spread(shape, learnt=shape.model == "gprgnn")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 from torch.nn import functional
@@ -34,11 +35,13 @@ class _Linear(torch.autograd.Function):
 
 
 class SparseRows(torch.Tensor):
-    """float32 [n, d]. forwards, backwards: CSR of the matrix and of its transpose. Made by ``sparse_rows``."""
+    """float32 [n, d]. forwards, backwards: CSR of the matrix and of its transpose; order: int64 [nnz], where each non-zero of
+    ``backwards`` is in ``forwards``. Made by ``sparse_rows``.
+    """
 
     forwards: torch.Tensor
     backwards: torch.Tensor
-    matrix: sp.csr_array
+    order: torch.Tensor
 
     @classmethod
     def __torch_function__(cls, function: Any, kinds: Any, given: Any = (), named: Any = None) -> Any:
@@ -65,15 +68,28 @@ class SparseRows(torch.Tensor):
 
 def sparse_rows(matrix: sp.csr_array) -> SparseRows:
     """``matrix`` as a tensor."""
+    places = sp.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape).T.tocsr().data
     with torch._C.DisableTorchFunctionSubclass():
-        empty = torch.empty(1, device=device()).expand(matrix.shape)  # the shape, and no memory
-        found = empty.as_subclass(SparseRows)
-        found.matrix, found.forwards, found.backwards = matrix, to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))
+        forwards, backwards = to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))
+        return _joined(forwards, backwards, torch.tensor(places, device=device()))
+
+
+def _joined(forwards: torch.Tensor, backwards: torch.Tensor, order: torch.Tensor) -> SparseRows:
+    empty = torch.empty(1, device=device()).expand(forwards.shape)  # the shape, and no memory
+    found = empty.as_subclass(SparseRows)
+    found.forwards, found.backwards, found.order = forwards, backwards, order
     return found
 
 
 def _dropped(rows: SparseRows, share: float) -> SparseRows:
     """Each non-zero is removed with chance ``share`` (torch's global stream, as its own dropout), the others are scaled."""
-    keep = (torch.rand(rows.matrix.nnz) >= share).numpy() / (1 - share)
-    matrix = sp.csr_array((rows.matrix.data * keep, rows.matrix.indices, rows.matrix.indptr), shape=rows.matrix.shape)
-    return sparse_rows(matrix.astype("float32"))
+    with torch._C.DisableTorchFunctionSubclass():
+        scale = (torch.rand(rows.order.numel()).to(rows.order.device) >= share) / (1 - share)
+        values = rows.forwards.values() * scale
+        return _joined(_with_values(rows.forwards, values), _with_values(rows.backwards, values[rows.order]), rows.order)
+
+
+def _with_values(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    return torch.sparse_csr_tensor(
+        matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
+    )

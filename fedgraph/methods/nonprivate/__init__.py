@@ -8,8 +8,9 @@ where the federation is, and Adam never begins anew. One client is central train
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
 report how the broadcast model does there. A candidate ends after ``patience`` rounds without a better validation accuracy or
 loss, and its best round counts. ``model: ceiling`` trains each candidate of a small grid and takes the best by validation
-accuracy (then loss). With ``refit`` the chosen one is trained again on all training nodes, for as many rounds as were best;
-with a validation mask of the split it is not, as published work does not.
+accuracy (then loss); one that is three standard errors below the best after 100 steps is not trained to its end. With
+``refit`` the chosen one is trained again on all training nodes, for as many rounds as were best; with a validation mask of the
+split it is not, as published work does not.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
 the graph that is asked. Test labels are seen by nobody.
@@ -18,6 +19,7 @@ the graph that is asked. Test labels are seen by nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +35,7 @@ from fedgraph.methods.base import (
     Streams,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.nonprivate import local, phases
 from fedgraph.methods.nonprivate.params import CEILING, Params
@@ -81,6 +84,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Non
         Relation.NODE_ZERO_OUT,
         facts.viewer,
         (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
+        colluders=several_colluders(facts),
     )
     count = len(params.candidates) + (1 if params.refit and params.validation else 0)
     rounds = count * params.rounds
@@ -143,6 +147,14 @@ def predict(plan: Plan[Params, None], state: State[phases.Training], graph: Grap
     candidate = plan.params.candidates[index]
     network = fitting.made(phases.shape_of(plan, index), 0)
     return local.scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
+
+
+def tuned(
+    plan: Plan[Params, None], state: State[phases.Training], graph: Graph, rng: np.random.Generator
+) -> State[phases.Training]:
+    """With the weights after a client's own steps on ``graph`` (``learning.fine_tuning``)."""
+    index, parameters = phases.chosen(state)
+    return replace(state, model={**state.model, "parameters": local.tuned(plan, index, parameters, graph, rng)})
 
 
 def says(plan: Plan[Params, None], state: State[phases.Training]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ What a message holds: ``local``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,8 @@ from fedgraph.methods.base import Inbox, Plan, State
 from fedgraph.methods.nonprivate import server_steps
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.types import Graph
+
+PROBATION, FAR = 100, 3.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +142,8 @@ def merged(plan: Plan[Params, None], state: State[Training], inbox: Inbox) -> St
     if count:
         training = _noted(training, Best(place.candidate, right / count, loss / count, done, old))
     limit = training.best.updates if place.refits and training.best else plan.params.rounds
-    if done + 1 < limit and training.waited < plan.params.patience:
+    hopeless = count > 0 and place.steps >= PROBATION and _is_behind(training, count)
+    if done + 1 < limit and training.waited < plan.params.patience and not hopeless:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
         return State(after.broadcast(stepped, moments), training)
     return _next(plan, training, place, bool(masked))
@@ -151,6 +155,14 @@ def _noted(training: Training, found: Best) -> Training:
     waited = 0 if better or found.loss < training.lowest else training.waited + 1
     in_phase = found if better else training.in_phase
     return replace(training, in_phase=in_phase, waited=waited, lowest=min(training.lowest, found.loss))
+
+
+def _is_behind(training: Training, count: float) -> bool:
+    """Whether the candidate in training is ``FAR`` standard errors (of ``count`` validation nodes) below the best one."""
+    best, own = training.best, training.in_phase
+    if best is None or own is None:
+        return False
+    return own.accuracy < best.accuracy - FAR * math.sqrt(max(best.accuracy * (1 - best.accuracy), 0.01) / count)
 
 
 def _next(plan: Plan[Params, None], training: Training, place: Place, masked: bool) -> State[Training]:

@@ -49,7 +49,8 @@ def _cumulative(std: float, bits: int, guard: int) -> Sequence[int] | None:
         weight = (weight * step) // one  # exp(−(k + 1)²/(2σ²)) from exp(−k²/(2σ²)) · exp(−(2k + 1)/(2σ²))
         step = (step * square) // one
         weights.append(2 * weight)
-    total, running, found = sum(weights), 0, []
+    total, running = sum(weights), 0
+    found: list[int] = []
     slack = (len(weights) ** 3 + 1) << bits  # every weight is low by at most k² units, and so is their sum
     for weight in weights:
         running += weight

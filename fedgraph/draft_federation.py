@@ -1,0 +1,58 @@
+"""The commented scenario of one's own federation: is it worth joining, for whom, and what do the clients see of each other?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+LEFT_OUT = 3  # clients that are left out in turn, from the smallest to the largest
+
+NODE = """\
+      - {method: features, label: Features}               # each node's own row
+      - {method: label_hop, label: neighbours' labels}    # and what its neighbours answered
+      - {method: nonprivate, model: mlp, label: MLP without privacy, settings: [SUMS], rounds: 20}
+      - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
+EDGE = """\
+      - {method: gap_edge, label: GAP-EDP, folds: 1}      # noisy sums over neighbours
+      - {method: gap_edge, label: no edges, hops: 0, folds: 1, settings: [SUMS]}   # a private method has to be better than this
+      - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
+
+
+def task(unit: str, trust: Sequence[str], epsilons: Sequence[float], num_clients: int, split: bool, crossing: int) -> str:
+    """The task as YAML, indented for ``tasks:``.
+
+    trust: some of ``curator``, ``sums``, ``nobody``. split: the clients brought masks. crossing: edges between clients.
+    """
+    edge = unit == "edge"
+    joined = [{"sums": "secure", "nobody": "local"}[t] for t in trust if t != "curator"]
+    choices = ["alone", *(["federated"] if joined else []), *(["curator"] if "curator" in trust else [])]
+    choices += ["personalised"] if joined else []
+    choices += ["left-out"] if joined and not edge and num_clients > 1 else []
+    settings = joined or ["secure"]
+    budgets = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in epsilons)
+    lines = [
+        "  - task: participation",
+        f"    label: {unit}-level",
+        "    partition: {partition: natural}   # each client of the folder is a client",
+        "    protocol: transductive       # features and training labels are public, edges are private" if edge
+        else "    protocol: asking             # all nodes are private; each client asks for its own test nodes",
+        f"    participations: [{', '.join(choices)}]   # the choices that are compared, for every client",
+        *(["    left_out: SOME                  # clients left out in turn"] if "left-out" in choices else []),
+        f"    settings: [{', '.join(settings)}]       # secure: the server sees sums; local: it sees each client's messages",
+        *(["    split: public                # the masks that the clients brought"] if split else []),
+        *_crossing(edge, crossing),
+        f"    epsilons: [{budgets}]       # privacy budgets ε (no unit); inf: no privacy",
+        "    delta: 1/n_train             # δ of every guarantee; 1/n_train: one over all training nodes of the federation",
+        "    methods:",
+        (EDGE if edge else NODE).replace("SUMS", settings[0]),
+    ]  # fmt: skip
+    return "\n".join(lines).replace("SOME", str(min(LEFT_OUT, num_clients)))
+
+
+def _crossing(edge: bool, crossing: int) -> list[str]:
+    """What happens to edges between clients, where there are any."""
+    if not crossing:
+        return []
+    if not edge:
+        return [f"    # {crossing} edges between clients are not used: at node level a method reads edges inside a client"]
+    return [f"    cut_edges: protected         # {crossing} edges between clients: used and protected at both; or: dropped"]

@@ -1,0 +1,185 @@
+"""Broken folders of one's own federation: files that hold everything (npz, pt), Parquet, and what a folder may be instead."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedgraph import data
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+NODES = [f"e{i}" for i in range(4)]
+Fault = Callable[[Path], object]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    """``tables`` as CSV, ``object`` as a PyG object, ``arrays`` as npz; four nodes each."""
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "features.csv").write_text("id,age\n" + "".join(f"{n},{i}\n" for i, n in enumerate(NODES)))
+    (folder / "edges.csv").write_text("source,target\ne0,e1\ne1,e2\n")
+    (folder / "labels.csv").write_text("id,label\ne0,0\ne1,1\n")
+    (tmp_path / "object").mkdir()
+    _tensors()(tmp_path)
+    (tmp_path / "arrays").mkdir()
+    _arrays()(tmp_path)
+    return tmp_path
+
+
+def _tensors(**changed: Any) -> Fault:
+    """``object/graph.pt`` with members changed, or left out where None."""
+    found = {"x": torch.eye(4)[:, :2], "edge_index": torch.tensor([[0, 1], [1, 2]]), "y": torch.tensor([0, 1, 0, -1])} | changed
+    return lambda root: torch.save({k: v for k, v in found.items() if v is not None}, root / "object/graph.pt")
+
+
+def _arrays(**changed: Any) -> Fault:
+    """``arrays/graph.npz`` with members changed, or left out where None."""
+    found = {
+        "adj_data": np.ones(2), "adj_indices": np.array([1, 2]), "adj_indptr": np.array([0, 1, 2, 2, 2]),
+        "adj_shape": np.array([4, 4]), "attr_data": np.ones(2), "attr_indices": np.array([0, 1]),
+        "attr_indptr": np.array([0, 1, 2, 2, 2]), "attr_shape": np.array([4, 2]), "labels": np.array([0, 1, 0, -1]),
+    } | changed  # fmt: skip
+    return lambda root: np.savez(root / "arrays/graph.npz", **{k: v for k, v in found.items() if v is not None})
+
+
+def _bytes(name: str, content: bytes) -> Fault:
+    return lambda root: (root / name).write_bytes(content)
+
+
+def _table(name: str, **columns: Any) -> Fault:
+    """``tables`` as Parquet, of which ``name`` has other columns."""
+
+    def write(root: Path) -> None:
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        known = {
+            "features": {"id": NODES, "age": [0, 1, 2, 3]}, "edges": {"one": ["e0"], "other": ["e1"]},
+            "labels": {"who": ["e0"], "what": ["0"]},
+        } | {name: columns}  # fmt: skip
+        for stem, given in known.items():
+            (root / f"tables/{stem}.csv").unlink()
+            parquet.write_table(pa.table(given), root / f"tables/{stem}.parquet")
+
+    return write
+
+
+def _link(target: str) -> Fault:
+    def make(root: Path) -> None:
+        shutil.rmtree(root / "tables")
+        (root / "tables").symlink_to(target)
+
+    return make
+
+
+def load(path: Path) -> Graph:
+    graph = data.load("own/federation", path=path)
+    assert isinstance(graph, Graph)
+    return graph
+
+
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "pt-no-x": (_tensors(x=None), "no tensor x"),
+    "pt-x-of-one-dimension": (_tensors(x=torch.ones(4)), r"x has shape \(4,\)"),
+    "pt-nan": (_tensors(x=torch.full((4, 2), torch.nan)), "NaN or infinite"),
+    "pt-too-large": (_tensors(x=torch.full((4, 2), 1e300, dtype=torch.float64)), "NaN or infinite"),
+    "pt-complex": (_tensors(x=torch.ones(4, 2, dtype=torch.complex64)), r"graph\.pt: x is torch\.complex64"),
+    "pt-no-nodes": (_tensors(x=torch.ones(0, 2), y=torch.ones(0).long()), "x has shape"),
+    "pt-float-labels": (_tensors(y=torch.ones(4)), "y has type torch.float32"),
+    "pt-several-labels": (_tensors(y=torch.zeros(4, 3).long()), r"y has shape \(4, 3\)"),
+    "pt-negative-labels": (_tensors(y=torch.tensor([0, 1, 0, -5])), "the least is -5"),
+    "pt-sparse-labels": (_tensors(y=torch.tensor([0, 1, 0, 1]).to_sparse()), "allowed: a dense tensor"),
+    "pt-edge-too-large": (_tensors(edge_index=torch.tensor([[0], [99]])), "names node 99"),
+    "pt-edge-negative": (_tensors(edge_index=torch.tensor([[0], [-1]])), "names node -1"),
+    "pt-three-rows-of-edges": (_tensors(edge_index=torch.zeros(3, 2).long()), r"edge_index has shape \(3, 2\)"),
+    "pt-float-edges": (_tensors(edge_index=torch.ones(2, 2)), "edge_index has shape"),
+    "pt-sparse-edges": (_tensors(edge_index=torch.eye(4).to_sparse()), "allowed: a dense tensor"),
+    "pt-mask-of-numbers": (_tensors(train_mask=torch.ones(4)), "train_mask is"),
+    "pt-ten-masks": (_tensors(train_mask=torch.ones(4, 10).bool()), r"train_mask is \(4, 10\)"),
+    "pt-two-parts": (_tensors(train_mask=torch.ones(4).bool(), test_mask=torch.ones(4).bool()), "in train and in test"),
+    "pt-empty": (_bytes("object/graph.pt", b""), "refused"),
+    "pt-text": (_bytes("object/graph.pt", b"hello"), "refused"),
+    "pt-pickle": (_bytes("object/graph.pt", b"\x80\x04K\x01."), "refused|holds int"),
+    "npz-no-labels": (_arrays(labels=None), "no member 'labels'"),
+    "npz-objects": (_arrays(labels=np.array([{}] * 4, dtype=object)), "never a pickle"),
+    "npz-float-labels": (_arrays(labels=np.full(4, 0.5)), "labels have type float64"),
+    "npz-negative-labels": (_arrays(labels=np.array([0, 1, 0, -7])), "the least label is -7"),
+    "npz-few-labels": (_arrays(labels=np.zeros(3, dtype=int)), "the same number of each"),
+    "npz-not-square": (_arrays(adj_shape=np.array([4, 9])), "allowed: square"),
+    "npz-index": (_arrays(adj_indices=np.array([1, 99])), "not a sparse matrix"),
+    "npz-huge-shape": (_arrays(adj_shape=np.array([2**40, 2**40])), "not a sparse matrix"),
+    "npz-nan": (_arrays(attr_data=np.array([1, np.nan])), "NaN or infinite"),
+    "npz-text": (_bytes("arrays/graph.npz", b"hello"), "not an .npz archive"),
+    "npz-cut": (_bytes("arrays/graph.npz", b"PK\x03\x04garbage"), "not an .npz archive"),
+    "npz-names-too-few": (_bytes("arrays/feature_names.txt", b"age\n"), "1 lines, 1 different; allowed: 2"),
+    "npz-names-twice": (_bytes("arrays/feature_names.txt", b"age\nage\n"), "allowed: 2 different names"),
+    "parquet-null": (_table("features", id=NODES, age=[None, 1, 2, 3]), r"features\.parquet:2: age is ''"),
+    "parquet-list": (_table("features", id=NODES, age=[[1]] * 4), "plain columns"),
+    "parquet-text": (_table("features", id=NODES, age=["old"] * 4), "age is 'old'"),
+    "parquet-only-ids": (_table("features", id=NODES), "names the columns"),
+    "parquet-one-end": (_table("edges", one=["e0"]), "1 column"),
+    "parquet-unknown-end": (_table("edges", one=["e0"], other=["q"]), r"edges\.parquet:1: unknown node 'q'"),
+    "parquet-no-labels": (_table("labels", who=["e0"], what=[None]), "empty label"),
+    "parquet-other-numbers": (_table("features", id=[1, 2, 3, 4], age=[1] * 4), "unknown node 'e0'"),
+    "csv-without-header": (_bytes("tables/features.csv", b"e0,1,2\ne1,1,2\n"), r"features\.csv:1: found \['e0', '1', '2'\]"),
+    "csv-semicolons": (_bytes("tables/features.csv", b"id;age\ne0;1\n"), "split by commas"),
+    "csv-utf16": (_bytes("tables/features.csv", "id,age\n".encode("utf-16")), "not UTF-8"),
+    "csv-nul": (_bytes("tables/features.csv", b"id,age\ne0,1\x00\n"), r"features\.csv:2: age is"),
+    "csv-decimal-comma": (_bytes("tables/features.csv", b'id,age\ne0,"1,5"\n'), "age is '1,5'"),
+    "csv-long-field": (_bytes("tables/features.csv", b"id,age\ne0," + b"1" * 200_000 + b"\n"), "field larger"),
+    "csv-empty-edges": (_bytes("tables/edges.csv", b""), r"edges\.csv: empty"),
+    "csv-labels-in-latin-1": (_bytes("tables/labels.csv", b"e0,na\xefve\n"), r"labels\.csv: not UTF-8"),
+    "no-edges": (lambda root: (root / "tables/edges.csv").unlink(), r"edges\.csv: cannot be read"),
+    "no-features": (lambda root: (root / "tables/features.csv").unlink(), "found none of them"),
+    "empty-folder": (lambda root: (root / "zz").mkdir(), "zz: found none of them"),
+    "link-to-outside": (_link("/etc"), "lies outside"),
+    "link-to-itself": (_link("tables"), "leads nowhere"),
+    "link-to-nowhere": (_link("/nowhere/at/all"), "leads nowhere"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_broken_folder_gets_one_line_that_names_it(fault: str, three: Path) -> None:
+    make, says = FAULTS[fault]
+    make(three)
+    with pytest.raises(DataError, match=says) as caught:
+        load(three)
+    assert "\n" not in str(caught.value)
+    assert str(three) in str(caught.value)
+
+
+def test_what_only_looks_odd_is_read(three: Path) -> None:
+    plain = load(three)
+    assert (plain.num_nodes, plain.owner_names) == (12, ("arrays", "object", "tables"))
+    _tensors(x=torch.eye(4)[:, :2].half().requires_grad_(), y=torch.tensor([[0], [1], [0], [-1]], dtype=torch.int16))(three)
+    (three / "tables/labels.csv").write_bytes(b"\xef\xbb\xbfid,label\r\ne0 , 0\r\ne1,1\r\n")
+    (three / "__MACOSX").mkdir()
+    odd = load(three)
+    assert odd.labels.tolist() == plain.labels.tolist()
+    assert (odd.features != plain.features).nnz == 0
+    assert (odd.adjacency != plain.adjacency).nnz == 0
+
+
+def test_columns_of_a_parquet_table_of_edges_may_be_called_anything(three: Path) -> None:
+    plain = load(three)
+    _table("edges", payer=["e0", "e1"], payee=["e1", "e2"], amount=[1.5, 2.5])(three)
+    assert (load(three).adjacency != plain.adjacency).nnz == 0
+
+
+def test_a_parquet_table_of_edges_may_be_empty_and_its_features_true_or_false(three: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    _table("edges", a=pa.array([], pa.string()), b=pa.array([], pa.string()))(three)
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"id": NODES, "member": [True, False, True, True]}), three / "tables/features.parquet")
+    graph = load(three)
+    assert graph.num_edges == 4, "those of the two other clients"
+    assert graph.features[8:].toarray().sum() == 3
