@@ -219,8 +219,10 @@ def _world(params: Params, cell: Cell, federation: _joining.Federation, client: 
         return _joining.curator(federation, parts)
     trust, _, name = cell.setting.partition(WITHOUT)
     if name:
-        return _joining.without(federation, federation.names.index(name), _grid.VIEWERS[trust], parts)
-    return _joining.together(federation, _grid.VIEWERS[trust], params.cut_edges, parts)
+        joined = _joining.without(federation, federation.names.index(name), _grid.VIEWERS[trust], parts)
+    else:
+        joined = _joining.together(federation, _grid.VIEWERS[trust], params.cut_edges, parts)
+    return replace(joined, colluders=params.colluders)
 
 
 def _planned(params: Params, cell: Cell, federation: _joining.Federation, world: _training.World) -> Plan[Any, Any]:

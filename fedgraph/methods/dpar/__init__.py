@@ -35,7 +35,19 @@ from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.learning.optimisers.optimiser import Optimiser
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, seen, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Kind,
+    Plan,
+    PublicFacts,
+    Situation,
+    State,
+    Streams,
+    seen,
+    setting_assumptions,
+    several_colluders,
+)
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
@@ -160,7 +172,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         rounds=sizes.rounds,
         releases=(*planned.releases(params, shape, found, private), training),
-        protection=Protection(relation, facts.viewer, (*assumed, *setting_assumptions(facts))),
+        protection=Protection(
+            relation, facts.viewer, (*assumed, *setting_assumptions(facts)), colluders=several_colluders(facts)
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,

@@ -46,6 +46,7 @@ from fedgraph.methods.base import (
     gradient_std,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.features.evidence import of_rounds
 from fedgraph.methods.features.evidence import reads_rounds as reads_rounds
@@ -152,7 +153,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params,
         steps,
         releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),),
-        protection=Protection(relation, facts.viewer, (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts))),
+        protection=Protection(
+            relation,
+            facts.viewer,
+            (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts)),
+            colluders=several_colluders(facts),
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
@@ -160,6 +166,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         made=made,
         additive=True,
     )
+
+
+def num_sent(plan: Plan[Params, Made]) -> int:
+    """Numbers in one message."""
+    return plan.made.layout.num_parameters
 
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:

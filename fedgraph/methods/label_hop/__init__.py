@@ -48,6 +48,7 @@ from fedgraph.methods.base import (
     gradient_std,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.label_hop.budget import Split, split
 from fedgraph.methods.label_hop.params import Params
@@ -121,7 +122,10 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         first + parts.steps,
         releases=tuple(releases),
         protection=Protection(
-            params.protects, facts.viewer, (*assumed, *public_assumptions(facts), *setting_assumptions(facts))
+            params.protects,
+            facts.viewer,
+            (*assumed, *public_assumptions(facts), *setting_assumptions(facts)),
+            colluders=several_colluders(facts),
         ),
         delta=budget.delta,
         facts=facts,

@@ -35,6 +35,7 @@ from fedgraph.methods.base import (
     Streams,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.nonprivate import local, phases
 from fedgraph.methods.nonprivate.params import CEILING, Params
@@ -83,6 +84,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Non
         Relation.NODE_ZERO_OUT,
         facts.viewer,
         (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
+        colluders=several_colluders(facts),
     )
     count = len(params.candidates) + (1 if params.refit and params.validation else 0)
     rounds = count * params.rounds
@@ -100,6 +102,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Non
         notes=(note,) if params.model == CEILING else (),
         sums_suffice=True,
     )
+
+
+def num_sent(plan: Plan[Params, None]) -> int:
+    """Numbers of a message that noise is priced for: there is no noise."""
+    return 0
 
 
 def start(plan: Plan[Params, None], rng: np.random.Generator) -> State[phases.Training]:
