@@ -8,10 +8,11 @@ of the clients have a validation mask of the split. Every part adds up over clie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from fedgraph.learning.baselines import fitting, many_gcns
 from fedgraph.learning.baselines.networks import Network
@@ -27,13 +28,14 @@ class Work:
     """The graph of one client, or the disjoint union of several. starts: int64 [k + 1], each one's first row, and n.
 
     networks: candidate → network, built when first needed (its parameters are always broadcast). divided: of the latest run's
-    seed and phase, the labels that train and those that validate.
+    seed and phase, the labels that train and those that validate. thinned: of the latest run's seed, what validates.
     """
 
     graph: Graph
     starts: np.ndarray
     networks: dict[int, Network] = field(default_factory=dict)
     divided: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    thinned: dict[int, Work] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> fitting.Inputs:
@@ -52,7 +54,8 @@ def message(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray
     training, validation = _divided(work, params, place, numbers)
     judged = np.zeros(3)
     if (validation >= 0).any():
-        judged = phases.judged(_asked(plan, work, place.candidate, model["parameters"]), validation)
+        like_asked = _like_asked(plan, work, validation, place.seed, numbers)
+        judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"]), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
@@ -129,6 +132,27 @@ def _divided(work: Work, params: Params, place: phases.Place, numbers: Sequence[
             drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
             work.divided[key] = phases.divided(work.graph, params.validation, np.concatenate(drawn))
     return work.divided[key]
+
+
+def _like_asked(plan: Plan[Params, None], work: Work, validation: np.ndarray, seed: int, numbers: Sequence[int]) -> Work:
+    """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
+
+    Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
+    between validation nodes and so many others, drawn once, that as many nodes have edges as the test graph has.
+    """
+    public = plan.facts.public_graph
+    if public is None or plan.facts.public_name != "test-graph":
+        return work
+    if seed not in work.thinned:
+        chance = min(1.0, public.num_nodes / plan.facts.num_nodes)
+        sizes = zip(numbers, np.diff(work.starts), strict=True)
+        drawn = np.concatenate([np.random.default_rng([seed, number, 1]).random(size) for number, size in sizes])
+        kept = sp.diags_array(((drawn < chance) | (validation >= 0)).astype(work.graph.adjacency.dtype))
+        thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
+        thin.eliminate_zeros()
+        work.thinned.clear()
+        work.thinned[seed] = Work(replace(work.graph, adjacency=thin), work.starts, work.networks)
+    return work.thinned[seed]
 
 
 def _network(plan: Plan[Params, None], work: Work, index: int) -> Network:
