@@ -75,7 +75,9 @@ def summary(name: str, values: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--campuses", nargs="+", help="names, or other graphs as family/dataset; default: every file, smallest first")
+    parser.add_argument(
+        "--campuses", nargs="+", help="names, or other graphs as family/dataset; default: every file, smallest first"
+    )
     parser.add_argument("--epsilons", nargs="+", type=float, default=[4.0, 8.0])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--public", action="store_true", help="features alone, with a public test graph")
