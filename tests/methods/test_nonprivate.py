@@ -140,7 +140,7 @@ def test_the_ceiling_takes_the_best_on_validation_and_refits(library: Graph) -> 
 
 
 def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Graph) -> None:
-    """By hand: after 100 steps, three standard errors below the best accuracy on 100 validation nodes (0.8: 0.68) end it."""
+    """By hand: after 100 steps, two standard errors below the best accuracy on 100 validation nodes (0.8: 0.72) end it."""
     params = Params(model="ceiling", among=["logistic", "mlp"])  # three candidates; the first two are done
     facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
@@ -157,8 +157,8 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
         after = phases.Place.of(phases.merged(plan, before, inbox).model)
         return after.candidate == 2 and not after.refits and after.going
 
-    assert goes_on(69, 100)
-    assert not goes_on(67, 100)
+    assert goes_on(73, 100)
+    assert not goes_on(71, 100)
     assert goes_on(20, 90)
 
 

@@ -19,7 +19,7 @@ from fedgraph.learning.baselines.networks import Network
 from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.methods.base import Plan
 from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import Candidate, Params
+from fedgraph.methods.nonprivate.params import Asked, Candidate, Params
 from fedgraph.types import Graph
 
 
@@ -46,7 +46,7 @@ class Work:
         return many_gcns.clients_of(self.graph, self.starts)
 
 
-def message(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
+def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
     """What the clients ``numbers`` send together."""
     params, place = plan.params, phases.Place.of(model)
     if not place.going:
@@ -61,13 +61,13 @@ def message(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 
 
-def computes_together(plan: Plan[Params, None]) -> bool:
+def computes_together(plan: Plan[Params, Asked]) -> bool:
     """Whether the clients of a block are trained in one call: every candidate is a plain GCN, on a CPU."""
     return all(_compiled(plan, index) for index in range(len(plan.params.candidates)))
 
 
 def scores(
-    plan: Plan[Params, None],
+    plan: Plan[Params, Asked],
     candidate: Candidate,
     network: Network,
     parameters: np.ndarray,
@@ -78,11 +78,11 @@ def scores(
     return _spread(plan, candidate, fitting.scores(network, parameters, given), graph)
 
 
-def _compiled(plan: Plan[Params, None], index: int) -> bool:
+def _compiled(plan: Plan[Params, Asked], index: int) -> bool:
     return many_gcns.able(phases.shape_of(plan, index), plan.facts.num_clients)
 
 
-def _asked(plan: Plan[Params, None], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:
+def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:
     candidate = plan.params.candidates[index]
     if _compiled(plan, index):
         found = many_gcns.scores(phases.shape_of(plan, index), parameters, work.clients)
@@ -91,7 +91,7 @@ def _asked(plan: Plan[Params, None], work: Work, index: int, parameters: np.ndar
 
 
 def _trained(
-    plan: Plan[Params, None],
+    plan: Plan[Params, Asked],
     work: Work,
     model: Mapping[str, np.ndarray],
     training: np.ndarray,
@@ -134,20 +134,18 @@ def _divided(work: Work, params: Params, place: phases.Place, numbers: Sequence[
     return work.divided[key]
 
 
-def _like_asked(plan: Plan[Params, None], work: Work, validation: np.ndarray, seed: int, numbers: Sequence[int]) -> Work:
+def _like_asked(plan: Plan[Params, Asked], work: Work, validation: np.ndarray, seed: int, numbers: Sequence[int]) -> Work:
     """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
 
     Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
     between validation nodes and so many others, drawn once, that as many nodes have edges as the test graph has.
     """
-    public = plan.facts.public_graph
-    if public is None or plan.facts.public_name != "test-graph":
+    if plan.made.share == 1:
         return work
     if seed not in work.thinned:
-        chance = min(1.0, public.num_nodes / plan.facts.num_nodes)
         sizes = zip(numbers, np.diff(work.starts), strict=True)
         drawn = np.concatenate([np.random.default_rng([seed, number, 1]).random(size) for number, size in sizes])
-        kept = sp.diags_array(((drawn < chance) | (validation >= 0)).astype(work.graph.adjacency.dtype))
+        kept = sp.diags_array(((drawn < plan.made.share) | (validation >= 0)).astype(work.graph.adjacency.dtype))
         thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
         thin.eliminate_zeros()
         work.thinned.clear()
@@ -155,13 +153,13 @@ def _like_asked(plan: Plan[Params, None], work: Work, validation: np.ndarray, se
     return work.thinned[seed]
 
 
-def _network(plan: Plan[Params, None], work: Work, index: int) -> Network:
+def _network(plan: Plan[Params, Asked], work: Work, index: int) -> Network:
     if index not in work.networks:
         work.networks[index] = fitting.made(phases.shape_of(plan, index), 0)
     return work.networks[index]
 
 
-def _spread(plan: Plan[Params, None], candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
+def _spread(plan: Plan[Params, Asked], candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
     if candidate.alpha < 1:
         return personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
     return found
