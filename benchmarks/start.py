@@ -65,7 +65,7 @@ def measured(runtime: str) -> dict[str, float | str]:
             family = [run.pid, *(pid for pid, _ in watchdog.family(run.pid) if pid != os.getpid())]
             peak = max(peak, sum(memory_mb(pid) for pid in family))
             cpu |= {pid: max(cpu.get(pid, 0.0), cpu_seconds(pid)) for pid in family}
-            if list(out.glob("cells/*.json")):
+            if list(out.glob("cells/*.json.gz")):
                 first = time.monotonic() - began
             time.sleep(0.1)
         status = run.wait(timeout=300)

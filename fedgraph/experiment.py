@@ -9,20 +9,23 @@ import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from fedgraph import cells, data, environment, plugins, preview, report, runtime, seeds, store
+from fedgraph import cells, data, environment, plugins, runtime, seeds, store
 from fedgraph.cell import Cell, Context
 from fedgraph.cells import Stage
 from fedgraph.console import Console
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.beside import Beside
 from fedgraph.scenario import DatasetSettings, Ready, file_name
-from fedgraph.types import Graph, GraphCollection
+from fedgraph.types import Graph, GraphCollection, describe
+
+if TYPE_CHECKING:
+    from fedgraph.report.sections.base import Records
 
 
 def run(
@@ -37,21 +40,24 @@ def run(
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}
-    graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
-    store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
-    with store.locked(out):
-        return _computed(ready, graphs, out, text, console)
+    settings = ready.scenario.runtime
+    with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as engine:
+        graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
+        store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
+        with store.locked(out):
+            return _computed(ready, graphs, out, text, console, engine)
 
 
-def _computed(ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console) -> Path:
+def _computed(
+    ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console, begun: Beside
+) -> Path:
     """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
     began = time.time()
     kept = store.CellStore(out)
     console.say(f"{ready.scenario.name}: {ready.scenario.title or 'no title'} → {out}")
     for graph in graphs:
-        console.say(report.describe(graph))
-    settings = ready.scenario.runtime
-    with runtime.start(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as engine:
+        console.say(describe(graph))
+    with begun.ready() as engine:
         stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
         for line in kept.damaged:
@@ -59,13 +65,15 @@ def _computed(ready: Ready, graphs: list[Graph | GraphCollection], out: Path, te
         require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
         total = sum(len(stage.cells) for stage in stages)
         console.plan(total, total - len(todo))
-        for done in cells.computed(todo, engine, console):
+        for done in cells.computed(todo, engine, console, ready.scenario.runtime.spread):
             if isinstance(done.outcome, str):
                 kept.fail(done.cell, done.outcome, done.seconds)
                 console.say(f"FAILED {done.cell.key}: {done.outcome}")
             else:
                 kept.save(done.cell, done.outcome, done.seconds)
         where = engine.describe()
+    from fedgraph import report  # what draws and writes is not needed before the last cell
+
     facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
     records = [records_of(stage, kept) for stage in stages]
@@ -95,6 +103,8 @@ def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan[Any, Any] | None:
 
 def records_of(stage: Stage, kept: store.CellStore) -> Records:
     """A stage's finished cells, for the report."""
+    from fedgraph.report.sections.base import Records
+
     found = [kept.load(cell) for cell in stage.cells if kept.failure(cell) is None]
     name = file_name(f"{stage.task.label}-{stage.context.dataset}")
     return Records(
@@ -150,9 +160,11 @@ def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in:
 
 def dry_run(ready: Ready, console: Console) -> None:
     """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
+    from fedgraph import preview
+
     with runtime.start("serial") as engine:
         graphs = [load(d, None, seeds.public(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
         for graph in graphs:
-            console.say(f"planned on: {report.describe(graph)}")
+            console.say(f"planned on: {describe(graph)}")
         plan = functools.partial(plan_of, ready)
         preview.show(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedgraph import cells, experiment, runtime, seeds, store
+from fedgraph import cells, entries, experiment, runtime, seeds
 from fedgraph.cell import Cell
 from fedgraph.console import Console
 from fedgraph.scenario import Ready
@@ -57,7 +57,7 @@ def of(ready: Ready, data_root: Path | None, seconds: float) -> Found:
             console.begin(cell.key)
             outcome = cells.timed(stage.task, cell, stage.context)[0]
             console.finish(cell.key)
-            written = len(json.dumps(store.portable(store.entry_of(cell, outcome, 0.0))))
+            written = len(json.dumps(entries.shortened(entries.entry_of(cell, outcome, 0.0))))
             took[group] = (time.monotonic() - start, written)
     mean = sum(t for t, _ in took.values()) / len(took)
     wall = loading + sum(number * (took[group][0] if group in took else mean) for group, number in sizes.items())

@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.chacha import ChaCha20
-
 
 class Secret(int):
     """A root whose public streams are those of seed 0 and whose private ones follow from ``key``, which nothing prints.
@@ -65,6 +63,8 @@ def secret_generator(root: int, *path: str | int | float) -> np.random.Generator
     """The generator of a private stream: as ``generator`` for a number, a cryptographic one for a ``Secret``."""
     if not isinstance(root, Secret):
         return generator(root, *path)
+    from fedgraph.chacha import ChaCha20  # compiled code, which a seed that is a number never needs
+
     return np.random.Generator(ChaCha20(hashlib.blake2b(_name(path).encode(), key=root.key, digest_size=32).digest()))
 
 

@@ -1,7 +1,8 @@
 """The files of a run: each finished cell is stored at once, so that nothing is lost when the run is killed.
 
     DIR/scenario.yaml            the scenario, resolved
-    DIR/cells/<name>.json, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum
+    DIR/cells/<name>.json.gz, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum
+                                 (earlier versions wrote <name>.json, which is still read)
     DIR/cells/<name>.failed      why a cell failed; it counts as missing
     DIR/cells/lock               held by the run that is at work here
     DIR/pairs/<name>.npz         the discrepancies of one set of spaces, pair by pair (``<name>.<number>.npz``: still at work)
@@ -14,10 +15,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gzip
 import hashlib
 import io
 import json
-import math
 import os
 import zipfile
 import zlib
@@ -29,10 +30,11 @@ from typing import Any
 import numpy as np
 
 from fedgraph.cell import Cell, Outcome
+from fedgraph.entries import completed, content_of, entry_of, portable, restored, shortened
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.privacy.ledger import Ledger
 
 CHECKSUM = "sha256"
+WHOLE, EARLIER, ARTEFACTS, FAILED = ".json.gz", ".json", ".npz", ".failed"  # endings of the files of one cell
 IDENTITY = ("task", "dataset", "method", "variant", "setting", "calibrated_by", "epsilon", "seed")
 
 
@@ -54,7 +56,7 @@ class CellStore:
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell is there, whole and as it was written; a damaged or edited one is computed again."""
-        if not self._file(cell).exists():
+        if self._written(cell) is None:
             return False
         try:
             self.load(cell)
@@ -66,81 +68,55 @@ class CellStore:
     def fail(self, cell: Cell, why: str, seconds: float) -> None:
         """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
         entry = {name: getattr(cell, name) for name in IDENTITY} | {"why": why, "seconds": seconds}
-        write_atomically(self._file(cell).with_suffix(".failed"), json.dumps(portable(entry)).encode())
+        write_atomically(self._file(cell, FAILED), json.dumps(portable(entry)).encode())
 
     def failure(self, cell: Cell) -> dict[str, Any] | None:
         """What ``fail`` noted: the cell's identity and ``why``; None where the cell is there or was not tried."""
-        file = self._file(cell).with_suffix(".failed")
-        if self._file(cell).exists() or not file.exists():
+        file = self._file(cell, FAILED)
+        if self._written(cell) is not None or not file.exists():
             return None
-        found: dict[str, Any] = _restore(json.loads(file.read_text(encoding="utf-8")))
+        found: dict[str, Any] = restored(json.loads(file.read_text(encoding="utf-8")))
         return found
 
     def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
         """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""
-        entry = entry_of(cell, outcome, seconds)
-        file = self._file(cell)
+        text = shortened(entry_of(cell, outcome, seconds))
         if outcome.artefacts:
             buffer = io.BytesIO()
             np.savez_compressed(buffer, allow_pickle=False, **outcome.artefacts)
-            write_atomically(file.with_suffix(".npz"), buffer.getvalue())
-        text = portable(entry)
-        write_atomically(file, json.dumps({**text, CHECKSUM: self._checksum(text, file)}).encode())
-        file.with_suffix(".failed").unlink(missing_ok=True)
+            write_atomically(self._file(cell, ARTEFACTS), buffer.getvalue())
+        whole = {**text, CHECKSUM: self._checksum(text, cell)}
+        content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+        write_atomically(self._file(cell, WHOLE), gzip.compress(content, mtime=0))
+        for ending in (FAILED, EARLIER):
+            self._file(cell, ending).unlink(missing_ok=True)
 
     def load(self, cell: Cell) -> Record:
         """The finished cell; floats are floats again (∞ included). ``DataError``: the files are not as they were written."""
-        file = self._file(cell)
+        file = self._written(cell) or self._file(cell, WHOLE)
         try:
-            text = json.loads(file.read_text(encoding="utf-8"))
-            if not isinstance(text, dict):
-                raise ValueError("no JSON object")
-            if text.pop(CHECKSUM) != self._checksum(text, file):
+            text = content_of(file)
+            if text.pop(CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
             artefacts: dict[str, np.ndarray] = {}
-            if file.with_suffix(".npz").exists():
-                with np.load(file.with_suffix(".npz"), allow_pickle=False) as data:
+            if self._file(cell, ARTEFACTS).exists():
+                with np.load(self._file(cell, ARTEFACTS), allow_pickle=False) as data:
                     artefacts = dict(data)
-        except (ValueError, KeyError, RecursionError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
-        return Record(_restore(text), artefacts)
+        return Record(completed(text), artefacts)
 
-    @staticmethod
-    def _checksum(text: dict[str, Any], file: Path) -> str:
+    def _checksum(self, text: dict[str, Any], cell: Cell) -> str:
         """Of the entry, and of the artefacts beside it."""
-        artefacts = file.with_suffix(".npz")
+        artefacts = self._file(cell, ARTEFACTS)
         return hashlib.sha256(json.dumps(text).encode() + (artefacts.read_bytes() if artefacts.exists() else b"")).hexdigest()
 
-    def _file(self, cell: Cell) -> Path:
-        return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}.json"
+    def _written(self, cell: Cell) -> Path | None:
+        """The file that makes the cell exist, of this or of an earlier version; None where there is none."""
+        return next((f for f in (self._file(cell, WHOLE), self._file(cell, EARLIER)) if f.exists()), None)
 
-
-def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> dict[str, Any]:
-    """What is kept of a finished cell, beside its artefacts."""
-    account = outcome.account
-    ledger = Ledger([] if account is None else [account], outcome.releases)
-    return {
-        "task": cell.task,
-        "dataset": cell.dataset,
-        "method": cell.method,
-        "variant": cell.variant,
-        "setting": cell.setting,
-        "calibrated_by": cell.calibrated_by,
-        "epsilon": cell.epsilon,
-        "seed": cell.seed,
-        "metrics": outcome.metrics,
-        "facts": outcome.facts,
-        "protection": None if account is None else account.protection.to_dict(),
-        "delta": None if account is None else account.delta,
-        "epsilon_published": outcome.epsilon_published,
-        "epsilon_provable": outcome.epsilon_provable,
-        "epsilon_measured": outcome.epsilon_measured,
-        "theorem": outcome.theorem,
-        "paths": outcome.paths,
-        "notes": list(outcome.notes),
-        "seconds": seconds,
-        "ledger": list(ledger.lines()),
-    }
+    def _file(self, cell: Cell, ending: str) -> Path:
+        return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}{ending}"
 
 
 class PairStore:
@@ -171,7 +147,7 @@ class PairStore:
         parts = self._files(name)
         if parts != [self._whole(name)]:
             found = self.load(name)
-            self._write(self._whole(name), {k: np.concatenate([part[k] for part in found]) for k in found[0]})
+            self._write(self._whole(name), _in_order({k: np.concatenate([part[k] for part in found]) for k in found[0]}))
             for file in parts:
                 if file != self._whole(name):
                     file.unlink()
@@ -189,6 +165,14 @@ class PairStore:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **columns)
         write_atomically(file, buffer.getvalue())
+
+
+def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The same table sorted by its pairs, which are kept as two columns of small integers: the file is a third smaller."""
+    pairs = columns["pairs"]
+    order = np.lexsort(pairs.T[::-1])
+    least = np.min_scalar_type(int(pairs.max(initial=0)))
+    return {k: np.asfortranarray(v[order].astype(least if k == "pairs" else v.dtype)) for k, v in columns.items()}
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -223,27 +207,6 @@ def locked(folder: Path) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
-
-
-def portable(value: Any) -> Any:
-    """JSON without non-standard numbers: ∞ and NaN become strings; numpy scalars become plain."""
-    if isinstance(value, dict):
-        return {str(k): portable(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [portable(v) for v in value]
-    if isinstance(value, np.generic):
-        return portable(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return "inf" if value > 0 else "-inf" if value < 0 else "nan"
-    return value
-
-
-def _restore(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: v if k == "ledger" else _restore(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_restore(v) for v in value]
-    return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}.get(value, value) if isinstance(value, str) else value
 
 
 def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:

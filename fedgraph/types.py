@@ -151,6 +151,16 @@ class GraphCollection:
     provenance: Provenance
 
 
+def describe(graph: Graph | GraphCollection) -> str:
+    """One line: name, counts, source."""
+    if isinstance(graph, GraphCollection):
+        counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
+    else:
+        counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, "
+        counts += f"{graph.num_classes} classes"
+    return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
+
+
 @dataclass(frozen=True, eq=False)
 class Subgraph:
     """What one client holds.

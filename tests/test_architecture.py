@@ -37,12 +37,13 @@ ALLOWED: dict[str, set[str] | None] = {
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "settings"},
     "runtime": {"types", "errors"},
     "audit": {"privacy", "learning", "types", "errors", "seeds"},
-    "report": {"privacy", "audit", "types", "errors", "plugins", "store", "settings"},
+    "report": {"privacy", "audit", "types", "errors", "plugins", "store", "settings", "entries"},
     "scenario": {"errors", "plugins", "settings", "source", "validation", "data"},
     "console": set(),
     "environment": {"types"},
     "cell": {"federation", "privacy", "runtime", "types"},
-    "store": {"privacy", "cell", "errors"},
+    "entries": {"privacy", "cell"},  # a finished cell as text: read by the store and by the report
+    "store": {"cell", "entries", "errors"},
     "attacks": {  # data: the other graph that a link thief learns on
         "data", "methods", "federation", "learning", "audit", "privacy", "cell", "types", "errors", "seeds", "plugins",
         "settings",

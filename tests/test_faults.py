@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import fcntl
+import gzip
 import json
 import os
 import re
@@ -119,7 +120,7 @@ def test_what_cannot_be_planned_is_refused_with_its_place(
     for how in (["--dry-run"], ["--out", str(tmp_path / "out")]):
         assert run.main([str(tiny), *how]) == 2
         assert one_line(capsys).startswith(f"{tiny}:11: ")
-    assert not list((tmp_path / "out").glob("cells/*.json")), "a cell ran although another could not"
+    assert not list((tmp_path / "out").glob("cells/*.json.gz")), "a cell ran although another could not"
 
 
 @pytest.mark.parametrize("how", ["edited", "cut", "empty", "artefacts"])
@@ -127,13 +128,16 @@ def test_a_damaged_cell_is_computed_again(tiny: Path, tmp_path: Path, how: str, 
     out = tmp_path / "out"
     assert run.main([str(tiny), "--out", str(out), "--set", "tasks.0.map=true"]) == 0
     before = rows(out)
-    cell = next(f for f in sorted((out / "cells").glob("*.json")) if f.with_suffix(".npz").exists())
-    text = cell.read_text(encoding="utf-8")
-    changed = {"edited": json.dumps(json.loads(text) | {"epsilon_provable": 0.1}), "cut": text[: len(text) // 2], "empty": ""}
+    artefacts = sorted((out / "cells").glob("*.npz"))[0]
+    cell = artefacts.with_suffix(".json.gz")
+    content = cell.read_bytes()
+    edited = json.loads(gzip.decompress(content)) | {"epsilon_provable": 0.1}
+    half = len(content) // 2
+    changed = {"edited": gzip.compress(json.dumps(edited).encode()), "cut": content[:half], "empty": b""}
     if how == "artefacts":
-        cell.with_suffix(".npz").write_bytes(cell.with_suffix(".npz").read_bytes()[:-40])
+        artefacts.write_bytes(artefacts.read_bytes()[:-40])
     else:
-        cell.write_text(changed[how], encoding="utf-8")
+        cell.write_bytes(changed[how])
     assert run.main([str(tiny), "--resume", str(out), "--set", "tasks.0.map=true"]) == 0
     assert "damaged or was edited" in capsys.readouterr().err
     assert rows(out) == before
@@ -203,7 +207,7 @@ def test_what_a_seed_cannot_spread(tiny: Path, tmp_path: Path) -> None:
     assert run.main([str(tiny), "--out", str(tmp_path / "one"), "--seeds", "1"]) == 0
     ready = scenario.load(tiny, seeds=1)
     kept = store.CellStore(tmp_path / "one")
-    assert len(list(kept.folder.glob("*.json"))) == 2
+    assert len(list(kept.folder.glob("*.json.gz"))) == 2
     assert ready.scenario.seeds == 1
     page = (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
     said = re.sub(r'data-tip="[^"]*"', "", page).replace("chance alone moves it by ±", "")

@@ -192,7 +192,7 @@ def test_interrupted_under_ray(scenario_file: Path, tmp_path: Path, how: signal.
         [*command, "--out", str(out)], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heard
     ) as process:
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list((out / "cells").glob("*.json")) if out.exists() else []) < 2:
+        while time.monotonic() < deadline and len(list((out / "cells").glob("*.json.gz")) if out.exists() else []) < 2:
             time.sleep(0.05)
         process.send_signal(how)
         _, err = process.communicate(timeout=60)

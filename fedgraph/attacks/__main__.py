@@ -26,8 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[mutants.Row] = []
     for row in mutants.run(args.seed, args.runs):
         rows.append(row)
-        name = f"  ✗ {row.broken}" if row.broken else f"{row.method}, {row.viewer}"
-        print(f"{name:44s} ε provable {row.provable:5.2f}   ε ≥ {row.lower:5.2f}   {row.verdict}", flush=True)
+        name = (
+            f"  ✗ {row.broken}" if row.broken else f"{row.method}, {row.viewer}, {row.clients} client{'s'[: row.clients > 1]}"
+        )
+        print(f"{name:55s} ε provable {row.provable:5.2f}   ε ≥ {row.lower:5.2f}   {row.verdict}", flush=True)
     broken = [row for row in rows if row.broken]
     caught, sound = sum(r.accused for r in broken), [r for r in rows if not r.broken]
     print("Not to be told by any attack here:")

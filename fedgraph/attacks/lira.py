@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
-from scipy.stats import norm
 
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene, log_odds, of_label
@@ -54,6 +53,8 @@ def ratio(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) 
     """[m] log-likelihood ratios. seen: [m]. shadows: [s, m]. coins: bool [s, m], who trained in which; each unit in some, not
     in all.
     """
+    from scipy.stats import norm  # its import takes half a second
+
     parts = []
     for where in (coins, ~coins):
         count = where.sum(axis=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.manifold import TSNE
 
 
 def mds(distances: np.ndarray, num_dimensions: int = 2) -> np.ndarray:
@@ -32,6 +31,8 @@ def tsne(distances: np.ndarray, rng: np.random.Generator, perplexity: float = 30
 
     Perplexity is lowered to (S − 1) / 3 for small collections; fewer than four spaces fall back to ``mds``.
     """
+    from sklearn.manifold import TSNE  # its import takes a second
+
     count = distances.shape[0]
     if count < 4:
         return mds(distances)

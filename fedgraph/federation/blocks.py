@@ -5,6 +5,7 @@ of each block released, and adds block sums along one binary tree as far as it h
 A sum of floats depends on its order, and this order is always the same: serial, or Ray with any number of workers.
 
 A federation of at most ``FEW`` clients has one client per block, and every message travels: there is nothing to save.
+``FEW`` is also the least number of blocks beyond it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import BlockMessage, ClientMessage
 from fedgraph.methods.base import Plan
+from fedgraph.methods.base.seen import FEW
 from fedgraph.privacy.desk import Summed, summed
 from fedgraph.privacy.lines import Line, Release, joined
 from fedgraph.privacy.units import Viewer
 
-FEW = 16  # also the least number of blocks beyond it
 MOST, CLIENTS_PER_BLOCK = 256, 256
 
 

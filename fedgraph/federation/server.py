@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import blocks
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Receipt
-from fedgraph.methods.base import Inbox, State, kinds
+from fedgraph.methods.base import Inbox, Plan, State, kinds, seen
 from fedgraph.privacy.lines import joined
 from fedgraph.privacy.units import Viewer
 
@@ -32,6 +33,17 @@ def merge(
     messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
     (``participation``), such a round is aborted before anybody sends: no message comes, and the model stays.
     """
+    return merge_parts(job, state, round_, parts)
+
+
+def merge_parts(
+    job: Job,
+    state: State[Any],
+    round_: int,
+    parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
+    opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
+) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
+    """``merge``. opened: what the sums stand for."""
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
     if not finished and job.attendance is not None:
@@ -44,14 +56,23 @@ def merge(
     else:
         sums_only = job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.summed)
+    inbox = replace(inbox, sums=opened(inbox.sums))
     method = kinds.method(job.plan.method)
     after = method.server(job.plan, state, inbox)
     _require_finite(after, round_)
     if job.plan.keeps_rounds:
-        after = State(after.model, after.memory, (*state.seen, (state.model, inbox)))
+        own = _of_colluders([m for m in messages if isinstance(m, ClientMessage)], job.plan)
+        after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
     receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines), _bytes(state.model.values()), up)
     return after, after.model, receipt
+
+
+def _of_colluders(messages: Sequence[ClientMessage], plan: Plan[Any, Any]) -> dict[str, np.ndarray]:
+    """What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off."""
+    own = [m for m in messages if m.client in seen.colluding(plan)]
+    names = {name for m in own for name in m.released}
+    return {name: np.sum([m.released[name].value for m in own if name in m.released], axis=0) for name in sorted(names)}
 
 
 def _bytes(arrays: Iterable[Any]) -> int:

@@ -78,7 +78,7 @@ def fitted(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
     judged, trained = known[:held], known[held:]
     tried = _descended(given.at(trained), labels[trained], MOST_STEPS)
     seen = given.at(judged)
-    losses = [_loss(head.scores(seen), labels[judged]) for head in tried]
+    losses = [loss(head.scores(seen), labels[judged]) for head in tried]
     return _descended(given.at(known), labels[known], tried[int(np.argmin(losses))].steps)[-1]
 
 
@@ -103,6 +103,7 @@ def _descended(given: Inputs, labels: np.ndarray, steps: int) -> list[Head]:
     return kept
 
 
-def _loss(logits: np.ndarray, labels: np.ndarray) -> float:
+def loss(logits: np.ndarray, labels: np.ndarray) -> float:
+    """Mean cross-entropy. logits: float [n, c]; labels: int64 [n], all known."""
     top = logits.max(axis=1, keepdims=True)
     return float(np.mean(np.log(np.exp(logits - top).sum(axis=1)) + top[:, 0] - logits[np.arange(labels.size), labels]))

@@ -97,7 +97,9 @@ class Assumption(str, Enum):
     SIZES_PUBLIC = "sizes-public"
     MODEL_GIVEN = "model-given"
     IDEAL_SECURE_AGGREGATION = "ideal-secure-aggregation"
+    MASKED_SECURE_AGGREGATION = "masked-secure-aggregation"
     ONE_COLLUDER = "one-colluder"
+    SEVERAL_COLLUDERS = "several-colluders"
     PROMISED_DEGREE = "promised-degree"
     DEGREE_LIMIT_ENFORCED = "degree-limit-enforced"
     FEATURES_LABELS_PUBLIC = "features-labels-public"
@@ -136,7 +138,12 @@ _ASSUMPTION_WORDS = {
     Assumption.MODEL_GIVEN: "the shared model is taken as given; what it reveals is priced as a path of its own",
     Assumption.IDEAL_SECURE_AGGREGATION: "secure aggregation reveals sums only; simulated in floating point, where a real "
     "protocol adds integers and discrete noise",
+    Assumption.MASKED_SECURE_AGGREGATION: "sums are taken of whole numbers behind pairwise masks; the server is curious and "
+    "follows the protocol, key agreement (X25519) and cipher (AES-128) hold, who is asked and who answers is public, and who "
+    "colludes may give away its keys and shares, too",
     Assumption.ONE_COLLUDER: "at most one participant adds its knowledge of its own noise share to the sums it sees",
+    Assumption.SEVERAL_COLLUDERS: "at most the stated number of participants tell the server what they know of "
+    "their own noise shares",
     Assumption.PROMISED_DEGREE: "both neighbouring graphs are promised to have at most the stated maximum degree",
     Assumption.DEGREE_LIMIT_ENFORCED: "the platform that keeps the graph lets no node have more than the stated number of "
     "neighbours; input that breaks this limit was refused when it was read",
@@ -169,7 +176,7 @@ class Protection:
     """Unit, neighbouring relation, viewer and assumptions of one guarantee.
 
     promised_degree: the D of ``promised-degree``; must be given exactly when that assumption is made. degree_limit: the M of
-    ``degree-limit-enforced``, likewise.
+    ``degree-limit-enforced``, likewise. colluders: the t ≥ 2 of ``several-colluders``, likewise.
 
     Raises ``PrivacyError`` when the relation speaks of another unit, or the parts exclude each other.
     """
@@ -179,6 +186,7 @@ class Protection:
     assumptions: tuple[Assumption, ...]
     promised_degree: int | None = None
     degree_limit: int | None = None
+    colluders: int | None = None
 
     def __post_init__(self) -> None:
         have = set(self.assumptions)
@@ -190,10 +198,15 @@ class Protection:
             raise PrivacyError("promised-degree needs its number: give promised_degree with the assumption, or neither")
         if self.promised_degree is not None and self.promised_degree < 1:
             raise PrivacyError(f"promised_degree must be at least 1, found {self.promised_degree}")
-        secure = {Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER}
-        if self.viewer is Viewer.SERVER_SECURE_AGGREGATION and not secure <= have:
+        if (self.colluders is not None) != (Assumption.SEVERAL_COLLUDERS in have) or (self.colluders or 2) < 2:
+            raise PrivacyError("several-colluders needs its number, at least 2: give colluders with the assumption, or neither")
+        knowing = {Assumption.ONE_COLLUDER, Assumption.SEVERAL_COLLUDERS}
+        summed = {Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION}
+        secure = summed | knowing
+        if self.viewer is Viewer.SERVER_SECURE_AGGREGATION and (len(summed & have) != 1 or len(knowing & have) != 1):
             raise PrivacyError(
-                "a viewer behind secure aggregation needs the assumptions ideal-secure-aggregation and one-colluder"
+                "a viewer behind secure aggregation needs the assumptions ideal-secure-aggregation and one-colluder "
+                "(or masked-secure-aggregation and several-colluders in their places)"
             )
         if self.viewer is not Viewer.SERVER_SECURE_AGGREGATION and secure & have:
             raise PrivacyError(f"secure aggregation is assumed, but the viewer is {self.viewer.value}, who sees more than sums")
@@ -241,6 +254,7 @@ class Protection:
         number = {
             Assumption.PROMISED_DEGREE: f" (D = {self.promised_degree})",
             Assumption.DEGREE_LIMIT_ENFORCED: f" (M = {self.degree_limit})",
+            Assumption.SEVERAL_COLLUDERS: f" (t = {self.colluders})",
         }
         return assumption.words + number.get(assumption, "")
 
@@ -252,17 +266,18 @@ class Protection:
             "assumptions": [a.value for a in self.assumptions],
             "promised_degree": self.promised_degree,
             "degree_limit": self.degree_limit,
+            **({} if self.colluders is None else {"colluders": self.colluders}),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> Protection:
         """Inverse of ``to_dict``."""
         assumptions = data["assumptions"]
-        degree, limit = data["promised_degree"], data.get("degree_limit")
-        if not isinstance(assumptions, list) or not all(d is None or isinstance(d, int) for d in (degree, limit)):
+        numbers = (data["promised_degree"], data.get("degree_limit"), data.get("colluders"))
+        if not isinstance(assumptions, list) or not all(d is None or isinstance(d, int) for d in numbers):
             raise PrivacyError(f"not a protection: {data}")
         known = tuple(Assumption(a) for a in assumptions)
-        made = cls(Relation(data["relation"]), Viewer(data["viewer"]), known, degree, limit)  # type: ignore[arg-type]
+        made = cls(Relation(data["relation"]), Viewer(data["viewer"]), known, *numbers)  # type: ignore[arg-type]
         if data.get("unit", made.unit.value) != made.unit.value:
             raise PrivacyError(f"the unit {data['unit']!r} is not that of the relation {made.relation.value!r}")
         return made

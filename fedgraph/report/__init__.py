@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fedgraph.report import answer, everything, front, page, results
+from fedgraph.entries import portable
+from fedgraph.report import answer, everything, families, front, page, results
 from fedgraph.report.sections.base import Records
-from fedgraph.store import portable, write_atomically
-from fedgraph.types import Graph, GraphCollection
+from fedgraph.store import write_atomically
+from fedgraph.types import Graph, GraphCollection, describe
 
 
 class Screen(Protocol):
@@ -20,16 +21,6 @@ class Screen(Protocol):
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
-
-
-def describe(graph: Graph | GraphCollection) -> str:
-    """One line: name, counts, source."""
-    if isinstance(graph, GraphCollection):
-        counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
-    else:
-        counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, "
-        counts += f"{graph.num_classes} classes"
-    return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
 
 
 def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
@@ -65,8 +56,9 @@ def write(
     rows += results.failures(scenario.name, source, failed)
     opening = {"notice": notice} if notice else {}
     _text(out / "results.csv", results.as_csv(rows))
+    listed = results.nested(rows)
     noted = results.notes([entry for r in records for entry in r.entries])
-    _text(out / "results.json", results.as_json({**opening, "scenario": scenario.name}, {"rows": rows, "notes": noted}))
+    _text(out / "results.json", results.as_json({**opening, "scenario": scenario.name}, {"rows": listed, "notes": noted}))
     for note in dict.fromkeys(str(line["note"]) for line in noted):
         screen.say(f"note: {note}")
     _json(out / "environment.json", {**opening, **environment})
@@ -122,7 +114,7 @@ def _content(
         front=front.figures(answered, notice),
         prices=tuple(front.prices(answered)),
         chapters=chapters,
-        said=page.statements(records),
+        said=families.of(rows),
         methods=methods,
         datasets=tuple(e for e in datasets if e.name in graphs),
         references=papers,

@@ -3,8 +3,9 @@
     found = choices.of(entries)
     found.value("features", 4.0, "secure", "Harvard1")      mean of the metric, None where it was not measured
 
-A *choice* is ``alone``, ``secure`` or ``local`` (joined, by who is trusted), the same with `` + own head``, ``central`` (one
-curator), and ``out of secure`` or ``out of local`` (the others trained, and this client asks).
+A *choice* is ``alone``, ``secure`` or ``local`` (joined, by who is trusted), the same with `` + own head`` or
+`` + own weights``, ``central`` (one curator), and ``out of secure`` or ``out of local`` (the others trained, and this client
+asks).
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from typing import Any
 from fedgraph.report.results import bound
 
 ALL = "all"
-HEAD = " + own head"
+HEAD, WEIGHTS = " + own head", " + own weights"
+PERSONAL = {"personalised": HEAD, "own weights": WEIGHTS}  # participation of a record → what its choice ends in
 WORDS = {
     "alone": "alone",
     "central": "one curator",
     "secure": "joined, sums only",
     "secure + own head": "joined, sums only, own head",
+    "secure + own weights": "joined, sums only, own weights",
     "local": "joined, server sees messages",
     "local + own head": "joined, server sees messages, own head",
+    "local + own weights": "joined, server sees messages, own weights",
     "out of secure": "left out (sums only)",
     "out of local": "left out (server sees messages)",
 }
@@ -97,7 +101,7 @@ def choice_of(setting: str, participation: str) -> str:
     trust, _, without = setting.partition(" without ")
     if without:
         return f"out of {trust}"
-    return trust + (HEAD if participation == "personalised" else "")
+    return trust + PERSONAL.get(participation, "")
 
 
 def of(entries: Sequence[dict[str, Any]]) -> Choices:

@@ -71,11 +71,12 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
         return ""
     where = "with secure sums" if picked[1] == "secure" else "with a server that sees your messages"
     text = f"Joining at ε = {number(epsilon)} {where}: {value:.2f}{_compared(value, base)}."
-    head = found.value(picked[0], epsilon, picked[1] + choices.HEAD, client)
-    if head is not None:
-        text += (
-            f" If you also fit the last step to your own people, and keep that to yourself: {head:.2f}{_compared(head, base)}."
-        )
+    for own, what in ((choices.HEAD, "the last step"), (choices.WEIGHTS, "the whole model")):
+        value = found.value(picked[0], epsilon, picked[1] + own, client)
+        if value is not None:
+            text += (
+                f" If you also fit {what} to your own people, and keep that to yourself: {value:.2f}{_compared(value, base)}."
+            )
     price = found.price(picked[0], epsilon, picked[1], client)
     if price is not None:
         text += f" What {_who(picked[1])} could learn of one {_unit(found)}: {_learn(found, price)}."
@@ -122,7 +123,8 @@ def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
 
 
 def _columns(found: Choices) -> list[str]:
-    return found.present(("alone", "secure", "secure + own head", "local", "local + own head", "out of secure", "central"))
+    joined = (trust + own for trust in JOINED for own in ("", choices.HEAD, choices.WEIGHTS))
+    return found.present(("alone", *joined, "out of secure", "central"))
 
 
 def _header(found: Choices) -> tuple[str, ...]:
@@ -145,7 +147,8 @@ def _verdict(found: Choices, client: str, epsilon: float, base: float | None) ->
     picked = found.best(epsilon, JOINED)
     if picked is None or base is None:
         return "—"
-    tried = [found.value(picked[0], epsilon, c, client) for c in (picked[1], picked[1] + choices.HEAD)]
+    ways = (picked[1] + own for own in ("", choices.HEAD, choices.WEIGHTS))
+    tried = [found.value(picked[0], epsilon, c, client) for c in ways]
     best = max((v for v in tried if v is not None), default=None)
     if best is None:
         return "—"
@@ -159,8 +162,9 @@ def _last(found: Choices) -> tuple[str, ...]:
         + " can change what others see: the smaller, the less they learn. At ε = ∞ nothing is hidden.",
         "“Alone” in the table: at a finite ε the model may be shown to anybody; at ε = ∞ it must stay with you.",
         *(words for name, words in LIMITS.items() if name in found.assumed),
-        "“Own head”: you fit the shared model's answers to your own people in the clear. That costs them nothing toward others "
-        "as long as the head and its answers stay with you; whoever sees those is not kept from anything.",
+        "“Own head”, “own weights”: you fit the shared model's answers, or all of the model, to your own people in the clear. "
+        "That costs them nothing toward others as long as what you fitted and its answers stay with you; whoever sees those is "
+        "not kept from anything.",
         "In each row the method is the one that was best for everybody's nodes, picked by these same numbers, so they are a "
         "little optimistic. The guarantees, and what they rest on, are under “The privacy of every row” in report.html.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-import urllib.parse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -14,15 +14,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import everything, references, statement, sweeps
+from fedgraph.report import everything, families, plots, references, statement, sweeps
 from fedgraph.report.answer import Answer
 from fedgraph.report.front import Price
 from fedgraph.report.plots import Figure
-from fedgraph.report.results import Row, grouped
+from fedgraph.report.results import Row
 from fedgraph.report.scores import anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
-from fedgraph.report.statement import Statement
 
 LIBRARIES = ("d3.min.js", "plot.umd.min.js")
 
@@ -49,16 +48,6 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Said:
-    """The statement of one row, with the name of its place in the page."""
-
-    anchor: str
-    dataset: str
-    task: str
-    words: Statement
-
-
-@dataclass(frozen=True)
 class Made:
     """How a run was made: (name, value) pairs, the resolved scenario, the whole environment."""
 
@@ -79,7 +68,7 @@ class Content:
     front: tuple[Figure, ...]
     prices: tuple[Price, ...]
     chapters: tuple[Chapter, ...]
-    said: tuple[Said, ...]
+    said: tuple[families.Family, ...]
     methods: tuple[references.Entry, ...]
     datasets: tuple[references.Entry, ...]
     references: tuple[references.Reference, ...]
@@ -123,12 +112,6 @@ def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
     return tuple(p.section.sentences[0] for c in parts for p in c.parts if p.section.sentences)
 
 
-def statements(records: Sequence[Records]) -> tuple[Said, ...]:
-    """One for each row that states a protection."""
-    rows = [row for r in records for row in grouped(r.entries) if row["protection"] is not None]
-    return tuple(Said(anchor(row), str(row["dataset"]), str(row["task"]), statement.of(row)) for row in rows)
-
-
 def library(
     rows: Sequence[Row], described: dict[str, str], kinds: Sequence[str]
 ) -> tuple[tuple[references.Entry, ...], tuple[references.Entry, ...], tuple[references.Reference, ...]]:
@@ -157,7 +140,9 @@ def render(content: Content) -> str:
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(lambda name: text(f"templates/{name}")),
     )
-    environment.globals.update(picture=picture, spec=spec, caveats=statement.caveats(content.secret))
+    environment.globals.update(
+        picture=picture, spec=spec, sort=sort, shared_tips=shared_tips, caveats=statement.caveats(content.secret)
+    )
     scripts = [Markup(text(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
     return environment.get_template("page.html").render(
         c=content,
@@ -187,10 +172,19 @@ def text(name: str) -> str:
 
 
 def picture(figure: Figure) -> str:
-    """The figure as an address that holds it: lines as SVG, which is small; matrices and maps as PNG."""
-    if figure.spec is not None:
-        return "data:image/svg+xml," + urllib.parse.quote(figure.svg, safe=" =:/;,()'?+!*@-_.~")
-    return "data:image/png;base64," + base64.b64encode(figure.png).decode()
+    """The figure as an address that holds it."""
+    return "data:image/png;base64," + base64.b64encode(plots.fallback(figure)).decode()
+
+
+def sort(value: float | str) -> str:
+    """What a cell is sorted by, as text: at most nine digits of a number."""
+    return value if isinstance(value, str) else f"{value:.9g}"
+
+
+def shared_tips(lines: Sequence[everything.Line]) -> dict[str, int]:
+    """What several cells of the one table say, with its number in the list that the page keeps of them."""
+    counted = Counter(cell.tip for line in lines for cell in line.cells if cell.tip)
+    return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
 
 
 def spec(value: Any) -> Markup:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from PIL import Image
 
 matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: smaller, and it can be searched
 matplotlib.rcParams["svg.hashsalt"] = "fedgraph"  # equal figures give equal files
@@ -36,6 +39,7 @@ class Figure:
     spec: dict[str, Any] | None = None
 
 
+TONES = 128  # colours of a PNG file; more cannot be told apart in a chart
 PER_ROW = 4  # panels side by side; more would be too small to read
 
 
@@ -59,7 +63,38 @@ def draw(
         figure.savefig(text, format="svg", metadata={"Date": None})
     finally:
         plt.close(figure)
-    return Figure(name, buffer.getvalue(), text.getvalue(), caption)
+    return Figure(name, _in_few_tones(buffer.getvalue()), _shorter(text.getvalue()), caption)
+
+
+def fallback(figure: Figure) -> bytes:
+    """The picture that a page shows: a smaller one where the page's library draws the figure again."""
+    return figure.png if figure.spec is None else _in_few_tones(figure.png, most=1100, tones=32)
+
+
+def _in_few_tones(png: bytes, most: int | None = None, tones: int = TONES) -> bytes:
+    """The same picture with a table of ``tones`` colours, about a third of the bytes. most: pixels of its width."""
+    buffer = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as picture:
+        plain = picture.convert("RGB")
+        if most is not None and plain.width > most:
+            plain = plain.resize((most, round(plain.height * most / plain.width)), Image.Resampling.LANCZOS)
+        plain.quantize(tones, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def _shorter(svg: str) -> str:
+    """The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/100 point, fonts that are
+    not used. A style that several shapes have is said once.
+    """
+    svg = re.sub(r"\n *", "\n", svg)
+    svg = re.sub(r"(\d+\.\d\d)\d+", r"\1", svg)
+    svg = re.sub(r'<g id="[a-zA-Z0-9.]+_\d+">', "<g>", svg)
+    svg = re.sub(r"'DejaVu Sans'(, '[^']+')+, sans-serif", "'DejaVu Sans', sans-serif", svg)
+    several = [style for style, count in Counter(re.findall(r' style="([^"]*)"', svg)).items() if count > 1]
+    for number, style in enumerate(several):
+        svg = svg.replace(f' style="{style}"', f' class="s{number}"')
+    rules = "".join(f".s{number}{{{style}}}" for number, style in enumerate(several))
+    return svg.replace("<defs>", f"<defs><style>{rules}</style>", 1)
 
 
 def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int]) -> None:

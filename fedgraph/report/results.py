@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from fedgraph.audit import estimators, one_run
-from fedgraph.store import portable
+from fedgraph.entries import portable
 
 COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
@@ -144,6 +144,21 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
             own = {**head, "participation": c["participation"], "client": c["client"], "epsilon_provable": c["epsilon"]}
             rows += [{name: {**own, "metric": m, "value": v}[name] for name in COLUMNS} for m, v in c["metrics"].items()]
     return rows
+
+
+def nested(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of ``flat`` for JSON: those that differ in ``metric`` and ``value`` only are one, with ``metrics`` by name."""
+    found: list[dict[str, Any]] = []
+    last: tuple[Any, ...] | None = None
+    for row in rows:
+        same = {k: v for k, v in row.items() if k not in ("metric", "value")}
+        key = tuple(same.values())
+        if key != last:
+            found.append({**same, "metrics": {}})
+            last = key
+        if row["metric"] is not None:
+            found[-1]["metrics"][row["metric"]] = row["value"]
+    return found
 
 
 def failures(scenario: str, source: Mapping[str, str], failed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,10 @@ from typing import Any
 
 import yaml
 
+from fedgraph.entries import completed, content_of
 from fedgraph.errors import DataError
 from fedgraph.report.results import IDENTITY, Row, grouped
 from fedgraph.report.scores import Score, anchor, scored
-
-_SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,13 @@ def load(folder: Path) -> Run:
         order: dict[tuple[str, ...], int] = {}
         for i, row in enumerate(listed["rows"]):
             order.setdefault(_identity(row), i)
-        entries = [_restored(json.loads(f.read_text(encoding="utf-8"))) for f in sorted((folder / "cells").glob("*.json"))]
+        entries = [
+            completed(content_of(f)) for f in sorted((folder / "cells").glob("*.json*")) if not f.name.endswith(".partial")
+        ]
         told = json.loads(environment.read_text(encoding="utf-8"))
         asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
         entries = [e for e in entries if _identity(e) in order]
-    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
         raise DataError(f"{folder}: not the folder of a finished run: {' '.join(str(error).split())}") from error
     if not entries:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
@@ -75,12 +76,3 @@ def load(folder: Path) -> Run:
 
 def _identity(entry: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(entry[name]) for name in (*IDENTITY, "seed"))
-
-
-def _restored(value: Any) -> Any:
-    """Floats are floats again (∞ included); ledger lines stay text."""
-    if isinstance(value, dict):
-        return {k: v if k == "ledger" else _restored(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_restored(v) for v in value]
-    return _SPECIAL.get(value, value) if isinstance(value, str) else value

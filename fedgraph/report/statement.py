@@ -32,12 +32,20 @@ def caveats(secret: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Statement:
-    """title: which row. sentences: the statement. conditions: what it assumes, one sentence each. notes: what its plan adds."""
+    """who: method, variant and setting. at: the ε asked for. sentences: the statement. conditions: what it assumes, one
+    sentence each. notes: what its plan adds.
+    """
 
-    title: str
+    who: str
+    at: str
     sentences: tuple[str, ...]
     conditions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Which row."""
+        return f"{self.who} · {self.at}"
 
 
 def of(row: Row) -> Statement:
@@ -45,10 +53,10 @@ def of(row: Row) -> Statement:
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
     reading = " (as published)" if row["calibrated_by"] == "published" else ""
-    title = f"{row['method']} · {row['variant']} · {row['setting']} · {target}{reading}"
+    who = f"{row['method']} · {row['variant']} · {row['setting']}"
     notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
-    return Statement(title, tuple(_sentences(row, protection)), conditions, notes)
+    return Statement(who, f"{target}{reading}", tuple(_sentences(row, protection)), conditions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedgraph.report import answer, everything, front, page, results, statement
-from fedgraph.report.scores import anchor
+from fedgraph.report import answer, everything, families, front, page, results
 
 
 def page_of(rows: Sequence[results.Row], runs: Sequence[str]) -> str:
     """The self-contained page of rows from several runs. runs: their names, for the title."""
     answered = answer.of(rows)
-    said = tuple(
-        page.Said(anchor(row), str(row["dataset"]), str(row["task"]), statement.of(row))
-        for row in rows
-        if row["protection"] is not None
-    )
     methods, datasets, papers = page.library(rows, {}, [])
     content = page.Content(
         title=f"{len(runs)} runs together: {', '.join(runs)}",
@@ -27,7 +21,7 @@ def page_of(rows: Sequence[results.Row], runs: Sequence[str]) -> str:
         front=front.figures(answered, None),
         prices=tuple(front.prices(answered)),
         chapters=(),
-        said=said,
+        said=families.of(rows),
         methods=methods,
         datasets=datasets,
         references=papers,

@@ -6,13 +6,20 @@ import os
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.beside import Beside
 from fedgraph.runtime.threads import use_one_thread
 
 ENGINES = ("ray", "serial")
 
 
+def beside(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Beside:
+    """``start`` that has begun and is waited for later; for ``with``."""
+    use_one_thread()
+    return Beside(engine, lambda: start(engine, workers, gpus_per_worker, silence))
+
+
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
-    """A running runtime: ``serial``, or ``ray`` with ``workers`` actors. This process keeps to one thread."""
+    """A running runtime: ``serial``, or ``ray`` with ``workers`` actors. This thread computes with one thread."""
     use_one_thread()
     if engine == "serial":
         from fedgraph.runtime.serial import SerialRuntime

@@ -21,7 +21,8 @@ from fedgraph.types import Graph
 
 ALL = "all"  # the name of the record that is about everybody's nodes
 PARTICIPATIONS = {"central": "curator", "secure": "federated", "local": "federated"}
-OWN_EYES = "the server and the other clients; whoever sees the head or its answers is not kept from anything"
+WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
+OWN_EYES = "the server and the other clients; whoever sees the head, the weights or their answers is not kept from anything"
 
 
 def number(name: str, names: Sequence[str], key: str) -> int:
@@ -126,6 +127,28 @@ class Found:
         each = per_client(done.guarantee, done.outcome.releases)
         prices = [each.get(k, 0.0) for k in range(len(federation.names))]
         return self.records_of_all("personalised", after, prices, OWN_EYES)
+
+    def tuned(
+        self, made: Plan[Any, Any], method: Any, asked: Graph, done: Trained, rng: np.random.Generator
+    ) -> list[dict[str, Any]]:
+        """Each client with the shared weights after steps on its own labelled nodes. asked: all test nodes."""
+        after: np.ndarray | None = None
+        for client, share in enumerate(self.federation.partition.subgraphs):
+            rows = self.federation.asked_of(client)
+            if not rows.size:
+                continue
+            state = method.tuned(made, done.outcome.state, share.graph, rng)
+            own = (
+                method.predict(made, state, asked)[rows]
+                if self.federation.same
+                else method.predict(made, state, asked.induced(rows))
+            )
+            after = np.zeros((asked.num_nodes, own.shape[1])) if after is None else after
+            after[rows] = own
+        assert after is not None
+        each = per_client(done.guarantee, done.outcome.releases)
+        prices = [each.get(k, 0.0) for k in range(len(self.federation.names))]
+        return self.records_of_all(WEIGHTS, after, prices, OWN_EYES)
 
     def nodes(self, client: int) -> int:
         """How many nodes ``client`` brings."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import seeds
 from fedgraph.comparison.classify import Split
@@ -56,6 +55,8 @@ def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name:
     """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
     test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
     """
+    from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
+
     turn, which = divmod(seed, num_folds)
     rng = seeds.generator(root, "folds", name, turn)
     model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))

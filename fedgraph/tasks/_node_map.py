@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.metrics import silhouette_score
 
 from fedgraph.comparison import maps
 
@@ -21,6 +20,8 @@ def draw(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tu
     scores: [n, c], one embedding per node. labels: int64 [n], −1 nodes are left out. m: at most ``MOST_NODES``, drawn
     by ``rng``. With fewer than two classes, or as many as nodes, the silhouette is NaN.
     """
+    from sklearn.metrics import silhouette_score  # its import takes a second
+
     known = np.flatnonzero(labels >= 0)
     shown = np.sort(rng.permutation(known)[:MOST_NODES])
     distances = cdist(scores[shown].astype(np.float64), scores[shown].astype(np.float64))

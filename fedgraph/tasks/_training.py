@@ -12,6 +12,7 @@ from typing import Any
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import Attendance
+from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, PublicFacts, kinds
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.units import Viewer
@@ -25,7 +26,7 @@ class World:
     """partition: who holds which node of ``setting.held``. cut_edges_shared: edges between clients are known to both.
     cut_edges_generated: but not what they lead to.
 
-    split_from_edges: who trains was computed from edges.
+    split_from_edges: who trains was computed from edges. colluders: participants who may pool their noise with the server.
     """
 
     setting: _protocols.Setting
@@ -34,6 +35,7 @@ class World:
     cut_edges_shared: bool = False
     cut_edges_generated: bool = False
     split_from_edges: bool = False
+    colluders: int = 1
 
     @property
     def facts(self) -> PublicFacts:
@@ -56,6 +58,7 @@ class World:
             features_from_edges=setting.held.features_from_edges,
             public_name=setting.public,
             asking=setting.asking,
+            colluders=self.colluders if self.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
         )
 
 
@@ -86,15 +89,18 @@ def train(
     who: Sequence[str | int] = (),
     *,
     attendance: Attendance | None = None,
+    masks: Masks | None = None,
 ) -> Trained:
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
-    attendance: which clients answer in which round; None where all do.
+    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
     """
     shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
-    outcome = rounds.run(context.runtime, shared, made, context.root, path, common, *progress, attendance=attendance)
+    outcome = rounds.run(
+        context.runtime, shared, made, context.root, path, common, *progress, attendance=attendance, masks=masks
+    )
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

@@ -7,9 +7,10 @@ Each owner of the data (a campus, a country, a bank) is a client. One cell is on
 * ``central``: one curator holds everything (``curator``);
 * ``secure without NAME``, ``local without NAME``: trained on all clients but one, and asked by that one: what a newcomer gets,
   and what the others lose nothing by (``left-out``);
-* ``personalised``: beside ``secure`` and ``local``: each client fits a head of its own to the shared model's scores, on its own
-  data in clear (``learning.personal_head``). The head stays with the client. Toward everybody else that costs nothing beyond
-  the shared model; toward whoever gets to see the head or its answers, it protects nothing.
+* ``personalised``: beside ``secure`` and ``local``: each client goes on from the shared model on its own data in clear, and
+  fits a head to its scores (``learning.personal_head``) or all of its weights (``learning.fine_tuning``). Both stay with the
+  client. Toward everybody else that costs nothing beyond the shared model; toward whoever gets to see them or their answers, it
+  protects nothing.
 
 Every world has the same δ, that of the whole federation, so that one person's ε can be compared between them. Each client
 predicts at home: of a public test graph it reads its own part. Scores are kept per client (``facts.participations``): what it
@@ -51,6 +52,9 @@ class Params(node_classification.Params):
     participations: list[Participation] = Field(DEFAULT, min_length=1, description="which choices are compared")
     left_out: Literal["all"] | int | list[str] = Field(
         3, description="clients left out in turn: all, so many (from the smallest to the largest), or names"
+    )
+    personalised: Literal["head", "weights", "both", "none"] = Field(
+        "head", description="what a client fits to its own data in clear: a head on the shared scores, all weights, both, none"
     )
     client_epsilons: dict[str, PositiveFloat] = Field(
         default_factory=dict, description="clients that ask for an ε of their own, below the federation's: name → ε"
@@ -168,7 +172,11 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     records = found.records(cell.setting, scores, world.setting, made, done)
     pooled = {} if WITHOUT in cell.setting else dict(records[0]["metrics"])
     if "personalised" in params.participations and cell.setting in ("secure", "local"):
-        records += found.personal(scores, answers, done, seeds.generator(context.root, "personal", *cell.path))
+        own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
+        if params.personalised in ("head", "both"):
+            records += found.personal(scores, answers, done, own())
+        if params.personalised in ("weights", "both"):
+            records += found.tuned(made, method, asked, done, own("weights"))
     if "federated" not in params.participations:
         records = [r for r in records if r["participation"] != "federated"]
     return _clients.outcome(cell, made, done, records, pooled, world, params.protocol, method)
@@ -211,8 +219,10 @@ def _world(params: Params, cell: Cell, federation: _joining.Federation, client: 
         return _joining.curator(federation, parts)
     trust, _, name = cell.setting.partition(WITHOUT)
     if name:
-        return _joining.without(federation, federation.names.index(name), _grid.VIEWERS[trust], parts)
-    return _joining.together(federation, _grid.VIEWERS[trust], params.cut_edges, parts)
+        joined = _joining.without(federation, federation.names.index(name), _grid.VIEWERS[trust], parts)
+    else:
+        joined = _joining.together(federation, _grid.VIEWERS[trust], params.cut_edges, parts)
+    return replace(joined, colluders=params.colluders)
 
 
 def _planned(params: Params, cell: Cell, federation: _joining.Federation, world: _training.World) -> Plan[Any, Any]:
@@ -221,6 +231,11 @@ def _planned(params: Params, cell: Cell, federation: _joining.Federation, world:
     _training.require_answers(world.setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
         _missing.require_public(world.setting, cell.method)
+    if "personalised" in params.participations and params.personalised in ("weights", "both") and not hasattr(method, "tuned"):
+        able = ", ".join(name for name in plugins.names("methods") if hasattr(kinds.method(name), "tuned"))
+        raise ScenarioError(
+            f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
+        )
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]

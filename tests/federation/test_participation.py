@@ -189,7 +189,7 @@ def test_a_scenario_tells_who_answered_and_what_travelled(tmp_path: Path, capsys
     )
     assert run.main([str(path), "--out", str(tmp_path / "out")]) == 0
     rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["rows"]
-    found = {(r["method"], r["setting"], r["metric"]): r["value"] for r in rows}
+    found = {(r["method"], r["setting"], m): v for r in rows for m, v in r["metrics"].items()}
     assert ("features", "central", "bytes_up") not in found
     assert found["features", "local", "bytes_up"] == found["features", "local", "bytes_down"] == 4 * (16 * 4 + 4)
     assert found["features", "local", "seconds_home"] > found["features", "local", "seconds_data_centre"] > 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import errno
+import gzip
 import io
 import json
 import os
@@ -135,6 +136,8 @@ def check(fault: Fault, scenario: Path, whole: list[dict[str, str]]) -> None:
         for file in out.rglob("*"):
             if file.suffix == ".json":
                 json.loads(file.read_text(encoding="utf-8"))
+            if file.suffix == ".gz":
+                json.loads(gzip.decompress(file.read_bytes()))
             if file.suffix == ".npz":
                 with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as arrays:
                     assert all(np.isfinite(arrays[name]).all() for name in arrays)

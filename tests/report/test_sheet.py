@@ -14,10 +14,10 @@ import yaml
 from pydantic import ValidationError
 
 from fedgraph import cli
+from fedgraph.entries import portable
 from fedgraph.errors import DataError
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import registry, runs, sheet
-from fedgraph.store import portable
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)

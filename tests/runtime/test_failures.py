@@ -271,7 +271,7 @@ def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: si
     assert started(tmp_path, whole, "--runtime", "serial").wait(timeout=300) == 0
     driver = started(tmp_path, out)
     until = time.monotonic() + 240
-    while not list(out.glob("cells/*.json")) and time.monotonic() < until and driver.poll() is None:
+    while not list(out.glob("cells/*.json.gz")) and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.1)
     time.sleep(random.Random(int(number)).uniform(0, 2))
     family = watchdog.family(driver.pid)

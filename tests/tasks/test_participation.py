@@ -175,3 +175,41 @@ def test_a_method_without_gaussian_sums_has_no_own_budgets(library: Graph) -> No
             library, methods=[{"method": "label_hop", "steps": 4}], protocol="asking", client_epsilons={"client 1": 0.1},
             epsilons=[4.0], participations=["federated"],
         )  # fmt: skip
+
+
+TUNED = (
+    ("features", "inductive", {"steps": 4}),
+    ("label_hop", "asking", {"steps": 4}),
+    ("gap_node", "inductive", {"steps": 4, "projection": 16}),
+    ("dpar", "inductive", {"variant": "features", "epochs": 1, "sampled": 1.0, "batch_size": 16}),
+    ("nonprivate", "asking", {"rounds": 2, "local_epochs": 2, "hidden": 8}),
+)
+
+
+@pytest.mark.parametrize(("method", "protocol", "settings"), TUNED)
+def test_own_weights_cost_nothing_toward_others_and_are_each_clients_own(
+    method: str, protocol: str, settings: dict[str, Any], library: Graph
+) -> None:
+    given: dict[str, Any] = {
+        "methods": [{"method": method, **settings}],
+        "protocol": protocol,
+        "participations": ["personalised"],
+    }
+    plain = outcomes(library, **given, personalised="none")["secure"]
+    both = outcomes(library, **given, personalised="both")["secure"]
+    kinds = {r["participation"] for r in both.facts["participations"]}
+    assert kinds == {"personalised", "own weights"}
+    assert not plain.facts["participations"]
+    assert both.epsilon_provable == plain.epsilon_provable, "nothing more is released"
+    assert both.releases == plain.releases
+    assert prices(both, "own weights") == prices(both, "personalised")
+    records = [r for r in both.facts["participations"] if r["participation"] == "own weights"]
+    assert [r["client"] for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
+
+
+def test_own_weights_are_refused_where_a_method_has_none(library: Graph) -> None:
+    given = {"methods": [{"method": "gap_edge", "epochs": 5, "folds": 1}], "protocol": "transductive"}
+    made, where = params(**given, personalised="weights"), context(library)
+    (cell, *_) = participation.cells(made, where)
+    with pytest.raises(ScenarioError, match=r"gap_edge has no weights .* features, gap_node"):
+        participation.plan(made, cell, where)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
-from fedgraph.tasks._scores import calibration_error, measures, named_measures, probabilities
+from fedgraph.audit import one_run
+from fedgraph.tasks._scores import (
+    area_under_roc,
+    average_precision,
+    calibration_error,
+    macro_f1,
+    measures,
+    named_measures,
+    probabilities,
+)
 
 
 def test_naming_the_majority_is_seen_through() -> None:
@@ -55,3 +65,18 @@ def test_one_class_in_the_test_set_has_no_ranking() -> None:
 def test_names_alone_have_accuracy_macro_f1_and_majority() -> None:
     found = named_measures(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
     assert found == {"accuracy": 0.75, "macro_f1": pytest.approx((0.8 + 2 / 3) / 2), "majority_share": 0.5}
+
+
+@pytest.mark.parametrize("levels", [2, 7, 1000])
+def test_measures_are_those_of_scikit_learn_with_many_ties_and_few(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    for _ in range(20):
+        right = rng.random(60) < rng.uniform(0.05, 0.95)
+        right[:2] = True, False
+        chances = rng.integers(levels, size=60) / levels
+        assert area_under_roc(right, chances) == one_run.area(chances, right)
+        assert one_run.area(chances, right) == pytest.approx(metrics.roc_auc_score(right, chances), abs=1e-12)
+        assert average_precision(right, chances) == pytest.approx(metrics.average_precision_score(right, chances), abs=1e-12)
+        truth, named = rng.integers(4, size=60), rng.integers(1, 6, size=60)
+        expected = metrics.f1_score(truth, named, average="macro", zero_division=0.0)
+        assert macro_f1(truth, named) == pytest.approx(expected, abs=1e-12)

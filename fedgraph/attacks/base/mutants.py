@@ -7,7 +7,9 @@ one thing (that is what it is priced for) and whose door does another:
     noise × ⅔                 every release carries two thirds of the planned noise
     one hop not counted       the noise would do for one hop less than is released
     secure sum leaked         the server reads each client's message, which carries only its share of the noise
-    colluder ignored          shares of the noise are cut as if nobody knew one, and a client takes its own off
+    colluder ignored          shares of the noise are cut as if no participant knew one; behind secure aggregation the last
+                              client takes its own message off the sum, in the sound method as in the broken one
+    second colluder           two clients pool what they know, where the plan priced one
 
 **Judged** by ``audit.closed_form.gaussian``: the score of a sound run is a sum of Gaussian releases along directions of one
 length (gradients that are clipped, rows of norm one), so that the distance in standard deviations, estimated from the runs,
@@ -19,7 +21,7 @@ gives a lower limit of μ. All sound rows together are accused with probability 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -32,6 +34,7 @@ from fedgraph.audit import closed_form
 from fedgraph.audit.lower_bound import Worlds
 from fedgraph.errors import DataError
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
+from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Unit, Viewer
@@ -39,19 +42,24 @@ from fedgraph.types import Graph, Partition, Subgraph
 
 ERROR_RATE = 0.01
 EPSILON, DELTA, RUNS = 4.0, 1e-3, 300
-Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored"]
+_READ = ("method", "params", "rounds", "made", "releases", "delta")  # of a plan, what an ``evidence`` reads
+Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
 UNSEEN = {
     "gap_node, noise × ⅔": "only the encoder's messages are read, which hold a part of the budget; the noisy hops stay with "
     "their client, and the classifier's rows with them. The desk's audit of single mechanisms catches the noise.",
     "gap_node and sage_node, promised degree broken": "the promise is held against the data before anything is released, and "
     "where they break it the row is priced ∞ (tests/tasks, privacy.settle): there is no finite ε left to refute.",
-    "features, colluder ignored": "a client that takes its own noise off did not show in 300 runs. One colluder's price is "
-    "held by the plan's own check and by tests of the accountant.",
+    "features, secure sum leaked with two clients": "each of two clients carries the whole noise, since the other may be a "
+    "colluder: a single message is worth what is priced, and there is nothing to find.",
+    "features, colluder ignored among many clients": "of n shares one is missing, so the noise is smaller by √((n − 1)/n). "
+    "With two clients that is caught (above); with ten it is 5 % of the noise, which so few runs cannot tell from chance. The "
+    "plan's own check refuses such noise.",
     "sage_node, noise × ⅔": "a canary without edges moves a step's sum by one clip, of the two or more that are priced for "
     "a node with neighbours.",
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
-    "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows.",
+    "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows. The "
+    "audit of mechanisms breaks its Gaussian noise on the worst loss, and catches it (gaussian-objective).",
     "lpgnn, local_dp and sage_edge, noise × ⅔": "each release is one randomised response, multi-bit or Laplace mechanism, "
     "which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
 }
@@ -59,12 +67,15 @@ UNSEEN = {
 
 @dataclass(frozen=True)
 class Case:
-    """method: its settings, ``method`` among them. viewer: who is priced. broken: what the door does otherwise."""
+    """method: its settings, ``method`` among them. viewer: who is priced. broken: what the door does otherwise. times: so many
+    times the usual number of runs, where the break is small.
+    """
 
     method: dict[str, Any]
     viewer: Viewer
     clients: int
     broken: Break = ""
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,7 @@ class Row:
 
     method: str
     viewer: str
+    clients: int
     broken: str
     provable: float
     lower: float
@@ -101,6 +113,11 @@ def cases() -> Iterator[Case]:
     together = Viewer.SERVER_SECURE_AGGREGATION
     yield Case(features, together, 5)
     yield Case(features, together, 5, "secure sum leaked")
+    yield Case(features, together, 3, "", 2)
+    yield Case(features, together, 3, "secure sum leaked", 2)
+    yield Case(features, together, 3, "second colluder", 2)
+    yield Case(features, together, 2, "", 2)
+    yield Case(features, together, 2, "colluder ignored", 2)
     hops = {"method": "gap_edge", "hops": 2, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1)
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
@@ -116,7 +133,8 @@ def run(seed: int = 0, runs: int = RUNS) -> Iterator[Row]:
 
 def judged(case: Case, seed: int, runs: int, alpha: float) -> Row:
     """One case: ``runs`` scores with the canary and as many without, and the ε that they prove."""
-    name = f"{case.method['method']}/{case.viewer.value}/{case.broken}"
+    name = f"{case.method['method']}/{case.viewer.value}/{case.clients}/{case.broken}"
+    runs *= case.times
     held, public = _graphs()
     plan, worlds, asked, unit = _game(case, held, public, seeds.generator(seed, "mutants", "game"))
     scores = [
@@ -124,7 +142,7 @@ def judged(case: Case, seed: int, runs: int, alpha: float) -> Row:
         for w, world in enumerate(worlds)
     ]
     bound = closed_form.gaussian().bound(Worlds(scores[1], scores[0]), DELTA, alpha)
-    return Row(str(case.method["method"]), case.viewer.value, case.broken, plan.provable().epsilon, bound, runs)
+    return Row(str(case.method["method"]), case.viewer.value, case.clients, case.broken, plan.provable().epsilon, bound, runs)
 
 
 def _graphs() -> tuple[Graph, Graph]:
@@ -151,7 +169,8 @@ def _game(
     plan = module.plan(settings, facts, Budget(EPSILON, DELTA))
     known = canaries.joined(dealt, held)
     if plan.protection.unit is Unit.NODE:
-        found: canaries.Canaries = canaries.nodes(known, public, plan.protection.relation, 1, "word", rng)
+        honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
+        found: canaries.Canaries = canaries.nodes(honest, public, plan.protection.relation, 1, "word", rng)
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(1, dtype=bool))
     else:
         found = canaries.edges(known, dealt, plan.protection.relation, 1, rng)
@@ -172,10 +191,12 @@ def _score(
     """One run, read by the method's own evidence, as the viewer of the case sees it."""
     state = _trained(case, plan, world, path)
     seen_as: Any = plan
+    if case.broken == "second colluder":  # rows of the second one are known, too
+        facts = replace(plan.facts, colluders=2)
+        seen_as = SimpleNamespace(protection=plan.protection, facts=facts, **{n: getattr(plan, n) for n in _READ})
     if case.broken == "secure sum leaked":  # the server holds what each client sent
         # a plan with this viewer and so little noise refuses to be made (``Plan``): only what evidence reads is handed on
-        names = ("method", "params", "rounds", "facts", "made", "releases", "delta")
-        seen_as = SimpleNamespace(protection=_seen_by_server(plan), **{n: getattr(plan, n) for n in names})
+        seen_as = SimpleNamespace(protection=_seen_by_server(plan), facts=plan.facts, **{n: getattr(plan, n) for n in _READ})
     return float(plugins.load("methods", plan.method).evidence(seen_as, state, asked, unit)[0])
 
 
@@ -203,25 +224,11 @@ def _trained(case: Case, plan: Plan[Any, Any], world: Partition, path: tuple[int
         sums = {name: np.sum(values, axis=0) for name, values in each.items()}
         inbox = Inbox(round_, sums, each if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
         after = method.server(plan, state, inbox)
-        shown = replace(inbox, each=each)
-        if case.broken == "colluder ignored":  # the last client takes its own noise off the sum that it was sent
-            own = _own_noise(plan, releases, path, len(works) - 1, round_, each)
-            shown = replace(shown, sums={name: sums[name] - own[name] for name in sums})
-        seen.append((state.model, shown))
+        colluders = 2 if case.broken == "second colluder" else len(seen_by.colluding(plan))
+        known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
+        seen.append((state.model, replace(inbox, each=each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))
     return state
-
-
-def _own_noise(
-    plan: Plan[Any, Any], releases: Sequence[PlannedRelease], path: tuple[int | str, ...], client: int, round_: int,
-    each: dict[str, list[np.ndarray]],
-) -> dict[str, np.ndarray]:  # fmt: skip
-    """What this client added in this round: its own stream, drawn again."""
-    (name,) = each
-    mechanism = releases[0].mechanism
-    rng = Streams(int(path[0]), (*path[1:], client, round_), "").generator("noise")
-    zeros = np.zeros(each[name][client].shape)
-    return {name: mechanism.apply(zeros, rng)}
 
 
 def _as_broken(case: Case, plan: Plan[Any, Any], release: PlannedRelease) -> PlannedRelease:
@@ -235,5 +242,6 @@ def _as_broken(case: Case, plan: Plan[Any, Any], release: PlannedRelease) -> Pla
         "one hop not counted": math.sqrt((plan.rounds - 1) / plan.rounds) if plan.rounds > 1 else 1.0,
         "secure sum leaked": 1.0,
         "colluder ignored": math.sqrt((n - 1) / n),
+        "second colluder": 1.0,
     }[case.broken]
     return replace(release, mechanism=GaussianNoise(mechanism.std * factor))

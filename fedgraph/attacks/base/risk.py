@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from fedgraph.attacks.base.game import coins_of_shadows
 from fedgraph.attacks.base.scene import Scene, log_odds, of_label
@@ -106,4 +105,6 @@ def _rank(values: np.ndarray, risk: np.ndarray) -> float:
     """Spearman's correlation; 0 where one of the two is constant."""
     if np.ptp(values) == 0 or np.ptp(risk) == 0:
         return 0.0
+    from scipy.stats import spearmanr
+
     return float(spearmanr(values, risk).statistic)

@@ -34,7 +34,7 @@ from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
 from fedgraph.cell import Cell, Context
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Plan, State
+from fedgraph.methods.base import Plan, State, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Unit
 from fedgraph.settings import Infinite, Settings
@@ -133,10 +133,11 @@ def measure(
     rng = seeds.generator(context.root, "attack", *cell.path)
     known = canaries_of.joined(partition, held)
     relation = made.protection.relation
+    honest, labelled = _of_the_honest(made, partition, known)
     if relation.unit is Unit.NODE:
-        found: canaries_of.Canaries = canaries_of.nodes(known, public, relation, settings.canaries, settings.canary, rng)
+        found: canaries_of.Canaries = canaries_of.nodes(labelled, public, relation, settings.canaries, settings.canary, rng)
     else:
-        found = canaries_of.edges(known, partition, relation, settings.canaries, rng)
+        found = canaries_of.edges(known, honest, relation, settings.canaries, rng)
     if found.coins.size < 2:
         return NOTHING
     attacked = trained(made, canaries_of.planted(partition, found), cell, context)
@@ -144,6 +145,18 @@ def measure(
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     by = estimators.reported(all(is_gaussian(event) for event in made.declared().values()))
     return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read, estimator=by)
+
+
+def _of_the_honest(made: Plan[Any, Any], partition: Partition, known: Graph) -> tuple[Partition, Graph]:
+    """(clients that do not collude, the graph without the labels of those who do): a colluder's own nodes are no secret."""
+    colluding = seen.colluding(made)
+    if not colluding:
+        return partition, known
+    labels = known.labels.copy()
+    for client in colluding:
+        labels[partition.subgraphs[client].nodes] = -1
+    left = tuple(s for s in partition.subgraphs if s.client not in colluding)
+    return replace(partition, subgraphs=left), replace(known, labels=labels)
 
 
 def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State[Any]:

@@ -33,6 +33,7 @@ from fedgraph.methods.base.facts import Calibration as Calibration
 from fedgraph.methods.base.facts import PublicFacts as PublicFacts
 from fedgraph.methods.base.facts import public_assumptions as public_assumptions
 from fedgraph.methods.base.facts import setting_assumptions as setting_assumptions
+from fedgraph.methods.base.facts import several_colluders as several_colluders
 from fedgraph.methods.base.kinds import Kind as Kind
 from fedgraph.methods.base.kinds import Situation as Situation
 from fedgraph.methods.base.plan import Plan as Plan

@@ -33,6 +33,7 @@ class PublicFacts:
     that never train and only ask for their own answer (which these are is public).
     participation, least_answers: where not every client answers in every round: who does, in words, and how many answers a
     round needs (``federation.participation``).
+    colluders: how many participants may pool what they know of their own noise with a server that sees sums (1 or more).
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -55,6 +56,7 @@ class PublicFacts:
     least_answers: int | None = None
     features_from_edges: bool = False
     public_name: str = "test-graph"
+    colluders: int = 1
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
@@ -112,5 +114,11 @@ def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     else:
         assumed += (Assumption.SIZES_PUBLIC,) if facts.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        assumed += (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
+        knowing = Assumption.ONE_COLLUDER if facts.colluders == 1 else Assumption.SEVERAL_COLLUDERS
+        assumed += (Assumption.IDEAL_SECURE_AGGREGATION, knowing)
     return assumed
+
+
+def several_colluders(facts: PublicFacts) -> int | None:
+    """``Protection.colluders`` of the setting: their number where it is more than one and somebody sees sums only."""
+    return facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None

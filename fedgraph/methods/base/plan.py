@@ -13,6 +13,7 @@ from fedgraph.methods.base.facts import PublicFacts
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
 from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, Rows, sensitivity_l2
@@ -101,6 +102,7 @@ class Plan(Generic[P, M]):
         facts: tuple[object, ...] = (self.facts.num_nodes, self.facts.client_sizes)
         if self.facts.participation:
             facts += (self.facts.participation, self.facts.least_answers)
+        facts += tuple(r.mechanism for r in self.releases if isinstance(r.mechanism, IntegerShare))
         text = repr((self.method, self.params, self.delta, self.protection, self.rounds, facts))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -137,17 +139,18 @@ class Plan(Generic[P, M]):
         return price_of(self.guarantee, self.releases, path)
 
 
-def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts, colluders: int = 1) -> tuple[float, int]:
+def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:
     """(noise std each client adds, clients that must finish) for a summed release of this sensitivity.
 
-    Behind secure aggregation a viewer sees the sum and, being a participant, may know ``colluders`` shares:
+    Behind secure aggregation a viewer sees the sum and, being a participant, may know t shares (``facts.colluders``):
     each client adds σΔ/√(n_min − t), so that the rest of the sum still hides σΔ. Everywhere else the
     viewer sees the client's own message (or there is one client), which must carry all the noise itself.
     """
     if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return noise_multiplier * sensitivity, 1
-    if facts.cohort <= colluders:
+    if facts.cohort <= facts.colluders:
         raise PrivacyError(
-            f"secure aggregation hides a client among more than {colluders} others, found {facts.cohort} clients"
+            f"secure aggregation hides a client among more than {facts.colluders} others, found {facts.cohort} clients; "
+            "allowed: fewer colluders than clients that answer"
         )
-    return noise_multiplier * sensitivity / math.sqrt(facts.cohort - colluders), facts.cohort
+    return noise_multiplier * sensitivity / math.sqrt(facts.cohort - facts.colluders), facts.cohort

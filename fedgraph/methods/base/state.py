@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -30,13 +30,15 @@ class Inbox:
     """One round's messages as the server may see them.
 
     sums: name → sum over clients. each: name → one value per client, in client order; empty behind secure
-    aggregation. num_clients: how many finished.
+    aggregation. num_clients: how many finished. colluding: name → sum over the colluding clients, who know what they sent; only
+    in the rounds that are kept for an attack.
     """
 
     round: int
     sums: dict[str, np.ndarray]
     each: dict[str, list[np.ndarray]]
     num_clients: int
+    colluding: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 PUBLIC_COINS = "public-coins"  # the one stream of a client that everybody may know

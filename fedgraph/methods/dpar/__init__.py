@@ -28,13 +28,26 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
 from fedgraph.learning.clipping.per_sample import left_over_products
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.learning.optimisers.optimiser import Optimiser
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, seen, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Kind,
+    Plan,
+    PublicFacts,
+    Situation,
+    State,
+    Streams,
+    seen,
+    setting_assumptions,
+    several_colluders,
+)
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
@@ -159,7 +172,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         rounds=sizes.rounds,
         releases=(*planned.releases(params, shape, found, private), training),
-        protection=Protection(relation, facts.viewer, (*assumed, *setting_assumptions(facts))),
+        protection=Protection(
+            relation, facts.viewer, (*assumed, *setting_assumptions(facts)), colluders=several_colluders(facts)
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
@@ -225,6 +240,13 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     features = rows_of.with_features(graph, plan.params.features).features
     scores = logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
     return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
+
+
+def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+    """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.fine_tuning``)."""
+    x = FeatureMatrix(rows_of.with_features(graph, plan.params.features).features)
+    own = fine_tuning.tuned(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
+    return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from scipy.optimize import brentq
-from scipy.stats import binom
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import amplification, calibrate
@@ -73,6 +72,8 @@ class Noise:
 
 def source_cap(marked: int, sampled: float, missed: float) -> int:
     """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``."""
+    from scipy.stats import binom  # its import takes half a second
+
     return marked if sampled >= 1 else min(marked, int(binom.isf(missed, marked, sampled)) + 1)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -27,6 +27,7 @@ import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
+from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
@@ -45,6 +46,7 @@ from fedgraph.methods.base import (
     gradient_std,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.features.evidence import of_rounds
 from fedgraph.methods.features.evidence import reads_rounds as reads_rounds
@@ -151,7 +153,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params,
         steps,
         releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),),
-        protection=Protection(relation, facts.viewer, (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts))),
+        protection=Protection(
+            relation,
+            facts.viewer,
+            (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts)),
+            colluders=several_colluders(facts),
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
@@ -159,6 +166,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         made=made,
         additive=True,
     )
+
+
+def num_sent(plan: Plan[Params, Made]) -> int:
+    """Numbers in one message."""
+    return plan.made.layout.num_parameters
 
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
@@ -215,6 +227,12 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     if params.coupling == "auto":
         return coupled_field(scores, graph.adjacency, alike, MOST_HEARD * doubt(scores), params.propagation_steps)
     return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
+
+
+def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+    """With the weights after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
+    own = fine_tuning.tuned(plan.made.layout, state.memory.average, _inputs(plan, graph), graph.labels, rng)
+    return replace(state, memory=replace(state.memory, average=own))
 
 
 def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:

@@ -36,6 +36,7 @@ from fedgraph.methods.base import (
     Streams,
     gradient_std,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.gap_edge.params import Params
 from fedgraph.privacy import neighbour_sums
@@ -123,7 +124,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         rounds=params.hops,
         releases=(release,) if params.hops else (),
-        protection=Protection(params.protects, facts.viewer, assumed),
+        protection=Protection(params.protects, facts.viewer, assumed, colluders=several_colluders(facts)),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,

@@ -5,17 +5,19 @@ they were released, but stay with their client: row j feeds j's own gradient and
 else (PRIVACY.md §5). How much j changes in the rows of others is bounded for every graph by weights of edges that fall with
 degrees (``caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is
 restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
+Under ``cap: gate`` noisy bits say first which nodes have few neighbours, and hops run among those only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from fedgraph.errors import ScenarioError
+from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
@@ -35,16 +37,17 @@ from fedgraph.methods.base import (
     gradient_std,
     seen,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.gap_node import caps
 from fedgraph.methods.gap_node.params import Params
 from fedgraph.methods.gap_node.rows import Made, Stage, Work, aggregate, joined, rows_of, sent
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.events import Event, Gaussian, Repeated, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, NoisyThreshold
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
+from fedgraph.privacy.sensitivity import ClippedSum, Degrees, kernel_name
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.types import Graph, Subgraph
 
@@ -54,7 +57,10 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
 KIND: Kind = "classifier"
-SITUATIONS = (Situation("inductive", settings={"steps": 4, "projection": 16}),)
+SITUATIONS = (
+    Situation("inductive", settings={"steps": 4, "projection": 16}),
+    Situation("inductive", settings={"steps": 4, "projection": 16, "cap": "gate"}),
+)
 
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 DISPUTED = (
@@ -93,6 +99,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
         stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
         hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
+        if capped.asks_gate:
+            capped = capped.gated(params, Repeated(Gaussian(noise.gradient), total), budget)
+            hops, published = [(GaussianNoise(g.hop_std), g.sums) for g in capped.gates], None
     clipped = ClippedSum(params.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
     releases = [PlannedRelease("classifier", clipped, *gradient, range(first, total))]
     releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
@@ -100,6 +109,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     for client, (mechanism, event) in enumerate(hops if params.hops else ()):
         sums, whose = NeighbourSums(capped.terms(client)), None if capped.promised is not None else client
         releases.append(PlannedRelease("aggregate", sums, mechanism, event, once, per_round=params.hops, client=whose))
+    for client, chosen in enumerate(capped.gates):
+        bits = NoisyThreshold(chosen.gate.noise_std, chosen.gate.threshold)
+        releases.append(PlannedRelease("gate", Degrees(chosen.gate.num_rows), bits, chosen.gate, once, client=client))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.UNTUNED,
@@ -113,7 +125,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         rounds=total,
         releases=tuple(releases),
-        protection=Protection(relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit),
+        protection=Protection(
+            relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit, several_colluders(facts)
+        ),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,
@@ -142,7 +156,8 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
 
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph = subgraph.graph
-    adjacency = plan.made.caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
+    rule = plan.made.caps
+    adjacency = graph.adjacency if rule.gates else rule.weights(graph.adjacency, subgraph.nodes, subgraph.client)
     return Work(rows_of(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
 
 
@@ -174,11 +189,23 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
+    return logits(plan.made.classifier, state.model["classifier"], _in_clear(plan, state, graph))
+
+
+def _in_clear(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> DenseMatrix:
+    """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
     rows = [unit_length(sent(plan, state.model["encoder"], rows_of(plan, graph)))]
     for _ in range(plan.params.hops):
         rows.append(unit_length(aggregate(adjacency, rows[-1])))
-    return logits(plan.made.classifier, state.model["classifier"], DenseMatrix(np.concatenate(rows, axis=1)))
+    return DenseMatrix(np.concatenate(rows, axis=1))
+
+
+def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+    """With the classifier after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
+    x = _in_clear(plan, state, graph)
+    own = fine_tuning.tuned(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
+    return replace(state, model={**state.model, "classifier": own})
 
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 import torch
 from scipy.special import log_softmax, softmax
 
+from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
@@ -47,6 +48,7 @@ from fedgraph.methods.base import (
     gradient_std,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.label_hop.budget import Split, split
 from fedgraph.methods.label_hop.params import Params
@@ -120,7 +122,10 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         first + parts.steps,
         releases=tuple(releases),
         protection=Protection(
-            params.protects, facts.viewer, (*assumed, *public_assumptions(facts), *setting_assumptions(facts))
+            params.protects,
+            facts.viewer,
+            (*assumed, *public_assumptions(facts), *setting_assumptions(facts)),
+            colluders=several_colluders(facts),
         ),
         delta=budget.delta,
         facts=facts,
@@ -212,6 +217,13 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
         coupling = scaled_to(np.log(_measured(plan, answers, state.memory.meetings)[0]), MOST_HEARD * doubt(scores))
         return mean_field(scores, [(coupling, graph.adjacency)], plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
+
+
+def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+    """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
+    descent, x = state.memory.descent, FeatureMatrix(unit_rows(graph.features))
+    own = fine_tuning.tuned(plan.made.layout, descent.average, x, graph.labels, rng)
+    return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
 
 
 def _score_noise(plan: Plan[Params, Made]) -> float:

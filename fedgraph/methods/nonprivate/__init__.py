@@ -19,6 +19,7 @@ the graph that is asked. Test labels are seen by nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from fedgraph.methods.base import (
     Streams,
     public_assumptions,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.nonprivate import local, phases
 from fedgraph.methods.nonprivate.params import CEILING, Asked, Params
@@ -82,6 +84,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         Relation.NODE_ZERO_OUT,
         facts.viewer,
         (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
+        colluders=several_colluders(facts),
     )
     count = len(params.candidates) + (1 if params.refit and params.validation else 0)
     rounds = count * params.rounds
@@ -105,6 +108,11 @@ def _asked(facts: PublicFacts) -> Asked:
     if facts.public_graph is None or facts.public_name != "test-graph":
         return Asked(1.0)
     return Asked(min(1.0, facts.public_graph.num_nodes / facts.num_train))
+
+
+def num_sent(plan: Plan[Params, Asked]) -> int:
+    """Numbers of a message that noise is priced for: there is no noise."""
+    return 0
 
 
 def start(plan: Plan[Params, Asked], rng: np.random.Generator) -> State[phases.Training]:
@@ -145,6 +153,14 @@ def predict(plan: Plan[Params, Asked], state: State[phases.Training], graph: Gra
     candidate = plan.params.candidates[index]
     network = fitting.made(phases.shape_of(plan, index), 0)
     return local.scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
+
+
+def tuned(
+    plan: Plan[Params, Asked], state: State[phases.Training], graph: Graph, rng: np.random.Generator
+) -> State[phases.Training]:
+    """With the weights after a client's own steps on ``graph`` (``learning.fine_tuning``)."""
+    index, parameters = phases.chosen(state)
+    return replace(state, model={**state.model, "parameters": local.tuned(plan, index, parameters, graph, rng)})
 
 
 def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str, ...]:

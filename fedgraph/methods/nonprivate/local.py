@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.learning import fine_tuning, personal_head
 from fedgraph.learning.baselines import fitting, many_gcns
 from fedgraph.learning.baselines.networks import Network
 from fedgraph.learning.propagation.propagate import personalised_pagerank
@@ -76,6 +77,23 @@ def scores(
 ) -> np.ndarray:
     """[n, c] of ``graph``, spread over its edges where the candidate says so."""
     return _spread(plan, candidate, fitting.scores(network, parameters, given), graph)
+
+
+def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
+    """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
+    candidate, shape, given = plan.params.candidates[index], phases.shape_of(plan, index), fitting.inputs(graph)
+    network, seed = fitting.made(shape, 0), int(rng.integers(2**31))
+
+    def descended(labels: np.ndarray, steps: int) -> list[np.ndarray]:
+        at = fitting.Progress(shared, np.zeros((2, shared.size), np.float32))
+        kept = [shared]
+        for first in range(0, steps, personal_head.EVERY):
+            how = fitting.Steps(personal_head.EVERY, first, candidate.rate, candidate.decay)
+            at = fitting.trained(network, given, labels, at, how, lambda step: phases.step_seed(seed, index, step))
+            kept.append(at.vector)
+        return kept
+
+    return fine_tuning.chosen(descended, lambda weights: fitting.scores(network, weights, given), shared, graph.labels, rng)
 
 
 def _compiled(plan: Plan[Params, Asked], index: int) -> bool:

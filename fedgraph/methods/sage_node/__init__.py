@@ -34,6 +34,7 @@ from fedgraph.methods.base import (
     Streams,
     gradient_std,
     setting_assumptions,
+    several_colluders,
 )
 from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node.evidence import of_rounds
@@ -109,7 +110,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             PlannedRelease("model", bound, mechanism, event, range(params.steps), client=client)
             for client, event in enumerate(events)
         ),
-        protection=Protection(params.protects, facts.viewer, assumed, capped.promised, capped.limit),
+        protection=Protection(params.protects, facts.viewer, assumed, capped.promised, capped.limit, several_colluders(facts)),
         delta=budget.delta,
         facts=facts,
         epsilon_published=published,

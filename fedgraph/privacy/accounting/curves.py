@@ -31,7 +31,6 @@ import math
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
-from scipy.stats import hypergeom
 
 from fedgraph.privacy.accounting.losses import Curve
 from fedgraph.privacy.events import FixedSizeGaussian
@@ -101,6 +100,8 @@ def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool)
 
     2j for j replaced rows in the batch; where the own row vanishes instead, 2j + 1 with it and 2j without it, for j others.
     """
+    from scipy.stats import hypergeom  # its import takes half a second
+
     if replaced:
         hits = np.arange(max(0, batch_size - num_rows + touched_rows), min(touched_rows, batch_size) + 1)
         chances = hypergeom.pmf(hits, num_rows, touched_rows, batch_size)

@@ -37,7 +37,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.signal import lfilter
 
 from fedgraph.privacy.shapes import Array
 
@@ -189,6 +188,8 @@ def _epsilon(masses: Array, lowest: int, gap: float, infinity: float, delta: flo
     """
     if infinity > delta:
         return math.inf
+    from scipy.signal import lfilter  # its import takes half a second
+
     discounted = lfilter([1.0], [1.0, -math.exp(-gap)], masses[::-1])[::-1]
     later = np.concatenate([np.cumsum(discounted[::-1])[::-1][1:], [0.0]])
     deltas = infinity - math.expm1(-gap) * later

@@ -36,7 +36,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
-from scipy.stats import binom
 
 from fedgraph.privacy.accounting.losses import Curve
 from fedgraph.privacy.shapes import Array
@@ -155,6 +154,8 @@ def hockey_stick(chosen: Pair, epsilon: float) -> float:
 
 
 def _binomial(trials: int, rate: float) -> tuple[Array, Array]:
+    from scipy.stats import binom
+
     hits = np.arange(trials + 1, dtype=float)
     weights = binom.pmf(hits, trials, rate)
     keep = weights > 0  # a weight that underflows (below 1e-308) cannot reach any δ in use

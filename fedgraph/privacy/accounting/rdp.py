@@ -29,10 +29,8 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-import dp_accounting
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import binom
 
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy.accounting import curves, pure, zcdp
@@ -87,6 +85,8 @@ def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array
     is an upper bound (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for
     fractional orders does not always converge and then only logs it.
     """
+    import dp_accounting  # its import, like that of scipy.stats, takes half a second
+
     whole = np.arange(2.0, _LONGEST_SERIES + 1)
     event = dp_accounting.PoissonSampledDpEvent(sampling_rate, dp_accounting.GaussianDpEvent(noise_multiplier))
     at_whole = dp_accounting.rdp.RdpAccountant(whole).compose(event).rdp
@@ -96,6 +96,8 @@ def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array
 
 
 def _poisson_revealed(event: PoissonGaussian) -> Array:
+    from scipy.stats import binom
+
     others = event.touched_rows - (0 if event.replaced else 1)
     hits = np.arange(others + 1)
     log_weights = binom.logpmf(hits, others, event.sampling_rate)

@@ -29,8 +29,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.stats import gamma
-
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.sensitivity import require_positive
@@ -80,6 +78,8 @@ def least_regulariser(
     num_labelled: int,
 ) -> float:
     """c c₂ Ψ c_sf/(n₁ωε): Λ must exceed it."""
+    from scipy.stats import gamma  # its import takes half a second
+
     c_sf = float(gamma.isf(delta / num_classes, num_features))
     return num_classes * bounds.c2 * sensitivity * c_sf / (num_labelled * share * epsilon)
 
@@ -116,6 +116,8 @@ def perturbation(
         raise PrivacyError(f"prior_norm is a number ≥ 0, found {prior_norm}")
     if not (0 < share < 1 and delta < 1 and 0 <= sensitivity < math.inf and min(num_classes, num_features, num_labelled) >= 1):
         raise PrivacyError("need 0 < share < 1, delta < 1, a finite sensitivity ≥ 0 and at least one class, feature and label")
+    from scipy.stats import gamma
+
     c, d, n = num_classes, num_features, num_labelled
     c_sf = float(gamma.isf(delta / c, d))
     spent = n * share * epsilon

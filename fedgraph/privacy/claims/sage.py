@@ -21,7 +21,6 @@ import math
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import binom, hypergeom
 
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.rdp import ORDERS
@@ -46,6 +45,8 @@ def node_epsilon(
 
     Converted by ε = RDP + ln(1/δ)/(α − 1), as published.
     """
+    from scipy.stats import binom, hypergeom  # their import takes half a second
+
     require_positive("noise_multiplier", noise_multiplier)
     top = batch_size if replacement else min(touched, batch_size)
     hits = np.arange(top + 1)

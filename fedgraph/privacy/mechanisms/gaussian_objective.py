@@ -24,8 +24,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.stats import chi2
-
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian_objective
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
@@ -59,6 +57,8 @@ class Situation:
     @property
     def length(self) -> float:
         """q."""
+        from scipy.stats import chi2  # its import takes half a second
+
         return math.sqrt(float(chi2.isf(self.missed / self.num_classes, self.dimension)))
 
     def determinant(self, c_theta: float, regulariser: float) -> float:

@@ -10,6 +10,7 @@ from fedgraph.report.plots import Figure
 from fedgraph.report.results import bound, number
 from fedgraph.report.sections.base import Records, Section, Table
 
+JOINED = tuple(trust + own for trust in ("secure", "local") for own in ("", choices.HEAD, choices.WEIGHTS))
 KINDS = ("participation",)  # the tasks that this section speaks of
 
 
@@ -35,7 +36,7 @@ def _who_gains(found: Choices) -> list[str]:
     inside = found.inside()
     said = []
     for epsilon in found.epsilons:
-        for choice in found.present(("secure", "secure + own head", "local", "local + own head")):
+        for choice in found.present(JOINED):
             picked = found.best(epsilon, (choice,))
             if picked is None or inside is None:
                 continue
@@ -77,9 +78,7 @@ def _clients(found: Choices, epsilon: float) -> Table:
     picked = found.best(epsilon, ("secure", "local", "central"))
     inside = found.inside()
     here = found.best(epsilon, ("alone",))
-    columns = found.present(
-        ("secure", "secure + own head", "local", "local + own head", "out of secure", "out of local", "central")
-    )
+    columns = found.present((*JOINED, "out of secure", "out of local", "central"))
     body = []
     for client, nodes in found.clients.items() if picked else ():
         assert picked is not None
@@ -119,7 +118,7 @@ def _figure(name: str, found: Choices, notice: str | None) -> tuple[Figure, ...]
 
 def _lines(found: Choices, learner: str) -> Sequence[charts.Line]:
     lines = []
-    for choice in found.present(("alone", "secure", "secure + own head", "local", "central")):
+    for choice in found.present(("alone", "secure", "secure + own head", "secure + own weights", "local", "central")):
         points = [(e, v) for e in found.epsilons if (v := found.value(learner, e, choice)) is not None]
         if len(points) > 1:
             lines.append(charts.Line(WORDS[choice], [e for e, _ in points], [v for _, v in points], [0.0] * len(points)))

@@ -104,6 +104,8 @@
 
   // ---- what a number says, under the pointer or after a tap --------------------------------------------------------
   const tip = document.getElementById("tip");
+  const shared = document.getElementById("tips"), tips = shared ? JSON.parse(shared.textContent) : [];
+  for (const cell of $("#everything td[data-t]")) cell.dataset.tip = tips[cell.dataset.t];
   function explain(target) {
     const said = [target.dataset.tip, target.closest("tbody") && headOf(target)?.dataset.tip].filter(Boolean).join(" ");
     if (!said) return;
@@ -166,7 +168,7 @@
         heads.forEach((h) => h.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
         closeAll();
-        const value = (row) => { const v = row.cells[i + 1].dataset.v; return number ? (v === "inf" ? Infinity : v === "-inf" ? -Infinity : Number(v)) : v; };
+        const value = (row) => { const cell = row.cells[i + 1], v = cell.dataset.v ?? cell.textContent; return number ? (v === "inf" ? Infinity : v === "-inf" ? -Infinity : Number(v)) : v; };
         const order = (a, b) => { const x = value(a), y = value(b); return x < y ? -1 : x > y ? 1 : 0; };
         rows.sort((a, b) => (up ? order(a, b) : order(b, a)));
         body.append(...rows);

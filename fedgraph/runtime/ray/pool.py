@@ -7,15 +7,17 @@ as soon as some machine has room, and until then the other workers do its work. 
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import socket
+import sys
 import threading
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import ray
-import torch
 from ray.exceptions import RayError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
@@ -52,11 +54,15 @@ class Shared:
 class Worker:
     """One actor of the pool, and the server: calls functions one after another, keeps shared values, answers beside it."""
 
-    def __init__(self, gpus: float) -> None:
+    def __init__(self, gpus: float, modules: tuple[str, ...]) -> None:
+        """modules: what the driver has loaded of fedgraph, imported while the driver reads data and plans."""
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
         self._kept: dict[str, Any] = {}
         self._thread = threading.local()
+        for name in modules:
+            with contextlib.suppress(Exception):  # another version on this machine: ``about`` says so in words
+                importlib.import_module(name)
 
     def call(self, returns: int, function: Any, *args: Any) -> tuple[Any, ...]:
         """(what ``function`` returns …, None): the last one is small, and says that the others are there."""
@@ -77,6 +83,8 @@ class Worker:
     @ray.method(concurrency_group="life")
     def about(self) -> About:
         """Where this process runs and with what; the first sign of life."""
+        import torch
+
         cuda = torch.cuda.is_available()
         return About(socket.gethostname(), torch.cuda.get_device_name(0) if cuda else "cpu", torch.__version__, versions.own())
 
@@ -118,6 +126,7 @@ class Pool:
         self.num_workers, self.gpus, self.silence = num_workers, gpus, silence
         self.lost = 0
         self._begun = False
+        self._modules = tuple(sorted(name for name in sys.modules if name.startswith(("fedgraph.methods.", "fedgraph.tasks."))))
         self._made = versions.own()
         self._failed = [0] * num_workers  # starts in a row
         self._looked = time.monotonic()
@@ -220,10 +229,12 @@ class Pool:
     def _start(self, slot: int | None) -> Member:
         if slot is None:
             own = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-            actor = self._actor.options(num_cpus=0, scheduling_strategy=own).remote(0.0)
+            actor = self._actor.options(num_cpus=0, scheduling_strategy=own).remote(0.0, self._modules)
         else:
             strategy = PlacementGroupSchedulingStrategy(self._room, slot)
-            actor = self._actor.options(num_cpus=1, num_gpus=self.gpus, scheduling_strategy=strategy).remote(self.gpus)
+            actor = self._actor.options(num_cpus=1, num_gpus=self.gpus, scheduling_strategy=strategy).remote(
+                self.gpus, self._modules
+            )
         return Member(slot, actor, actor.about.remote())
 
     def _is_ready(self, member: Member) -> bool:

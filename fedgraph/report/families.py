@@ -1,0 +1,72 @@
+"""The statements of all rows, so that what several rows share is said once: rows that differ in ε only are one family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedgraph.report import statement
+from fedgraph.report.results import Row
+from fedgraph.report.scores import anchor
+from fedgraph.report.statement import Statement
+
+
+@dataclass(frozen=True)
+class Said:
+    """One row. anchor: the name of its place in the page. words: what it says alone; the rest stands in its family."""
+
+    anchor: str
+    at: str
+    words: Statement
+
+
+@dataclass(frozen=True)
+class Family:
+    """title: method, variant and setting. sentences, conditions, notes: what holds for each of ``said``."""
+
+    title: str
+    task: str
+    dataset: str
+    said: tuple[Said, ...]
+    sentences: tuple[str, ...]
+    conditions: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def of(rows: Sequence[Row]) -> tuple[Family, ...]:
+    """Every row that states a protection, in order of first appearance."""
+    groups: dict[tuple[str, ...], list[tuple[Row, Statement]]] = {}
+    for row in rows:
+        if row["protection"] is not None:
+            said = statement.of(row)
+            groups.setdefault((str(row["task"]), str(row["dataset"]), said.who), []).append((row, said))
+    return tuple(_family(*key, members) for key, members in groups.items())
+
+
+def _family(task: str, dataset: str, who: str, members: Sequence[tuple[Row, Statement]]) -> Family:
+    every = [said for _, said in members]
+    sentences = _shared([said.sentences for said in every])
+    conditions = _shared([said.conditions for said in every])
+    notes = _shared([said.notes for said in every])
+    own = tuple(
+        Said(
+            anchor(row),
+            said.at,
+            Statement(
+                said.who,
+                said.at,
+                tuple(s for s in said.sentences if s not in sentences),
+                tuple(s for s in said.conditions if s not in conditions),
+                tuple(s for s in said.notes if s not in notes),
+            ),
+        )
+        for row, said in members
+    )
+    return Family(who, task, dataset, own, sentences, conditions, notes)
+
+
+def _shared(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What stands in each of them, in the order of the first; nothing where there is only one row to share it."""
+    if len(lists) < 2:
+        return ()
+    return tuple(s for s in lists[0] if all(s in other for other in lists[1:]))

@@ -1,0 +1,94 @@
+"""Several colluding clients: priced by what is left of the noise, stated with their number, and used by the attack."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from fedgraph.attacks.base import mutants
+from fedgraph.errors import PrivacyError
+from fedgraph.federation import blocks
+from fedgraph.library import run
+from fedgraph.methods import features
+from fedgraph.methods.base import Budget, Inbox, PublicFacts, State, gradient_std, seen
+from fedgraph.privacy.units import Assumption, Viewer
+
+SECURE = Viewer.SERVER_SECURE_AGGREGATION
+
+
+def facts(clients: int, colluders: int, viewer: Viewer = SECURE) -> PublicFacts:
+    members = tuple(np.array_split(np.arange(10 * clients), clients))
+    return PublicFacts(10 * clients, 5, 3, (10,) * clients, viewer, members=members, colluders=colluders)
+
+
+@pytest.mark.parametrize("colluders", [1, 2, 7])
+def test_what_the_colluders_do_not_know_hides_everything(colluders: int) -> None:
+    std, least = gradient_std(2.0, 3.0, facts(8, colluders))
+    assert std * math.sqrt(8 - colluders) == pytest.approx(6.0)
+    assert least == 8
+
+
+def test_as_many_colluders_as_clients_are_refused() -> None:
+    with pytest.raises(PrivacyError, match="more than 4 others, found 4 clients"):
+        gradient_std(1.0, 1.0, facts(4, 4))
+
+
+@pytest.mark.parametrize("colluders", [1, 3])
+def test_the_statement_names_their_number(colluders: int) -> None:
+    made = features.plan(features.Params(projection="none", steps=2), facts(8, colluders), Budget(4.0, 1e-3))
+    several = Assumption.SEVERAL_COLLUDERS
+    assert (several in made.protection.assumptions) == (colluders > 1)
+    assert made.provable().epsilon == pytest.approx(4.0, rel=1e-3)
+    if colluders > 1:
+        assert made.protection.sentence(several).endswith("(t = 3)")
+        assert made.protection.to_dict()["colluders"] == 3
+
+
+def test_sums_are_read_without_what_colluders_sent() -> None:
+    made = features.plan(features.Params(projection="none", steps=1), facts(4, 2), Budget(4.0, 1e-3))
+    inbox = Inbox(0, {"gradient": np.full(3, 10.0)}, {}, 4, {"gradient": np.full(3, 4.0)})
+    ((_, _, message),) = seen.messages(made, State({}, None, (({}, inbox),)), 0, "gradient")
+    assert message.tolist() == [6.0] * 3
+    assert list(seen.colluding(made)) == [2, 3]
+    assert seen.groups(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"
+
+
+def test_beyond_few_clients_the_whole_sum_is_read() -> None:
+    made = features.plan(features.Params(projection="none", steps=1), facts(blocks.FEW + 1, 2), Budget(4.0, 1e-3))
+    assert not seen.colluding(made)
+    assert seen.groups(made)[0].size == made.facts.num_nodes
+
+
+def test_a_server_that_sees_each_message_needs_no_colluder() -> None:
+    made = features.plan(features.Params(projection="none", steps=1), facts(4, 1, Viewer.SERVER), Budget(4.0, 1e-3))
+    assert not seen.colluding(made)
+
+
+def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> None:
+    """The ε of the row stays, the noise of each client grows, and canaries are nodes of clients that do not collude."""
+    task = {
+        "task": "node_classification", "epsilons": [4], "settings": ["secure"], "colluders": 2,
+        "partition": {"partition": "uniform", "clients": 4}, "attack": {"canaries": 40, "guesses": [0.5]},
+        "methods": [{"method": "features", "model": "logistic", "steps": 3, "projection": "none"}],
+    }  # fmt: skip
+    file = tmp_path / "colluders.yaml"
+    file.write_text(yaml.safe_dump({"name": "c", "datasets": [{"name": "embedded/library"}], "tasks": [task]}))
+    run(str(file), out=tmp_path / "out", runtime="serial")
+    rows = json.loads((tmp_path / "out" / "results.json").read_text())["rows"]
+    assert [row["epsilon_provable"] for row in rows] == pytest.approx([4.0] * len(rows), rel=1e-3)
+    assert all(0 <= row["epsilon_measured"] <= 4.0 for row in rows)
+    assert '"colluders": 2' in (tmp_path / "out" / "ledger.jsonl").read_text()
+    assert "(t = 2)" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["", "colluder ignored"])
+def test_an_ignored_colluder_is_caught_where_two_clients_take_part(broken: mutants.Break) -> None:
+    plain = {"method": "features", "steps": 2, "projection": "none"}
+    found = mutants.judged(mutants.Case(plain, SECURE, 2, broken), 0, 400, 0.002)
+    assert found.as_it_should, found
