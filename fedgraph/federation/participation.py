@@ -58,6 +58,19 @@ class Participation(Settings):
         None, ge=1, description="answers that a round needs; default: all, or three standard deviations below the mean"
     )
 
+    secure_aggregation: Literal["ideal", "masks"] = Field(
+        "ideal", description="of the setting secure: simulated in floating point, or carried out: masks, shares, discrete noise"
+    )
+    resolution: int | None = Field(
+        None, ge=4, le=2**20, description="steps per sensitivity (masks); default: rounding costs half a percent of noise"
+    )
+
+    @model_validator(mode="after")
+    def _masks(self) -> Participation:
+        if self.secure_aggregation != "masks" and self.resolution is not None:
+            raise ValueError("resolution is for secure_aggregation: masks only, found ideal")
+        return self
+
     @model_validator(mode="after")
     def _whole(self) -> Participation:
         if self.sample == "all" and self.share != 1:
@@ -98,13 +111,14 @@ class Participation(Settings):
 class Attendance:
     """answered: bool [rounds, clients]; a round with fewer than ``least`` answers is empty, and counts as aborted.
 
-    computed: float [rounds], seconds of computing that each round waits for.
+    computed: float [rounds], seconds of computing that each round waits for. chosen: bool [rounds, clients], whom a round asks.
     """
 
     answered: np.ndarray
     computed: np.ndarray
     asked: int
     aborted: int
+    chosen: np.ndarray
 
     def clients(self, round_: int, among: Sequence[int]) -> list[int]:
         """Those of ``among`` that answer in the round."""
@@ -116,7 +130,7 @@ def attendance(
 ) -> Attendance:
     """Who answers when. Every round has a stream of its own, so a longer run begins as a shorter one does."""
     answered = np.zeros((rounds, num_clients), dtype=bool)
-    computed = np.zeros(rounds)
+    computed, everyone = np.zeros(rounds), np.zeros((rounds, num_clients), dtype=bool)
     asked = aborted = 0
     for round_ in range(rounds):
         rng = seeds.generator(root, "participation", *path, round_)
@@ -126,6 +140,7 @@ def attendance(
         if settings.sample != "poisson":
             chosen = np.zeros(num_clients, dtype=bool)
             chosen[order[: max(1, round(settings.share * num_clients))]] = True
+        everyone[round_] = chosen
         here = chosen & (drops >= settings.drop_out)
         late = here & (times > settings.deadline_s) if settings.deadline_s is not None else np.zeros_like(here)
         asked += int(chosen.sum())
@@ -137,7 +152,7 @@ def attendance(
             aborted += 1
         else:
             answered[round_] = here & ~late
-    return Attendance(answered, computed, asked, aborted)
+    return Attendance(answered, computed, asked, aborted, everyone)
 
 
 @dataclass(frozen=True)

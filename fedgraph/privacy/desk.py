@@ -81,6 +81,13 @@ def summed(before: Summed | None, value: Released | Summed) -> Summed:
     return Summed(total, before.num_clients + value.num_clients)
 
 
+def masked(value: Released, mask: np.ndarray) -> Released:
+    """``value + mask``, whole numbers that wrap. The mask does not depend on data: post-processing, which is free."""
+    hidden = value.value + mask
+    hidden.flags.writeable = False
+    return Released(hidden, value.entry)
+
+
 @dataclass(frozen=True, eq=False)
 class Walk:
     """Many noised values in a row, each asked for at the place that the earlier ones led to (e.g. local DP-SGD).

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from fedgraph import plugins
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, traffic
 from fedgraph.federation.rounds import Outcome
-from fedgraph.methods.base import Plan, PublicFacts, kinds
+from fedgraph.federation.secure import plan as secure_plan
+from fedgraph.federation.secure.protocol import Masks
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks.base import Cell, Context
 
@@ -21,6 +23,10 @@ NO_AMPLIFICATION = (
 
 def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -> PublicFacts:
     """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
+    hidden = settings.secure_aggregation == "masks" and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    if hidden and not hasattr(method, "num_sent"):
+        able = [name for name in plugins.names("methods") if hasattr(kinds.method(name), "num_sent")]
+        raise ScenarioError(f"{cell.method} has no sum that masks hide; secure_aggregation: masks is for {', '.join(able)}")
     if settings.everybody or facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
     if not getattr(method, "PARTIAL", False):
@@ -43,6 +49,23 @@ def _able() -> list[str]:
 def noted(made: Plan[Any, Any]) -> Plan[Any, Any]:
     """The plan with a sentence on what sampling does not buy."""
     return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.participation else made
+
+
+def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, method: Any) -> Plan[Any, Any]:
+    """The plan whose sums are carried out with masks, where they are asked for; ``ScenarioError`` where they cannot be."""
+    if masks_of(settings, made) is None:
+        return made
+    try:
+        return secure_plan.masked(made, budget, method.num_sent(made), settings.resolution)
+    except PrivacyError as error:
+        raise ScenarioError(f"federation: {error}") from error
+
+
+def masks_of(settings: Participation, made: Plan[Any, Any]) -> Masks | None:
+    """How the sums of the plan are hidden; None where that is simulated, or where nobody sees sums alone."""
+    if settings.secure_aggregation != "masks" or made.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
+        return None
+    return Masks(made.facts.colluders, made.facts.cohort, settings.drop_out)
 
 
 def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Attendance | None:

@@ -12,6 +12,7 @@ from typing import Any
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import Attendance
+from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, PublicFacts, kinds
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.units import Viewer
@@ -88,15 +89,18 @@ def train(
     who: Sequence[str | int] = (),
     *,
     attendance: Attendance | None = None,
+    masks: Masks | None = None,
 ) -> Trained:
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
-    attendance: which clients answer in which round; None where all do.
+    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
     """
     shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
-    outcome = rounds.run(context.runtime, shared, made, context.root, path, common, *progress, attendance=attendance)
+    outcome = rounds.run(
+        context.runtime, shared, made, context.root, path, common, *progress, attendance=attendance, masks=masks
+    )
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

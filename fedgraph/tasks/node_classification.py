@@ -69,8 +69,8 @@ class Params(Settings):
     colluders: int = Field(
         1,
         ge=1,
-        description="secure: how many clients may pool with the server what they know of their own noise; each client's noise "
-        "grows with it",
+        description="secure: how many clients may pool with the server what they know of their own noise (behind masks: their "
+        "keys and shares, too); each client's noise grows with it",
     )
     federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
@@ -111,6 +111,8 @@ class Params(Settings):
     def _attacks_what_is_run(self) -> Params:
         """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
         if self.attack is not None:
+            if self.federation.secure_aggregation == "masks":
+                raise ValueError("an attack reads simulated sums; write secure_aggregation: ideal, or leave it away")
             if not self.federation.everybody:
                 raise ValueError("attack needs every client in every round; leave federation away, or the attack")
             budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
@@ -161,8 +163,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     if params.cut_edges == "generated":
         _missing.require_public(setting, cell.method)
     facts = _attendance.told(params.federation, world.facts, cell, method)
-    made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
-    return _attendance.noted(made)
+    budget = Budget(cell.epsilon, delta, reading)
+    made: Plan[Any, Any] = method.plan(settings, facts, budget)
+    return _attendance.behind_masks(params.federation, _attendance.noted(made), budget, method)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -171,7 +174,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     world = _world(params, cell, context)
     setting, partition = world.setting, world.partition
     who = _attendance.drawn(params.federation, made, cell, context)
-    done = _training.train(world, _partition_key(params, cell), made, cell, context, attendance=who)
+    masks = _attendance.masks_of(params.federation, made)
+    done = _training.train(world, _partition_key(params, cell), made, cell, context, attendance=who, masks=masks)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     method, _ = _method(params, cell)
     asked = _protocols.question(setting, made, lambda: settled.epsilon)

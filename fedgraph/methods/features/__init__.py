@@ -168,6 +168,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     )
 
 
+def num_sent(plan: Plan[Params, Made]) -> int:
+    """Numbers in one message."""
+    return plan.made.layout.num_parameters
+
+
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     vector = plan.made.layout.start(rng)
     return State({"parameters": vector}, Memory(0 * vector, 0 * vector))
