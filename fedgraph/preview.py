@@ -47,6 +47,9 @@ class Row:
             why = "nothing is released" if self.unreleased else "?"
             return (name, cell.setting, targets, why, "", "", "", "", "")
         provable = ", ".join(bound(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
+        promised = made.protection.promised_degree
+        if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
+            provable += f" if no degree is above {promised}, else ∞"
         unit = made.protection.unit.value
         facts = (str(made.facts.num_clients), str(made.rounds), "; ".join(_releases(made)))
         return (name, cell.setting, targets, provable, f"{made.delta:.2g}", unit, *facts)
