@@ -52,9 +52,11 @@ def message(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray
         return np.zeros(1)
     training, validation = _divided(work, params, place, numbers)
     judged = np.zeros(3)
-    if (validation >= 0).any():
+    if (validation >= 0).any() and not plan.facts.asynchronous:  # an older model says nothing of the newest one
         judged = phases.judged(_asked(plan, work, place.candidate, model["parameters"]), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
+    if plan.facts.asynchronous:
+        vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 
