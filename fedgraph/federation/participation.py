@@ -138,7 +138,7 @@ class Attendance:
     """answered: bool [rounds, clients]; a round with fewer than ``least`` answers is empty, and counts as aborted.
 
     computed: float [rounds], seconds of computing that each round waits for. chosen: the asked.
-    versions: int [rounds, clients], where nobody waits for others: the round whose model each began with, −1 where it is absent.
+    versions: int [rounds, clients], where nobody waits for others: the round whose model each began with; −1: absent.
     """
 
     answered: np.ndarray
