@@ -76,6 +76,7 @@ SITUATIONS = (
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 ANY_BROADCAST = True  # nothing is guaranteed anyway
 PARTIAL = True  # rounds in which not every client answers: averages are weighted by what came
+ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
