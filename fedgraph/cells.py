@@ -1,9 +1,14 @@
-"""Cells are computed one after another, each on the whole pool; those that fit on one worker, side by side before the others.
+"""Cells are computed side by side, each whole by one worker, or one after another, each on the whole pool.
 
-Where a task says that a cell is *alone* (``tasks.base``), all its work belongs to one client and the rest of the pool
-would only watch. Such cells are work items themselves: a worker runs the whole cell as the serial engine does, so the
-numbers are the same bit for bit, and the driver gets each outcome as soon as it is there. Cells of one stage and seed share
-splits and plans, so they are dealt together (``runtime.base.Queues``), and a worker forgets them when it goes on.
+A worker that has a whole cell does it as the serial engine does, so the numbers are the same bit for bit, no message travels
+between machines, and the driver gets each outcome as soon as it is there. Cells of one stage and seed share splits and plans,
+so they are dealt together (``runtime.base.Queues``), and a worker forgets them when it goes on. What is done so:
+
+* cells that a task calls *alone* (``tasks.base``): all their work belongs to one client, the rest of the pool would only watch;
+* with ``spread: cells`` every cell, and with ``auto`` every cell of a graph so small that each worker can hold all of its
+  clients, where there are enough cells to keep all workers busy.
+
+All others follow, one at a time: their clients are dealt to the workers. Only they can go on in the middle of a cell.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from fedgraph import plugins
 from fedgraph.cell import Cell, Context, Outcome
@@ -23,6 +28,8 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import TaskSettings
 from fedgraph.types import Graph, GraphCollection
+
+Spread = Literal["auto", "cells", "clients"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,24 +62,46 @@ class Order:
 
 
 MOST_CHARACTERS = 500  # of the sentence of a failed cell
+CELLS_PER_WORKER = 4  # as many cells keep every worker busy nearly to the end
+LIGHT = 2.0e8  # bytes of a graph that every worker may hold with all of its clients
 _orders = itertools.count()  # makes the groups of every call their own
 _kept: dict[str, Context] = {}  # at a worker: the latest group's context; made again wherever it is missing
 
 
-def computed(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console) -> Iterator[Done]:
-    """Every cell of ``todo``, as soon as it is done."""
-    beside = [engine.num_workers > 1 and is_alone(stage, cell) for stage, cell in todo]
-    yield from _side_by_side(list(itertools.compress(todo, beside)), engine, console)
-    for stage, cell in itertools.compress(todo, [not b for b in beside]):
+def computed(
+    todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console, spread: Spread = "clients"
+) -> Iterator[Done]:
+    """Every cell of ``todo``, as soon as it is done. spread: what the workers share, see ``scenario.RuntimeSettings``."""
+    whole = beside(todo, engine, spread)
+    yield from _side_by_side(list(itertools.compress(todo, whole)), engine, console)
+    for stage, cell in itertools.compress(todo, [not w for w in whole]):
         console.begin(cell.key)
         yield Done(cell, *_attempted(stage.task, cell, stage.context))
         console.finish(cell.key)
+
+
+def beside(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, spread: Spread) -> list[bool]:
+    """Of each cell, whether one worker does the whole of it."""
+    if engine.num_workers < 2:
+        return [False] * len(todo)
+    enough = len(todo) >= CELLS_PER_WORKER * engine.num_workers
+    return [
+        is_alone(stage, cell) or spread == "cells" or (spread == "auto" and enough and is_light(stage)) for stage, cell in todo
+    ]
 
 
 def is_alone(stage: Stage, cell: Cell) -> bool:
     """Whether the task says that one worker can do the whole cell; a task that says nothing needs the pool."""
     alone = getattr(plugins.load("tasks", stage.task.kind), "alone", None)
     return alone is not None and alone(stage.task.params, cell)
+
+
+def is_light(stage: Stage) -> bool:
+    """Whether every worker can hold the graph and all of its clients. A collection of graphs is never light."""
+    data = stage.context.data
+    if not isinstance(data, Graph):
+        return False
+    return sum(held.data.nbytes + held.indices.nbytes for held in (data.features, data.adjacency)) <= LIGHT
 
 
 def _side_by_side(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console) -> Iterator[Done]:

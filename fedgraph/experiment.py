@@ -66,7 +66,7 @@ def _computed(
         require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
         total = sum(len(stage.cells) for stage in stages)
         console.plan(total, total - len(todo))
-        for done in cells.computed(todo, engine, console):
+        for done in cells.computed(todo, engine, console, ready.scenario.runtime.spread):
             if isinstance(done.outcome, str):
                 kept.fail(done.cell, done.outcome, done.seconds)
                 console.say(f"FAILED {done.cell.key}: {done.outcome}")

@@ -1,7 +1,8 @@
 """The dry run: what a scenario will release and at which ε, from public facts alone; at most one screen for each task.
 
-A row is one method in one setting, with all its budgets. Plans are made in turn over the tasks, the first seed's only, until
-``SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
+A row is one method in one setting, with all its budgets. Of a task on several data sets the first is a table; of each other
+one line says how many cells it has and which rows are priced otherwise. Plans are made in turn over the tasks, the first seed's
+only, until ``SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ class Row:
             why = "nothing is released" if self.unreleased else "?"
             return (name, cell.setting, targets, why, "", "", "", "", "")
         provable = ", ".join(bound(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
+        promised = made.protection.promised_degree
+        if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
+            provable += f" if no degree is above {promised}, else ∞"
         unit = made.protection.unit.value
         facts = (str(made.facts.num_clients), str(made.rounds), "; ".join(_releases(made)))
         return (name, cell.setting, targets, provable, f"{made.delta:.2g}", unit, *facts)
@@ -58,12 +62,26 @@ def show(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -
     """One table for each task and data set. plan: of one cell; None where nothing is released."""
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)
+    shown: dict[str, list[tuple[str, ...]]] = {}  # of each task, the table of its first data set
     for stage, rows in zip(stages, tables, strict=True):
         title = f"{stage.task.label} on {stage.context.dataset}: {len(stage.cells)} cells, {seeds} seed(s)"
-        lines = [row.line() for row in rows[:LINES]]
-        if len(rows) > LINES:
-            lines.append((f"… and {len(rows) - LINES} rows more", *[""] * (len(HEADER) - 1)))
-        console.table(title, HEADER, lines)
+        lines = [row.line() for row in rows]
+        first = shown.setdefault(stage.task.label, lines)
+        if first is not lines and [line[:3] for line in first] == [line[:3] for line in lines]:
+            console.print(f"{title}; the same rows{_otherwise(first, lines)}")
+            continue
+        if len(lines) > LINES:
+            lines = [*lines[:LINES], (f"… and {len(rows) - LINES} rows more", *[""] * (len(HEADER) - 1))]
+        console.table(title, HEADER, lines, one_line=True)
+    if any("?" in line[3] for lines in shown.values() for line in lines):
+        console.print(f"?: not planned in the {SECONDS:g} s of work that a dry run may take; priced when the scenario runs.")
+
+
+def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]]) -> str:
+    """Which rows have another provable ε on another data set, as far as both are planned."""
+    found = [f"{b[0]}, {b[1]}: {b[3]}" for a, b in zip(first, lines, strict=True) if a[3] != b[3] and "?" not in a[3] + b[3]]
+    more = f" and {len(found) - 2} more" if len(found) > 2 else ""
+    return f", of which another ε is provable for {'; '.join(found[:2])}{more}" if found else ""
 
 
 def _rows(stage: Stage) -> list[Row]:

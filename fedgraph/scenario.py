@@ -34,6 +34,9 @@ class RuntimeSettings(Settings):
     engine: Literal["ray", "serial"] = Field("ray", description="ray, or serial for one process")
     workers: int | None = Field(None, ge=1, description="actors in the pool; default one per CPU")
     gpus_per_worker: float | None = Field(None, ge=0, description="default: the cluster's GPUs divided evenly")
+    spread: Literal["auto", "cells", "clients"] = Field(
+        "auto", description="what workers share: cells (each does whole ones), the clients of one cell, or auto"
+    )
     silence: float = Field(600.0, ge=10, description="seconds without a sign of life after which a worker counts as dead")
 
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from fedgraph.cell import Cell, Outcome
 from fedgraph.entries import completed, content_of, entry_of, portable, restored, shortened
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
 
 CHECKSUM = "sha256"
 WHOLE, EARLIER, ARTEFACTS, FAILED = ".json.gz", ".json", ".npz", ".failed"  # endings of the files of one cell
@@ -231,6 +231,10 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
         raise ScenarioError(
             f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder"
         )
-    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    try:
+        (folder / "cells").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
     write_atomically(folder / "scenario.yaml", scenario_text.encode())
     write_atomically(mark, digest.encode())

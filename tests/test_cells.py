@@ -11,6 +11,7 @@ import pytest
 from fedgraph import cells, experiment, run, scenario
 from fedgraph.console import Console
 from fedgraph.errors import DataError
+from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_metrics, node_classification
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
@@ -47,8 +48,12 @@ def numbers(folder: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.ray
-def test_side_by_side_equals_one_after_another(mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("spread", ["clients", "auto"])
+def test_side_by_side_equals_one_after_another(
+    spread: str, mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also when the run is cut while cells are side by side, and continued."""
+    mixed.write_text(MIXED.replace("workers: 2", f"workers: 2, spread: {spread}"), encoding="utf-8")
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert run.main([str(mixed), "--runtime", "serial", "--out", str(whole)]) == 0
 
@@ -68,11 +73,13 @@ def test_side_by_side_equals_one_after_another(mixed: Path, tmp_path: Path, monk
     monkeypatch.setattr(node_classification, "run", only_federated)
     monkeypatch.setattr(experiment.store.CellStore, "save", dies_after_three)
     assert run.main([str(mixed), "--out", str(cut)]) == 1
-    assert saved == ["central"] * 3
+    assert len(saved) == 3
+    assert spread == "auto" or set(saved) == {"central"}
     assert here == []
     monkeypatch.setattr(experiment.store.CellStore, "save", save)
     assert run.main([str(mixed), "--resume", str(cut)]) == 0
-    assert here == ["local"] * 8, "a curator's cell ran in the driver, or a federated one elsewhere"
+    federated = ["local"] * 8 if spread == "clients" else []
+    assert here == federated, "a curator's cell ran in the driver, or a federated one elsewhere"
     assert numbers(cut) == numbers(whole)
     assert len([row for row in numbers(whole) if row["metric"] == "accuracy"]) == 2 * 2 * 2 * 2
     assert (cut / "ledger.jsonl").read_bytes() == (whole / "ledger.jsonl").read_bytes()
@@ -87,6 +94,23 @@ def test_who_is_alone() -> None:
     for setting, expected in (("central", True), ("secure", False), ("local", False)):
         asked = Cell("t", "d", "m", "v", setting, 1.0, "provable", 0)
         assert node_classification.alone(_params(), asked) is expected
+
+
+def test_which_cells_share_the_workers(library: Graph) -> None:
+    class Three(SerialRuntime):
+        num_workers = 3
+
+    def beside(spread: cells.Spread, number: int, data: Graph | None, engine: SerialRuntime) -> list[bool]:
+        stage = cells.Stage(_task("node_classification", _params()), _context(data), ())
+        todo = [(stage, Cell("t", "d", "m", "v", "local", 1.0, "provable", seed)) for seed in range(number)]
+        return cells.beside(todo, engine, spread)
+
+    assert beside("clients", 100, library, Three()) == [False] * 100
+    assert beside("cells", 2, library, Three()) == [True] * 2
+    assert beside("auto", 12, library, Three()) == [True] * 12
+    assert beside("auto", 11, library, Three()) == [False] * 11, "too few cells to keep three workers busy"
+    assert beside("auto", 12, None, Three()) == [False] * 12
+    assert beside("cells", 12, library, SerialRuntime()) == [False] * 12
 
 
 def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

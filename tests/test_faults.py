@@ -162,6 +162,19 @@ def test_out_that_is_a_file(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFi
     one_line(capsys)
 
 
+def test_a_place_that_cannot_be_written_starts_nothing(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
+    said = one_line(capsys)
+    assert f"{tmp_path / 'out'}: {os.strerror(errno.EROFS)}; nothing was started" in said
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_disk_that_is_full_at_any_moment(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: int

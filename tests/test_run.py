@@ -180,6 +180,18 @@ def test_dry_run_reads_no_data(scenario_file: Path, tmp_path: Path, capsys: pyte
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_dry_run_says_on_what_promise_its_price_stands(scenario_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = TINY[: TINY.index("tasks:")] + (
+        "tasks:\n  - task: node_classification\n    epsilons: [1]\n    settings: [central]\n    methods:\n"
+        "      - {method: gap_node, cap: promised, degree: 3}\n"
+    )
+    scenario_file.write_text(text, encoding="utf-8")
+    assert run.main([str(scenario_file), "--dry-run"]) == 0
+    shown = " ".join(part.strip() for part in capsys.readouterr().out.replace("│", "\n").split("\n"))
+    assert "no degree is" in shown
+    assert "else ∞" in shown
+
+
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedgraph.errors import PrivacyError
 from fedgraph.federation.participation import Attendance
+from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import Released, Summed
 from fedgraph.privacy.lines import Line, Release
@@ -18,7 +19,7 @@ class Job:
     """One training run as workers see it.
 
     key: names the workspace a worker keeps. stream, fingerprint: name its random streams. attendance: who answers in which
-    round; None where all do.
+    round; None where all do. masks: how sums are hidden; None where their secrecy is simulated.
     """
 
     key: str
@@ -27,6 +28,7 @@ class Job:
     plan: Plan[Any, Any]
     fingerprint: str = ""
     attendance: Attendance | None = None
+    masks: Masks | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,13 @@ LINKS = {"home": Link(50e6, 10e6, 0.02), "data centre": Link(10e9, 10e9, 0.0005)
 class Participation(Settings):
     """Who takes part in the rounds of a federation; by default every client in every round."""
 
+    mode: Literal["synchronous", "asynchronous"] = Field(
+        "synchronous", description="a round waits for its answers, or the server steps whenever `buffer` updates are there"
+    )
+    buffer: int = Field(10, ge=1, description="updates in one step of the server (asynchronous)")
+    concurrency: int | None = Field(
+        None, ge=1, description="clients that compute at the same time (asynchronous); default: all"
+    )
     sample: Literal["all", "fixed", "poisson"] = Field(
         "all", description="whom a round asks: all, a fixed number without replacement, or each client by its own coin"
     )
@@ -58,6 +65,19 @@ class Participation(Settings):
         None, ge=1, description="answers that a round needs; default: all, or three standard deviations below the mean"
     )
 
+    secure_aggregation: Literal["ideal", "masks"] = Field(
+        "ideal", description="of the setting secure: simulated in floating point, or carried out: masks, shares, discrete noise"
+    )
+    resolution: int | None = Field(
+        None, ge=4, le=2**20, description="steps per sensitivity (masks); default: rounding costs half a percent of noise"
+    )
+
+    @model_validator(mode="after")
+    def _masks(self) -> Participation:
+        if self.secure_aggregation != "masks" and self.resolution is not None:
+            raise ValueError("resolution is for secure_aggregation: masks only, found ideal")
+        return self
+
     @model_validator(mode="after")
     def _whole(self) -> Participation:
         if self.sample == "all" and self.share != 1:
@@ -68,9 +88,27 @@ class Participation(Settings):
             raise ValueError("deadline_s needs compute_s, the median time that a client computes")
         return self
 
+    @model_validator(mode="after")
+    def _asynchronous(self) -> Participation:
+        if self.mode == "synchronous":
+            fields = type(self).model_fields  # a run's own copy of its scenario writes every default
+            if given := [key for key in ("buffer", "concurrency") if getattr(self, key) != fields[key].default]:
+                raise ValueError(f"{', '.join(given)}: for mode: asynchronous only, found synchronous")
+            return self
+        for key in ("sample", "deadline_s", "least", "secure_aggregation"):
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f"{key} is for mode: synchronous; asynchronous clients begin anew whenever they are done")
+        if not self.compute_s:
+            raise ValueError("mode: asynchronous needs compute_s, the median time that a client computes")
+        if self.concurrency is not None and self.concurrency < self.buffer:
+            raise ValueError(f"concurrency is {self.concurrency}; allowed: at least buffer, {self.buffer}: else it never fills")
+        return self
+
     @property
     def everybody(self) -> bool:
         """Whether each round has an answer from each client."""
+        if self.mode == "asynchronous":
+            return False
         return self.sample == "all" and not self.drop_out and self.deadline_s is None
 
     @property
@@ -84,6 +122,8 @@ class Participation(Settings):
 
     def answers_needed(self, num_clients: int) -> int:
         """The least answers of a round that counts; noise behind secure aggregation is chosen for this many."""
+        if self.mode == "asynchronous":
+            return self.buffer
         if self.least is not None:
             return self.least
         if self.everybody:
@@ -98,13 +138,20 @@ class Participation(Settings):
 class Attendance:
     """answered: bool [rounds, clients]; a round with fewer than ``least`` answers is empty, and counts as aborted.
 
-    computed: float [rounds], seconds of computing that each round waits for.
+    computed: float [rounds], seconds of computing that each round waits for. chosen: the asked.
+    versions: int [rounds, clients], where nobody waits for others: the round whose model each began with; −1: absent.
     """
 
     answered: np.ndarray
     computed: np.ndarray
     asked: int
     aborted: int
+    chosen: np.ndarray
+    versions: np.ndarray | None = None
+
+    def needed(self, round_: int) -> list[int]:
+        """The rounds whose models the clients of this one began with."""
+        return [] if self.versions is None else sorted(set(self.versions[round_, self.answered[round_]].tolist()))
 
     def clients(self, round_: int, among: Sequence[int]) -> list[int]:
         """Those of ``among`` that answer in the round."""
@@ -116,7 +163,7 @@ def attendance(
 ) -> Attendance:
     """Who answers when. Every round has a stream of its own, so a longer run begins as a shorter one does."""
     answered = np.zeros((rounds, num_clients), dtype=bool)
-    computed = np.zeros(rounds)
+    computed, everyone = np.zeros(rounds), np.zeros((rounds, num_clients), dtype=bool)
     asked = aborted = 0
     for round_ in range(rounds):
         rng = seeds.generator(root, "participation", *path, round_)
@@ -126,6 +173,7 @@ def attendance(
         if settings.sample != "poisson":
             chosen = np.zeros(num_clients, dtype=bool)
             chosen[order[: max(1, round(settings.share * num_clients))]] = True
+        everyone[round_] = chosen
         here = chosen & (drops >= settings.drop_out)
         late = here & (times > settings.deadline_s) if settings.deadline_s is not None else np.zeros_like(here)
         asked += int(chosen.sum())
@@ -137,7 +185,7 @@ def attendance(
             aborted += 1
         else:
             answered[round_] = here & ~late
-    return Attendance(answered, computed, asked, aborted)
+    return Attendance(answered, computed, asked, aborted, everyone)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,17 @@ def merge(
     messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
     (``participation``), such a round is aborted before anybody sends: no message comes, and the model stays.
     """
+    return merge_parts(job, state, round_, parts)
+
+
+def merge_parts(
+    job: Job,
+    state: State[Any],
+    round_: int,
+    parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
+    opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
+) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
+    """``merge``. opened: what the sums stand for."""
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
     if not finished and job.attendance is not None:
@@ -45,6 +56,7 @@ def merge(
     else:
         sums_only = job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.summed)
+    inbox = replace(inbox, sums=opened(inbox.sums))
     method = kinds.method(job.plan.method)
     after = method.server(job.plan, state, inbox)
     _require_finite(after, round_)

@@ -29,6 +29,8 @@ class Event:
         sampling_rate, delta                in [0, 1]
         batch_size, num_bits, count         an integer ≥ 0 (of any size)
         touched_rows, num_rows, num_values  an integer ≥ 1 (num_values ≥ 2)
+        knee, silent                        an integer ≥ 1, an integer ≥ 0
+        gate                                a ``NoisyDegreeBits``
     """
 
     def __post_init__(self) -> None:
@@ -40,6 +42,7 @@ class Event:
 
 
 _LEAST_INTEGER = {"batch_size": 0, "num_bits": 0, "count": 0, "touched_rows": 1, "num_rows": 1, "num_values": 2}
+_LEAST_INTEGER |= {"knee": 1, "silent": 0}
 _KINDS: dict[str, tuple[type, str]] = {
     "event": (Event, "an event"),
     "reason": (str, "a text"),
@@ -51,6 +54,8 @@ def _allowed(name: str, value: Any) -> str:
     """What the field must be, if ``value`` is not that; else the empty string."""
     if name in _KINDS:
         return "" if isinstance(value, _KINDS[name][0]) else _KINDS[name][1]
+    if name == "gate":
+        return "" if isinstance(value, NoisyDegreeBits) else "a NoisyDegreeBits"
     if name == "events":
         return "" if isinstance(value, tuple) and all(isinstance(e, Event) for e in value) else "a tuple of events"
     if name in _LEAST_INTEGER:
@@ -157,6 +162,33 @@ class FixedSizeGaussian(Event):
             raise PrivacyError(
                 f"a batch of {self.batch_size} and {self.touched_rows} touched rows must fit into num_rows = {self.num_rows}"
             )
+
+
+@dataclass(frozen=True)
+class NoisyDegreeBits(Event):
+    """Of each of ``num_rows`` nodes one bit, [degree + N(0, noise_std²) ≤ threshold]; the protected node's own bit is shown to
+    nobody but itself. It counts once in the degree of each of its neighbours."""
+
+    noise_std: float
+    threshold: float
+    num_rows: int
+
+
+@dataclass(frozen=True)
+class GatedSums(Event):
+    """Sums over neighbours plus N(0, noise_std²I), in the graph of those nodes alone whose bit of ``gate`` is 1, edges weighed
+    by the degree cap of ``knee`` and ``silent`` (0: every edge weighs 1); the protected node's own row is shown to nobody but
+    itself. All sums with an equal gate lie behind the same bits, whose price is part of theirs (``accounting.degree_gate``)."""
+
+    gate: NoisyDegreeBits
+    noise_std: float
+    knee: int
+    silent: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0 < self.silent <= self.knee:
+            raise PrivacyError(f"a log cap falls from degree {self.knee} on, so it cannot be 0 from degree {self.silent} on")
 
 
 @dataclass(frozen=True)

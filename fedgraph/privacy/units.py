@@ -97,6 +97,7 @@ class Assumption(str, Enum):
     SIZES_PUBLIC = "sizes-public"
     MODEL_GIVEN = "model-given"
     IDEAL_SECURE_AGGREGATION = "ideal-secure-aggregation"
+    MASKED_SECURE_AGGREGATION = "masked-secure-aggregation"
     ONE_COLLUDER = "one-colluder"
     SEVERAL_COLLUDERS = "several-colluders"
     PROMISED_DEGREE = "promised-degree"
@@ -137,6 +138,9 @@ _ASSUMPTION_WORDS = {
     Assumption.MODEL_GIVEN: "the shared model is taken as given; what it reveals is priced as a path of its own",
     Assumption.IDEAL_SECURE_AGGREGATION: "secure aggregation reveals sums only; simulated in floating point, where a real "
     "protocol adds integers and discrete noise",
+    Assumption.MASKED_SECURE_AGGREGATION: "sums are taken of whole numbers behind pairwise masks; the server is curious and "
+    "follows the protocol, key agreement (X25519) and cipher (AES-128) hold, who is asked and who answers is public, and who "
+    "colludes may give away its keys and shares, too",
     Assumption.ONE_COLLUDER: "at most one participant adds its knowledge of its own noise share to the sums it sees",
     Assumption.SEVERAL_COLLUDERS: "at most the stated number of participants tell the server what they know of "
     "their own noise shares",
@@ -197,13 +201,12 @@ class Protection:
         if (self.colluders is not None) != (Assumption.SEVERAL_COLLUDERS in have) or (self.colluders or 2) < 2:
             raise PrivacyError("several-colluders needs its number, at least 2: give colluders with the assumption, or neither")
         knowing = {Assumption.ONE_COLLUDER, Assumption.SEVERAL_COLLUDERS}
-        secure = {Assumption.IDEAL_SECURE_AGGREGATION, *knowing}
-        if self.viewer is Viewer.SERVER_SECURE_AGGREGATION and (
-            Assumption.IDEAL_SECURE_AGGREGATION not in have or len(knowing & have) != 1
-        ):
+        summed = {Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION}
+        secure = summed | knowing
+        if self.viewer is Viewer.SERVER_SECURE_AGGREGATION and (len(summed & have) != 1 or len(knowing & have) != 1):
             raise PrivacyError(
                 "a viewer behind secure aggregation needs the assumptions ideal-secure-aggregation and one-colluder "
-                "(or several-colluders in its place)"
+                "(or masked-secure-aggregation and several-colluders in their places)"
             )
         if self.viewer is not Viewer.SERVER_SECURE_AGGREGATION and secure & have:
             raise PrivacyError(f"secure aggregation is assumed, but the viewer is {self.viewer.value}, who sees more than sums")

@@ -15,9 +15,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedgraph.report import attacks
+from fedgraph.report import attacks, clusters, questions
 from fedgraph.report.results import Row, bound, number
-from fedgraph.report.scores import METRICS, Score, Trust, scored
+from fedgraph.report.scores import METRICS, Score, Trust, scored, scored_also
 from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "client", "graph")
@@ -42,36 +42,47 @@ class Best:
 class Answer:
     """sentences: warnings first, then one or a few per question. best: the table behind them. scores: every row compared.
 
-    warnings: how many of the sentences are warnings.
+    warnings: how many of the first sentences are warnings. remarks: how many of the last explain words and numbers. also:
+    the same rows by a second metric, where they have one.
     """
 
     sentences: tuple[str, ...]
     best: tuple[Best, ...]
     scores: tuple[Score, ...]
     warnings: int = 0
+    remarks: int = 0
+    also: tuple[Score, ...] = ()
 
 
 def of(rows: Sequence[Row]) -> Answer:
     """The answer over any rows: of one run, or of several together."""
-    scores = scored(rows)
+    scores, also = scored(rows), scored_also(rows)
+    every = (*scores, *also)
     warned = [*_refuted(rows), *_without_numbers(scores)]
     sentences: list[str] = []
     table: list[Best] = []
-    questions = {(s.asked, s.unit) for s in scores if s.private and not s.raw}
-    most = 3 if len(questions) < 3 else 2 if len(questions) < 5 else 1
-    for asked in dict.fromkeys(s.asked for s in scores):
-        here = [s for s in scores if s.asked == asked]
-        lead = _question(scores, here)
+    most = 3 if len({(s.asked, s.unit) for s in every if s.private and not s.raw}) < 3 else 1
+    lost: list[str] = []
+    said: set[tuple[str, str]] = set()  # of these tasks and units it was said that no row keeps any ε
+    for asked in dict.fromkeys(s.asked for s in every):
+        here = [s for s in every if s.asked == asked]
+        lead = questions.words(every, here)
         units = sorted({s.unit for s in here if s.private and not s.raw}, key=_unit_order)
         for unit in units:
             found = _table(asked, unit, here)
             table += found
-            sentences += _said(f"{lead} at" if lead else "At", unit, found, here, most)
+            if any(_keeps_one(s, unit, found) for s in here):
+                sentences += _said(f"{lead} at" if lead else "At", unit, found, here, most)
+            elif (here[0].task, unit) not in said:
+                lost.append(f"{f'{lead} at' if lead else 'At'} {unit} level, {_nothing_keeps(unit, here)}")
+            said.add((here[0].task, unit))
         sentences += _in_clear(here, units, lead)
+    sentences += lost
     sentences += attacks.summary(rows)
+    remarks = []
     if any(b.score is not None for b in table):
-        sentences.append(_how_picked(scores))
-    return Answer((*warned, *sentences), tuple(table), scores, len(warned))
+        remarks = [questions.terms(sorted({b.unit for b in table}, key=_unit_order)), _how_picked(every)]
+    return Answer((*warned, *sentences, *remarks), tuple(table), scores, len(warned), len(remarks), also)
 
 
 def best(
@@ -80,8 +91,8 @@ def best(
     """The row with the best mean among those that keep ``epsilon`` and need no more than ``trust``; None where there is none.
 
     A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
-    row that reads no private data (ε = 0) competes, too: where it wins, privacy bought nothing. ``asked`` keeps to one
-    question; without it all rows must answer the same one (``ValueError``).
+    row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing. ``asked`` keeps to
+    one question; without it all rows must answer the same one (``ValueError``).
     """
     if asked is None and len({s.asked for s in scores}) > 1:
         raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
@@ -91,7 +102,7 @@ def best(
         if s.usable
         and (asked is None or s.asked == asked)
         and s.keeps(epsilon)
-        and (not s.private or (s.unit == unit and s.trust.rank <= trust.rank))
+        and (questions.reads_nothing(s, unit) or (s.private and s.unit == unit and s.trust.rank <= trust.rank))
     ]
     return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
 
@@ -142,17 +153,21 @@ def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score],
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
     top = ceiling(here)
-    if not any(s.unit == unit and s.private and s.usable and s.keeps(asked[-1]) for s in here):
-        return [f"{opening} {unit} level, {_nothing_keeps(unit, here)}"]
+    if found[0].asked[1] == "ari":
+        return [clusters.sentence(f"{opening} {unit} level", found, here, top, value)]
     return [
-        _one(
-            f"{opening} {unit} level with ε ≤ {number(e)}", [b for b in found if b.budget == e], top if e == shown[0] else None
-        )
+        _one(f"{opening} {unit} level with ε ≤ {number(e)}", [b for b in found if b.budget == e], here)
+        + (f" Without privacy: {value(top)} ({questions.called(top, here)})." if top is not None and e == shown[0] else "")
         for e in shown
     ]
 
 
-def _one(opening: str, found: Sequence[Best], top: Score | None) -> str:
+def _keeps_one(score: Score, unit: str, found: Sequence[Best]) -> bool:
+    """Whether it releases something private of this unit within the largest ε that was asked for."""
+    return score.unit == unit and score.private and score.usable and score.keeps(max(b.budget for b in found))
+
+
+def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
     """From the most trust to the least. Levels with one best row are said once, with the least trust that it needs."""
     parts: list[str] = []
     last = ""
@@ -161,14 +176,13 @@ def _one(opening: str, found: Sequence[Best], top: Score | None) -> str:
             parts.append(f"nothing keeps it {b.trust.clause}")
             last = ""
         elif following is None or following.score is not b.score:
-            free = "" if b.score.private else " (it reads no private data, so privacy bought nothing)"
-            reaches = "" if b.score.name == last else f"{b.score.name} reaches "
+            free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
+            reaches = "" if b.score.name == last else f"{questions.called(b.score, here)} reaches "
             parts.append(f"{reaches}{value(b.score)} {b.trust.clause}{free}")
             last = b.score.name
-    text = f"{opening}: {', '.join(parts)}."
-    if top is not None:
-        text += f" Without privacy: {value(top)} ({top.name})."
-    ties = sorted({s.name for b in found for s in b.ties})
+    text = f"{opening}: {'; '.join(parts)}."
+    picked = {b.score.name for b in found if b.score is not None}
+    ties = sorted({questions.called(s, here) for b in found for s in b.ties if s.name not in picked})
     if ties:
         shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
         text += f" Within two standard errors of the best: {shown}."
@@ -180,30 +194,16 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
     able = [s for s in here if s.unit == unit and s.private and s.usable and math.isfinite(s.provable)]
     least = min(able, key=lambda s: s.provable, default=None)
     said = "no row keeps a provable ε within what was asked for everything that it releases"
-    said += (
-        ": nothing here may be called private" if least is None else f"; the least is {bound(least.provable)} ({least.name})"
-    )
-    free = max((s for s in here if not s.private and s.usable), key=lambda s: s.mean, default=None)
+    if least is None:
+        said += ": nothing here may be called private"
+    else:
+        said += f"; the least is {bound(least.provable)} ({questions.called(least, here)})"
+    free = max((s for s in here if questions.reads_nothing(s, unit) and s.usable), key=lambda s: s.mean, default=None)
     top = ceiling(here)
-    said += "" if free is None else f". {free.name} reads no private data and reaches {value(free)}"
-    joined = "; " if free is not None else ". "
-    return said + ("" if top is None else f"{joined}{top.name}, without privacy, reaches {value(top)}") + "."
-
-
-def _question(scores: Sequence[Score], here: Sequence[Score]) -> str:
-    """What tells this question from the others: data set, metric, protocol."""
-    first, parts = here[0], []
-    if len({s.dataset for s in scores}) > 1:
-        parts.append(f"on {first.dataset}")
-    if len({s.metric for s in scores}) > 1:
-        parts.append(f"by {METRICS[first.metric]}")
-    alike = [s for s in scores if s.metric == first.metric]
-    if len({s.asked[2] for s in alike}) > 1:
-        parts.append(f"with the {first.asked[2]} protocol" if first.asked[2] else "for whole graphs")
-    if len({s.asked[3:] for s in alike if any(s.asked[3:])}) > 1 and any(first.asked[3:]):
-        parts.append(f"with the {first.asked[3]} split")
-    text = ", ".join(parts)
-    return f"{text[0].upper()}{text[1:]}," if text else ""
+    beside = [] if free is None else [f"without reading private data, {questions.called(free, here)} reaches {value(free)}"]
+    beside += [] if top is None else [f"without privacy, {questions.called(top, here)} reaches {value(top)}"]
+    joined = "; ".join(beside)
+    return f"{said}. {joined[0].upper()}{joined[1:]}." if beside else f"{said}."
 
 
 def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[str]:

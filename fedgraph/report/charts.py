@@ -166,9 +166,10 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
             ms=5,
             capsize=3,
         )
-    for index, (label, value) in enumerate(panel.levels):
+    for index, (label, value) in enumerate(sorted(panel.levels, key=lambda level: -level[1])):
         ax.axhline(value, ls=DASHES[index % 3], color="#4c566a", lw=1.2)
-        ax.annotate(label, (0.01, value), xycoords=("axes fraction", "data"), fontsize=7, va="bottom", color="#4c566a")
+        side = "bottom" if index % 2 == 0 else "top"  # two near levels: one label above its line, the other below
+        ax.annotate(label, (0.01, value), xycoords=("axes fraction", "data"), fontsize=7, va=side, color="#4c566a")
     ticks = panel.ticks()
     ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
     ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=panel.title)

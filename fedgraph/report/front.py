@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedgraph.report import answer, charts, plots
+from fedgraph.report import answer, charts, plots, questions
 from fedgraph.report.answer import Answer, Best
 from fedgraph.report.results import bound, number
 from fedgraph.report.scores import METRICS, Score
@@ -23,24 +23,27 @@ class Price:
 
 
 def figures(answered: Answer, notice: str | None) -> tuple[plots.Figure, ...]:
-    """One figure per question, one panel per unit: units are never mixed in a panel."""
+    """One figure per question, one panel per unit and for what is public: units are never mixed in a panel."""
     found = []
     answerable = [b for b in answered.best if b.score is not None and b.score.private]
-    for asked in dict.fromkeys(b.asked for b in answerable):
-        here = [s for s in answered.scores if s.asked == asked]
-        panels = [_panel(here, unit) for unit in dict.fromkeys(b.unit for b in answerable if b.asked == asked)]
+    every = (*answered.scores, *answered.also)
+    for question in dict.fromkeys(b.asked[:4] for b in answerable):
+        panels = [
+            _panel([s for s in every if s.asked == asked], unit, questions.known(asked[4]) if asked[4] else "")
+            for asked, unit in dict.fromkeys((b.asked, b.unit) for b in answerable if b.asked[:4] == question)
+        ]
         panels = [p for p in panels if p.lines]
         if panels:
-            tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in asked if part)
+            tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in question if part)
             caption = (
-                f"{METRICS[asked[1]].capitalize()} on {asked[0]} against provable ε, every method; one panel per unit, colour: "
-                "method, symbol: whom it trusts. ∞: nothing is guaranteed. Bars: standard deviation over seeds."
+                f"{METRICS[question[1]].capitalize()} on {question[0]} against provable ε, every method; one panel per unit, "
+                "colour: method, symbol: whom it trusts. ∞: nothing is guaranteed. Bars: standard deviation over seeds."
             )
             found.append(charts.draw(f"answer-{tag}", caption, panels, notice, height=5.0, shared=True))
     return tuple(found)
 
 
-def _panel(here: Sequence[Score], unit: str) -> charts.Panel:
+def _panel(here: Sequence[Score], unit: str, public: str) -> charts.Panel:
     private = {s.name for s in here if s.private and not s.raw}
     shown = [s for s in here if s.private and math.isfinite(s.mean) and (s.unit == unit if s.name in private else s.raw)]
     groups: dict[tuple[str, str, str, str], list[Score]] = {}
@@ -60,14 +63,16 @@ def _panel(here: Sequence[Score], unit: str) -> charts.Panel:
         for key, own in sorted(groups.items(), key=lambda item: list(groups).index(item[0]))
     )
     levels = []
-    top, free = answer.ceiling(here), [s for s in here if not s.private and s.usable]
+    top, free = answer.ceiling(here), [s for s in here if questions.reads_nothing(s, unit) and s.usable]
     if top is not None:
-        levels.append((f"without privacy: {top.name}", top.mean))
+        levels.append((f"without privacy: {questions.called(top, here)}", top.mean))
     if free:
         most = max(free, key=lambda s: s.mean)
-        levels.append((f"no private data: {most.name}", most.mean))
+        levels.append((f"releases nothing: {questions.called(most, here)}", most.mean))
     ylabel = METRICS[here[0].metric]
-    return charts.Panel(f"{unit} level", ylabel, lines, tuple(levels), "provable ε", "log", heads=("Method", "Whom it trusts"))
+    return charts.Panel(
+        f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads=("Method", "Whom it trusts")
+    )
 
 
 def tip(score: Score) -> str:
@@ -91,8 +96,9 @@ def prices(answered: Answer) -> list[Price]:
         if not any(b.score is not None and b.score.private for b in own):
             continue
         trusts = list(dict.fromkeys(b.trust for b in own))
-        several = len({b.asked for b in answered.best}) > 1
-        title = f"Best {METRICS[asked[1]]} at {unit} level" + (f", {asked[0]}" if several else "")
+        several = len({b.asked[0] for b in answered.best}) > 1
+        title = f"Best {METRICS[asked[1]]} at {unit} level{questions.known(asked[4]) if asked[4] else ''}"
+        title += f", {asked[0]}" if several else ""
         header = ("provable ε at most", *(t.clause for t in trusts))
         rows = []
         for budget in dict.fromkeys(b.budget for b in own):

@@ -5,13 +5,14 @@ A world is a setting (who is held, who is asked, what is public), dealt to clien
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import Attendance
+from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, PublicFacts, kinds
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.units import Viewer
@@ -88,15 +89,21 @@ def train(
     who: Sequence[str | int] = (),
     *,
     attendance: Attendance | None = None,
+    masks: Masks | None = None,
+    on_state: Callable[[int, Any], None] = lambda round_, state: None,
 ) -> Trained:
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
-    attendance: which clients answer in which round; None where all do.
+    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
+    on_state: told of the state after each round (``federation.rounds``).
     """
     shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
-    outcome = rounds.run(context.runtime, shared, made, context.root, path, common, *progress, attendance=attendance)
+    outcome = rounds.run(
+        context.runtime, shared, made, context.root, path, common, *progress,
+        attendance=attendance, masks=masks, on_state=on_state,
+    )  # fmt: skip
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

@@ -25,7 +25,7 @@ from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.partition import base
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _attendance, _grid, _missing, _node_map, _protocols, _public, _scores, _training
+from fedgraph.tasks import _attendance, _curve, _grid, _missing, _node_map, _protocols, _public, _scores, _training
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
@@ -69,10 +69,11 @@ class Params(Settings):
     colluders: int = Field(
         1,
         ge=1,
-        description="secure: how many clients may pool with the server what they know of their own noise; each client's noise "
-        "grows with it",
+        description="secure: how many clients may pool with the server what they know of their own noise (behind masks: their "
+        "keys and shares, too); each client's noise grows with it",
     )
     federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
+    curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
@@ -111,6 +112,8 @@ class Params(Settings):
     def _attacks_what_is_run(self) -> Params:
         """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
         if self.attack is not None:
+            if self.federation.secure_aggregation == "masks":
+                raise ValueError("an attack reads simulated sums; write secure_aggregation: ideal, or leave it away")
             if not self.federation.everybody:
                 raise ValueError("attack needs every client in every round; leave federation away, or the attack")
             budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
@@ -161,8 +164,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     if params.cut_edges == "generated":
         _missing.require_public(setting, cell.method)
     facts = _attendance.told(params.federation, world.facts, cell, method)
-    made: Plan[Any, Any] = method.plan(settings, facts, Budget(cell.epsilon, delta, reading))
-    return _attendance.noted(made)
+    budget = Budget(cell.epsilon, delta, reading)
+    made: Plan[Any, Any] = method.plan(settings, facts, budget)
+    return _attendance.behind_masks(params.federation, _attendance.noted(made), budget, method)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -171,11 +175,15 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     world = _world(params, cell, context)
     setting, partition = world.setting, world.partition
     who = _attendance.drawn(params.federation, made, cell, context)
-    done = _training.train(world, _partition_key(params, cell), made, cell, context, attendance=who)
-    trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
+    masks = _attendance.masks_of(params.federation, made)
     method, _ = _method(params, cell)
+    curve = _curve.Curve(params.curve, made, method)
+    key = _partition_key(params, cell)
+    done = _training.train(world, key, made, cell, context, attendance=who, masks=masks, on_state=curve.keep)
+    trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = _protocols.question(setting, made, lambda: settled.epsilon)
     metrics = _scores.measures(method.predict(made, trained.state, asked), setting.truth)
+    grown = curve.facts(context.runtime, lambda s: _scores.measures(method.predict(made, s, asked), setting.truth)["accuracy"])
     artefacts: dict[str, np.ndarray] = {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
@@ -200,6 +208,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             **({} if broken is None else {"broken_promise": broken}),
         }
         | went
+        | grown
         | measured.facts
         | told.facts,
         account=settled.account(cell.key, done.guarantee),
@@ -214,7 +223,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             *((f"The promise is broken: {broken}",) if broken else ()),
             *made.notes,
             *trained.notes,
-            *_said(method, made, trained.state),
+            *(method.says(made, trained.state) if hasattr(method, "says") else ()),
         ),
         artefacts=artefacts,
     )
@@ -243,11 +252,6 @@ def _named(
     asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
     partition, setting = on
     return named.measure(asked, made, cell, context, partition, setting.held, setting.asked, epsilon)
-
-
-def _said(method: Any, made: Plan[Any, Any], state: Any) -> tuple[str, ...]:
-    """What the method tells of its training, where it does."""
-    return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 
 
 def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:

@@ -30,6 +30,9 @@ NAMED_IN_THE_PLAN = [
     ("desk-refusals", "NaN passed through"),
     ("log-cap-hop", "h twice as steep"),
     ("log-cap-hop", "cut with refill priced as √D"),
+    ("degree-gate-bits", "noise × ⅔"),
+    ("gaussian-objective", "noise × ⅔"),
+    ("gaussian-objective", "Ψ of one end for two"),
     ("fixed-size-sample", "amplified by q' instead of size/n"),
     ("gaussian-sum-of-millions", "sum in single precision"),
 ]

@@ -10,7 +10,7 @@ import pytest
 from fedgraph import seeds
 from fedgraph.federation import client, rounds
 from fedgraph.federation.union import union
-from fedgraph.learning.baselines import fitting, many_gcns
+from fedgraph.learning.baselines import fitting, many_gcns, many_gcns_dense
 from fedgraph.learning.baselines.networks import Shape
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget, PublicFacts
@@ -29,9 +29,21 @@ def dealt(library: Graph) -> Partition:
 
 
 @pytest.mark.parametrize("adam", [False, True])
-@pytest.mark.parametrize(("dropout", "of_input", "proximal"), [(0.0, 0.0, 0.0), (0.5, 0.3, 0.1)])
-def test_one_call_is_the_loop(adam: bool, dropout: float, of_input: float, proximal: float, dealt: Partition) -> None:
-    """Parameters and moments, weighted and summed; a client without a labelled node adds nothing."""
+@pytest.mark.parametrize(
+    ("dropout", "of_input", "proximal", "filled"),
+    [(0.0, 0.0, 0.0, False), (0.5, 0.3, 0.1, False), (0.0, 0.0, 0.1, True), (0.0, 0.0, 0.0, True)],
+)
+def test_one_call_is_the_loop(
+    adam: bool,
+    dropout: float,
+    of_input: float,
+    proximal: float,
+    filled: bool,
+    dealt: Partition,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parameters and moments, weighted and summed; a client without a labelled node adds nothing. filled: dense products."""
+    monkeypatch.setattr(many_gcns_dense, "FILLED", 0.0 if filled else 1.0)
     joint, starts = union(dealt.subgraphs)
     labels = joint.graph.labels.copy()
     labels[starts[3] : starts[4]] = -1

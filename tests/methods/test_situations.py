@@ -21,11 +21,12 @@ from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Situation, State, Streams, kinds
 from fedgraph.partition import ego, uniform
+from fedgraph.privacy.accounting import degree_gate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
-from fedgraph.privacy.events import Gaussian, PoissonGaussian, Repeated, Unprotected
+from fedgraph.privacy.events import GatedSums, Gaussian, NoisyDegreeBits, PoissonGaussian, Repeated, Unprotected
 from fedgraph.privacy.ledger import spent
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoisyThreshold
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Unit, Viewer
 from fedgraph.runtime.base import Runtime
@@ -245,6 +246,8 @@ def hurtful(state: State, rng: np.random.Generator) -> dict[str, np.ndarray]:
 def priced(release: PlannedRelease) -> float | None:
     """The change that the noise is priced for: its std over its multiplier (of one row, where rows are drawn by coins)."""
     event = release.event.event if isinstance(release.event, Repeated) else release.event
+    if isinstance(event, NoisyDegreeBits | GatedSums) and isinstance(release.mechanism, GaussianNoise | NoisyThreshold):
+        return release.mechanism.std / degree_gate.alone(event).noise_multiplier
     if not isinstance(release.mechanism, GaussianNoise) or not isinstance(event, Gaussian | PoissonGaussian):
         return None
     return release.mechanism.std / event.noise_multiplier
@@ -269,7 +272,7 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
                     if value.shape != other.shape:
                         continue  # e.g. one answer of each labelled node
                     change = value.astype(float) - other
-                    if Assumption.ROWS_NEVER_RELEASED in plan.protection.assumptions and path == "aggregate":
+                    if Assumption.ROWS_NEVER_RELEASED in plan.protection.assumptions and path in ("aggregate", "gate"):
                         change[node] = 0  # shown to nobody: it enters the node's own gradient, which is clipped
                     found[path] = max(found.get(path, 0.0), float(np.linalg.norm(change)))
     return found

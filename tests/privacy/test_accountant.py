@@ -20,9 +20,11 @@ from fedgraph.privacy.events import (
     Composed,
     Event,
     FixedSizeGaussian,
+    GatedSums,
     Gaussian,
     Laplace,
     MultiBit,
+    NoisyDegreeBits,
     PoissonGaussian,
     PureDP,
     RandomizedResponse,
@@ -48,6 +50,8 @@ EVERY = [
     PoissonGaussian(4.0, 0.1, 2, True),
     FixedSizeGaussian(4.0, 10, 100, 2),
     SampledOnce(Repeated(Gaussian(2.0), 4), 0.1),
+    NoisyDegreeBits(200.0, 60.0, 2001),
+    GatedSums(NoisyDegreeBits(200.0, 60.0, 2001), 30.0, 1, 900),
 ]
 FREE = [
     Gaussian(math.inf),
@@ -64,6 +68,8 @@ FREE = [
     FixedSizeGaussian(1.0, 0, 10),
     SampledOnce(Gaussian(1.0), 0.0),
     Repeated(Gaussian(1.0), 0),
+    NoisyDegreeBits(math.inf, 3.0, 10),
+    GatedSums(NoisyDegreeBits(math.inf, 3.0, 10), math.inf, 1, 0),
     Composed(()),
 ]
 ENDLESS = [
@@ -77,6 +83,9 @@ ENDLESS = [
     FixedSizeGaussian(0.0, 5, 10),
     Unprotected("in clear"),
     SampledOnce(Unprotected("in clear"), 0.1),
+    NoisyDegreeBits(0.0, 3.0, 10),
+    GatedSums(NoisyDegreeBits(0.0, 3.0, 10), 5.0, 1, 0),
+    GatedSums(NoisyDegreeBits(5.0, 3.0, 10), 0.0, 1, 0),
 ]
 
 
@@ -146,6 +155,9 @@ def test_bad_numbers_in_events():
         lambda: Composed((Gaussian(1.0), "x")),
         lambda: SampledOnce(Gaussian(1.0), math.nan),
         lambda: Unprotected(3),
+        lambda: NoisyDegreeBits(1.0, 3.0, 0),
+        lambda: GatedSums(Gaussian(1.0), 1.0, 1, 0),
+        lambda: GatedSums(NoisyDegreeBits(1.0, 3.0, 9), 1.0, 4, 4),
     ):
         with pytest.raises(PrivacyError):
             build()

@@ -49,7 +49,7 @@ def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
     ]
     said = answer.of(results.grouped(cells)).sentences[0]
     assert said == (
-        "At node level with ε ≤ 1: sums reaches 0.68 ± 0.01 if the server may see sums, alone reaches 0.63 ± 0.01 if nobody "
+        "At node level with ε ≤ 1: sums reaches 0.68 ± 0.01 if the server may see sums; alone reaches 0.63 ± 0.01 if nobody "
         "is trusted. Without privacy: 0.76 ± 0.00 (clear)."
     )
 
@@ -127,7 +127,50 @@ def test_a_row_that_reads_nothing_private_shows_what_privacy_bought() -> None:
     free = cell("sizes", 0.6, provable=0.0, paths={}, epsilon=math.inf)
     answered = answer.of(results.grouped([free, cell("private", 0.5)]))
     assert "sizes reaches 0.60" in answered.sentences[0]
-    assert "privacy bought nothing" in answered.sentences[0]
+    assert "it releases nothing private" in answered.sentences[0]
+
+
+def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
+    """It releases nothing of an edge, and everything else of a node."""
+    free = cell("own-edges", 0.9, provable=0.0, paths={}, unit="edge")
+    answered = answer.of(results.grouped([free, cell("private", 0.5), cell("linked", 0.6, unit="edge")]))
+    said = {s.split(" level")[0]: s for s in answered.sentences}
+    assert "own-edges reaches 0.90" in said["At edge"]
+    assert "own-edges" not in said["At node"]
+    assert "private reaches 0.50" in said["At node"]
+
+
+def graphs(variant: str, ari: float, how: str, epsilon: float = 4.0, **rest: Any) -> dict[str, Any]:
+    rest = {"unit": "graph", "setting": "local", "metrics": {"ari": ari, "accuracy": 0.3}} | rest
+    return cell("local_dp", 0.0, variant=variant, epsilon=epsilon, facts={"how": how}, **rest)
+
+
+def test_what_finds_classes_is_named_and_what_never_does_is_said_plainly() -> None:
+    cells = [
+        graphs("labels", 0.02, "histogram", 1.0), graphs("labels", 0.6, "histogram"), graphs("shapes", 0.03, "gw"),
+        graphs("shapes", 0.01, "gw", math.inf), graphs("labels", 0.9, "histogram", math.inf),
+        cell("size", 0.0, unit="graph", metrics={"ari": -0.01}, provable=0.0, paths={}, epsilon=math.inf),
+    ]  # fmt: skip
+    answered = answer.of(results.grouped(cells))
+    assert {s.metric for s in answered.scores} == {"ari"}
+    assert {s.metric for s in answered.also} == {"accuracy"}
+    said = answered.sentences[0]
+    assert "with ε ≤ 1 nothing finds them (at most 0.02), with ε ≤ 4 labels reaches 0.60" in said
+    assert "Without privacy: labels reaches 0.90." in said
+    assert "By Gromov-Wasserstein distances no row finds them, not even without noise (at most 0.03)." in said
+    assert not any("size" in s or "-0.01" in s for s in answered.sentences)
+
+
+def test_what_is_public_is_a_question_of_its_own() -> None:
+    told = {"protocol": "inductive"}
+    cells = [
+        cell("a", 0.7, facts={**told, "public": "test-graph"}), cell("a", 0.6, task="n", facts={**told, "public": "nothing"}),
+        cell("a", 0.65, task="s", facts={**told, "public": "share 0.1"}),
+    ]  # fmt: skip
+    sentences = answer.of(results.grouped(cells)).sentences
+    assert sentences[0].startswith("To classify nodes of a public test graph, at node level with ε ≤ 1: a reaches 0.70")
+    assert sentences[1].startswith("To classify nodes when nothing is public, at node level with ε ≤ 1: a reaches 0.60")
+    assert "10 % of the nodes are public" in sentences[2]
 
 
 def test_ties_are_named() -> None:
@@ -144,7 +187,7 @@ def test_several_questions_are_told_apart() -> None:
     sentences = answer.of(rows).sentences
     assert sentences[0].startswith("On d")
     assert sentences[1].startswith("On e")
-    assert "transductive protocol" in sentences[2]
+    assert sentences[2].startswith("On d, to classify the unlabelled nodes of one graph")
     with pytest.raises(ValueError, match="several questions"):
         answer.best(scored(rows), unit="node", trust=Trust.CURATOR, epsilon=1.0)
 

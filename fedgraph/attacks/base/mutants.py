@@ -58,7 +58,8 @@ UNSEEN = {
     "sage_node, noise × ⅔": "a canary without edges moves a step's sum by one clip, of the two or more that are priced for "
     "a node with neighbours.",
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
-    "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows.",
+    "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows. The "
+    "audit of mechanisms breaks its Gaussian noise on the worst loss, and catches it (gaussian-objective).",
     "lpgnn, local_dp and sage_edge, noise × ⅔": "each release is one randomised response, multi-bit or Laplace mechanism, "
     "which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
 }

@@ -1,7 +1,9 @@
-"""Sums over neighbours at node level: the log cap, on a graph and messages where one node changes as much as possible.
+"""Sums over neighbours at node level: the log cap, and the bits of a degree gate, where one node changes as much as possible.
 
 Worst case: a ring in which everybody knows four others, and a hub that knows everybody. The hub's own row stays hidden; all
-messages point one way, so that what the hub moves adds up over rows. The score is the noisy rows along that movement.
+messages point one way, so that what the hub moves adds up over rows. The score is the noisy rows along that movement. Bits:
+the gate stands between the degrees that the ring has with and without the hub, where a bit tells most; the score is how many
+of the others pass.
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.degree_caps import log_cap
-from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.events import Gaussian, NoisyDegreeBits
+from fedgraph.privacy.mechanisms.noise import NoisyThreshold
 from fedgraph.privacy.neighbour_sums import sensitivity
+from fedgraph.privacy.sensitivity import Degrees, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 1.0, 1e-3
@@ -28,7 +32,8 @@ RUNS = 10_000
 
 
 def cases() -> Iterator[Case]:
-    """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled."""
+    """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled. The gate's bits."""
+    yield from _bits()
     multiplier = gaussian_multiplier(1, EPSILON, DELTA)
     claim, cap = Claim.of(Gaussian(multiplier), DELTA), log_cap(OTHERS + 1)
     there, gone = hub(True), hub(False)
@@ -49,6 +54,28 @@ def cases() -> Iterator[Case]:
     cut = (bounded(there, PROMISED, ids), bounded(gone, PROMISED, ids))
     claimed = multiplier * sensitivity(Relation.NODE_ZERO_OUT, PROMISED, rows_released=False)
     yield sound.broken("cut with refill priced as √D", *release(*cut, signs, claimed))
+
+
+def _bits() -> Iterator[Case]:
+    std = gaussian_multiplier(1, EPSILON, DELTA) * sensitivity_l2(Degrees(OTHERS + 1), Relation.NODE_ZERO_OUT)
+    gate = NoisyDegreeBits(std, NEAREST + 0.5, OTHERS + 1)
+    degrees = [np.diff(hub(there).indptr)[:OTHERS].astype(float) for there in (False, True)]
+
+    def passing(value: np.ndarray, spread: float) -> Sampler:
+        mechanism = NoisyThreshold(spread, gate.threshold)
+
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            return np.asarray(mechanism.apply(np.broadcast_to(value, (runs, value.size)), rng).sum(axis=1))
+
+        return sample
+
+    claim = Claim.of(gate, DELTA)
+    relation = Relation.NODE_ZERO_OUT.value
+    sound = Case("degree-gate-bits", relation, claim, passing(degrees[0], std), passing(degrees[1], std), gaussian())
+    yield sound
+    yield sound.broken("noise × ⅔", passing(degrees[0], std * 2 / 3), passing(degrees[1], std * 2 / 3))
+    alone = gaussian_multiplier(1, EPSILON, DELTA)
+    yield sound.broken("one neighbour for all", passing(degrees[0], alone), passing(degrees[1], alone))
 
 
 def hub(there: bool) -> sp.csr_array:

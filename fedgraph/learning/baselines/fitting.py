@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from fedgraph.learning.baselines.networks import Network, Shape
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
-from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
 from fedgraph.types import Graph
 
 
@@ -57,7 +57,7 @@ def inputs(graph: Graph) -> Inputs:
 def made(shape: Shape, seed: int) -> Network:
     """The network with its initial parameters; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(device()):
-        torch.manual_seed(seed)
+        seed_torch(seed)
         return Network(shape)
 
 
@@ -95,19 +95,19 @@ def trained(
     firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
     with torch.random.fork_rng():
         for step in range(how.first + 1, how.first + how.count + 1):
-            torch.manual_seed(seed_of(step))
+            seed_torch(seed_of(step))
             loss = functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():
                 for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
                     g = (torch.zeros_like(p) if found is None else found) + how.decay * p
                     g = g + how.proximal * (p - origin[i]) if how.proximal else g
-                    _update(p, g, firsts[i], seconds[i], step, how)
+                    update(p, g, firsts[i], seconds[i], step, how)
     moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(vector_of(network), moments)
 
 
-def _update(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
+def update(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
     """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place."""
     if not how.adam:
         p -= how.rate * g

@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
-from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
 from fedgraph.types import Graph
 
 VALIDATION = 0.1  # share of the labelled nodes that choose the step
@@ -125,7 +125,7 @@ def _no_edges() -> torch.Tensor:
 def _made(make: Callable[[], nn.Module], seed: int) -> nn.Module:
     """A network; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(device()):
-        torch.manual_seed(seed)
+        seed_torch(seed)
         return make()
 
 

@@ -5,6 +5,7 @@ steps on the mean cross-entropy of a client's labelled nodes, dropout with the s
 moments. Results differ by the rounding of float32 sums in another order.
 
 * A client touches only the columns (words) that its nodes have, so only those rows of W₀ are copied, trained and sent on.
+* Where most features are not zero, ``many_gcns_dense`` trains one client after another.
 * Of every other entry of W₀ the gradient is zero, so it moves in the same way at all clients (decay, FedProx's pull, Adam's
   moments): that *untouched* path is made once, times the weight of all clients, and a client adds its difference from it.
 
@@ -14,16 +15,18 @@ Columns of W₀ᵀ, b₀, W₁ᵀ and b₁ are kept as [d, h] and one flat rest 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch.nn import functional
 
+from fedgraph.learning.baselines import many_gcns_dense
 from fedgraph.learning.baselines.fitting import Progress, Steps
 from fedgraph.learning.baselines.many_gcns_kernels import train, without_gradient
 from fedgraph.learning.baselines.networks import Shape
-from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
 from fedgraph.types import Graph
 
@@ -48,6 +51,11 @@ class Clients:
     @property
     def num_clients(self) -> int:
         return int(self.starts.size - 1)
+
+    @cached_property
+    def dense(self) -> list[many_gcns_dense.Client]:
+        """For features that are mostly not zero."""
+        return many_gcns_dense.clients_of(self.x, self.hat, self.starts)
 
 
 def clients_of(graph: Graph, starts: np.ndarray) -> Clients:
@@ -109,6 +117,8 @@ def trained(
     labels: int64 [N], −1 where a node does not train; a client's weight is how many do. seeds: int64 [k, count], of the dropout
     of each client's steps. Moments are [2, p], or [2, 0] for plain descent.
     """
+    if many_gcns_dense.able(clients.x, shape):
+        return many_gcns_dense.trained(shape, clients.dense, labels, before, how)
     parts = parts_of(shape)
     rates = np.array([how.rate, how.decay, how.proximal], dtype=np.float32)
     steps = np.array([how.first, how.count, how.adam], dtype=np.int64)
@@ -184,7 +194,7 @@ def _masks(shape: Shape, clients: Clients, some: range, seeds: np.ndarray, how: 
             own = slice((starts[i] - starts[some.start]) * shape.hidden, (starts[i + 1] - starts[some.start]) * shape.hidden)
             ones = torch.ones(int(starts[i + 1] - starts[i]), shape.hidden)
             for step in range(how.count):
-                torch.manual_seed(int(seeds[i, step]))
+                seed_torch(int(seeds[i, step]))
                 if shape.input_dropout:
                     share = shape.input_dropout
                     kept = (torch.rand(entries.stop - entries.start) >= share).numpy() / (1 - share)

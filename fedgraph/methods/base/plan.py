@@ -13,6 +13,7 @@ from fedgraph.methods.base.facts import PublicFacts
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
 from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, Rows, sensitivity_l2
@@ -102,6 +103,7 @@ class Plan(Generic[P, M]):
         facts: tuple[object, ...] = (self.facts.num_nodes, self.facts.client_sizes)
         if self.facts.participation:
             facts += (self.facts.participation, self.facts.least_answers)
+        facts += tuple(r.mechanism for r in self.releases if isinstance(r.mechanism, IntegerShare))
         text = repr((self.method, self.params, self.delta, self.protection, self.rounds, facts))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -74,6 +74,7 @@ SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are righ
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
 ANY_BROADCAST = True  # each row is clipped at whatever parameters are sent
 PARTIAL = True  # rounds in which not every client answers
+ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
 PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's own row
 
 
@@ -166,6 +167,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         made=made,
         additive=True,
     )
+
+
+def num_sent(plan: Plan[Params, Made]) -> int:
+    """Numbers in one message."""
+    return plan.made.layout.num_parameters
 
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:

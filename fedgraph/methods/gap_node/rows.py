@@ -49,7 +49,7 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows, its bounded graph, and the noisy hops it made (a cache: rebuilt whenever it is missing)."""
+    """A client's rows, its bounded graph (under a gate: the whole one), its noisy hops (a cache: rebuilt where missing)."""
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -67,8 +67,13 @@ def joined(
     first = plan.made.first
     if key not in work.hops or round_ == first:
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
+        weights = work.adjacency
+        if plan.made.caps.gates:  # bits of the same round: they are made, and made again, before the hops
+            degrees = np.diff(work.adjacency.indptr)
+            bits = desk.release("gate", degrees).value if round_ == first else desk.replay("gate", degrees)
+            weights = plan.made.caps.behind(work.adjacency, bits, desk.client)
         for _ in range(plan.params.hops):
-            sums = aggregate(work.adjacency, rows[-1])
+            sums = aggregate(weights, rows[-1])
             noised = desk.release("aggregate", sums).value if round_ == first else desk.replay("aggregate", sums)
             rows.append(unit_length(noised))
         work.hops.clear()

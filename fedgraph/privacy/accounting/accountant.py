@@ -9,6 +9,7 @@ accountant's name and theorem:
     zCDP                      zcdp          releases with a ρ
     loss distribution         pld, losses   everything but ZCDP and SampledOnce; pessimistic grid
     Rényi                     rdp           everything but ApproxDP and SampledOnce; asked when the one above cannot
+    degree gate               degree_gate   NoisyDegreeBits and GatedSums of one gate beside Gaussian releases
     amplification by sampling amplification SampledOnce, on its own composed pipeline
 
 **Guarantee.** Unit and relation are those of the events' multipliers; adaptive composition; every
@@ -39,16 +40,18 @@ from functools import lru_cache
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
-from fedgraph.privacy.accounting import amplification, gaussian, pld, pure, rdp, zcdp
+from fedgraph.privacy.accounting import amplification, degree_gate, gaussian, pld, pure, rdp, zcdp
 from fedgraph.privacy.events import (
     ZCDP,
     ApproxDP,
     BoundedRange,
     Event,
     FixedSizeGaussian,
+    GatedSums,
     Gaussian,
     Laplace,
     MultiBit,
+    NoisyDegreeBits,
     PoissonGaussian,
     PureDP,
     RandomizedResponse,
@@ -138,6 +141,8 @@ def _settle(leaf: Event) -> Event | Price | None:
         if isinstance(leaf, FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
             return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         return leaf
+    if isinstance(leaf, (NoisyDegreeBits, GatedSums)):
+        return _settle_gate(leaf)
     if isinstance(leaf, ZCDP):
         size = leaf.rho
     elif isinstance(leaf, ApproxDP):
@@ -151,6 +156,14 @@ def _settle(leaf: Event) -> Event | Price | None:
     if size == 0:
         return None
     return Price(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
+
+
+def _settle_gate(leaf: NoisyDegreeBits | GatedSums) -> Event | Price | None:
+    if leaf.noise_std == 0 or (isinstance(leaf, GatedSums) and leaf.gate.noise_std == 0):
+        return Price(math.inf, 0.0, "none", f"no noise was added: {leaf}")
+    if math.isfinite(leaf.noise_std):
+        return leaf
+    return _settle_gate(leaf.gate) if isinstance(leaf, GatedSums) else None
 
 
 @lru_cache(maxsize=8192)
@@ -190,6 +203,8 @@ def _sampled(event: Event, delta: float) -> Price:
 def _unsampled(leaves: Leaves, delta: float) -> Price:
     if all(isinstance(leaf, Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
+    if any(isinstance(leaf, (NoisyDegreeBits, GatedSums)) for leaf, _ in leaves):
+        return _gated(leaves, delta)
     candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
@@ -201,6 +216,13 @@ def _exact_gaussian(leaves: Leaves, delta: float) -> Price:
     multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, Gaussian)])
     mu = gaussian.total_mu(multipliers, np.array([float(count) for _, count in leaves]))
     return Price(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
+
+
+def _gated(leaves: Leaves, delta: float) -> Price:
+    if not degree_gate.covers(leaves):
+        return _unsampled(degree_gate.ungated(leaves), delta)
+    theorem = "the worst degree m of p(m)·δ(√(μ₁² + K(Δ/τ)² + μ₀²)) + (1 − p(m))·δ(√(μ₁² + μ₀²)) (accounting.degree_gate)"
+    return Price(degree_gate.epsilon(leaves, delta), delta, "degree gate", theorem)
 
 
 def _basic(leaves: Leaves) -> list[Price]:

@@ -1,0 +1,133 @@
+"""Secure aggregation carried out with masks, beside the same round with plain sums: processor seconds and bytes.
+
+    python -m benchmarks.secure_aggregation [--clients 1000] [--rounds 3] [--drop-out 0.05] [--colluders 1] [--json]
+
+``features`` with one hidden layer of 16 on CiteSeer or a random graph of its shape: 59,366 numbers per message, as W1. One
+process, one client after another. *plain*: each client clips its gradients, adds Gaussian noise and sends floating-point
+numbers, which are added up; *fused*: the same for all clients of a block at once, as the simulator does where it may. *masks*:
+rounding, discrete Gaussian noise, keys, shares, masks and what the server does to take them away. CPU seconds per round after a
+first one, in which letter keys are agreed. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.federation_work import graph_of
+from fedgraph import seeds
+from fedgraph.federation import blocks, client, server
+from fedgraph.federation.messages import Job
+from fedgraph.federation.participation import Attendance, Participation, attendance
+from fedgraph.federation.secure import client as masks_at_client
+from fedgraph.federation.secure import plan as secure_plan
+from fedgraph.federation.secure import protocol
+from fedgraph.federation.secure import server as masks_at_server
+from fedgraph.methods import features
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.partition import uniform
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Partition
+
+
+def world(num_clients: int, least: int | None, colluders: int) -> tuple[Partition, PublicFacts]:
+    graph = graph_of("w1", num_clients)
+    partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.generator(0, "deal"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = PublicFacts(
+        graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION, colluders=colluders
+    )
+    return partition, facts if least is None else dataclasses.replace(facts, participation="some", least_answers=least)
+
+
+class Clock:
+    """CPU seconds by what they were spent on."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+
+    def of(self, name: str, call: Callable[[], Any]) -> Any:
+        before = time.process_time()
+        found = call()
+        self.spent[name] = self.spent.get(name, 0.0) + time.process_time() - before
+        return found
+
+
+def one_round(job: Job, partition: Partition, state: Any, round_: int, clock: Clock) -> Any:
+    every = range(len(blocks.borders(job.plan.facts.num_clients)))
+    if job.masks is None:
+        sent = clock.of("clients", lambda: client.run_blocks(every, partition, job, state.model, round_))
+        return clock.of("server", lambda: server.merge(job, state, round_, sent))
+    board = clock.of("keys", lambda: masks_at_client.advertise(every, job, round_))
+    letters = clock.of("shares", lambda: masks_at_client.share(every, job, round_, board))
+    sent = clock.of("clients", lambda: client.run_blocks(every, partition, job, state.model, round_, board))
+    answers = clock.of("answers", lambda: masks_at_client.answer(every, job, round_, 1, board, letters))
+    return clock.of("server", lambda: masks_at_server.merge(job, state, round_, 1, 1, sent, board, answers))
+
+
+def measured(job: Job, partition: Partition, num_rounds: int) -> tuple[dict[str, float], Any]:
+    state, _ = server.begin(job)
+    state, _, receipt = one_round(job, partition, state, 0, Clock())
+    clock = Clock()
+    for round_ in range(1, 1 + num_rounds):
+        state, _, receipt = one_round(job, partition, state, round_, clock)
+    return {name: spent / num_rounds for name, spent in clock.spent.items()}, receipt
+
+
+def compare(args: argparse.Namespace) -> dict[str, Any]:
+    settings = Participation(drop_out=args.drop_out, secure_aggregation="masks")
+    least = None if settings.everybody else settings.answers_needed(args.clients)
+    partition, facts = world(args.clients, least, args.colluders)
+    params, budget = features.Params(model="mlp", hidden=16, steps=1 + args.rounds), Budget(8.0, 1e-4)
+    plan: Plan[Any, Any] = features.plan(params, facts, budget)
+    hidden = secure_plan.masked(plan, budget, features.num_sent(plan))
+    who: Attendance | None = None
+    if least is not None:
+        who = attendance(settings, args.clients, plan.rounds, least, 0, ("benchmark",))
+    masks = protocol.Masks(args.colluders, facts.cohort, args.drop_out)
+    together = client.computes_together
+    fused, _ = measured(Job("fused", 0, ("fused",), plan, "f"), partition, args.rounds)
+    client.computes_together = lambda plan: False  # one client after another
+    plain, _ = measured(Job("plain", 0, ("plain",), plan, "p", who), partition, args.rounds)
+    client.computes_together = together
+    job = Job("masks", 0, ("masks",), hidden, "m", who, masks)
+    found, receipt = measured(job, partition, args.rounds)
+    now = protocol.of(job, 1)
+    cost = {"fused": sum(fused.values()), "plain": sum(plain.values()), "masks": sum(found.values())}
+    return {
+        "clients": args.clients,
+        "numbers": features.num_sent(plan),
+        "neighbours": len(next(iter(now.near.values()))) if now else 0,
+        "threshold": now.threshold if now else 0,
+        "asked": len(now.asked) if now else 0,
+        "answered": len(now.sent) if now else 0,
+        "bits": hidden.releases[0].mechanism.bits,  # type: ignore[attr-defined]
+        "cpu_s_per_round": {name: round(value, 3) for name, value in cost.items()},
+        "masks_by_part": {name: round(value, 3) for name, value in found.items()},
+        "times_the_plain_round": round(cost["masks"] / cost["plain"], 2),
+        "bytes_down": receipt.down,
+        "bytes_up": receipt.up,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3, help="steady rounds, after one to warm up")
+    parser.add_argument("--drop-out", type=float, default=0.05)
+    parser.add_argument("--colluders", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print nothing but the last line")
+    args = parser.parse_args()
+    report = compare(args)
+    if not args.json:
+        for name, value in report["cpu_s_per_round"].items():
+            print(f"{name:8} {value:8.3f} CPU s per round")
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

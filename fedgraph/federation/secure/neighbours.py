@@ -1,0 +1,64 @@
+"""Who shares masks with whom, and how many shares give a secret back: Bell et al. 2020, Section 3, with exact tail sums.
+
+Clients stand in a ring in random (public) order; everybody's neighbours are the k/2 nearest on either side, a uniformly random
+set of k others. Of n clients, c collude with the server and at most d drop out; then k and t are the smallest for which
+
+* **secret**: with probability 1 − 2^−40 no client has t colluders among its neighbours;
+* **whole**: with probability 1 − 2^−40 the honest clients that stay are connected. The ring falls apart only where k/2 in a row
+  are gone in two places: at most n(n−1)/2 · Pr[k given clients all gone];
+* **complete**: with probability 1 − 2^−20 each client has t neighbours that answer to the end, where as many drop out late as
+  before; else the silent ones are asked again.
+
+Where no k below n − 1 does that, all are neighbours of all, and t = c + 1, which is certain.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.stats import hypergeom
+
+from fedgraph.errors import PrivacyError
+
+SECRET, COMPLETE = 2.0**-40, 2.0**-20
+
+
+@dataclass(frozen=True)
+class Shape:
+    """neighbours: k of each client. threshold: t, the shares that give a secret back."""
+
+    neighbours: int
+    threshold: int
+
+
+@lru_cache(maxsize=1024)
+def shape(asked: int, least: int, colluders: int) -> Shape:
+    """For ``asked`` clients of which at least ``least`` answer. ``PrivacyError`` where too few honest ones are left."""
+    if least < colluders + 2 or asked < least:
+        raise PrivacyError(
+            f"a sum of {least} clients with {colluders} colluders does not hide anybody among two; at least {colluders + 2} "
+            "have to answer"
+        )
+    drops = asked - least
+    for k in range(4, asked - 1, 2):
+        t = next(t for t in range(1, k + 2) if asked * hypergeom.sf(t - 1, asked - 1, colluders, k) <= SECRET)
+        late = min(asked - 1, 2 * drops)
+        complete = t <= k and asked * hypergeom.cdf(t - 1, asked - 1, asked - 1 - late, k) <= COMPLETE
+        gone = drops + colluders
+        log_all = math.lgamma(gone + 1) - math.lgamma(gone - k + 1) if gone >= k else -math.inf
+        log_all -= math.lgamma(asked + 1) - math.lgamma(asked - k + 1)
+        if complete and math.comb(asked, 2) * math.exp(log_all) <= SECRET:
+            return Shape(k, t)
+    return Shape(asked - 1, colluders + 1)
+
+
+def ring(order: np.ndarray, k: int) -> dict[int, tuple[int, ...]]:
+    """The neighbours of each client, in the order in which their shares are numbered from 1. order: who stands beside whom."""
+    if k >= len(order) - 1:
+        return {int(c): tuple(int(o) for o in order if o != c) for c in order}
+    away = [*range(-(k // 2), 0), *range(1, k // 2 + 1)]
+    places = (np.arange(len(order))[:, None] + np.array(away)) % len(order)
+    return {int(c): tuple(row) for c, row in zip(order, order[places].tolist(), strict=True)}

@@ -1,0 +1,105 @@
+"""The same local training as ``many_gcns`` for features that are mostly not zero: two dense products a layer and no dropout.
+
+Â X does not change from step to step, so it is made once per client (Wu et al., ICML 2019, do so for each layer), and a step is
+Z₁ = (ÂX) W₀ᵀ + b₀, H = max(Z₁, 0), S = Â (H W₁ᵀ) + b₁, with the gradients written out. Results differ from those of
+``fitting.trained`` by the rounding of float32 sums in another order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fedgraph.learning.baselines.fitting import Progress, Steps, update
+from fedgraph.learning.baselines.networks import Shape
+from fedgraph.learning.layers.sparse import to_torch
+
+FILLED = 0.25  # share of entries that are not zero, from which rows are kept densely
+
+
+@dataclass(frozen=True, eq=False)
+class Client:
+    """smooth: ÂX, float32 [n, d]. hat: Â, CSR [n, n]. rows: the client's rows of the union."""
+
+    smooth: torch.Tensor
+    hat: torch.Tensor
+    rows: slice
+
+
+def able(x: sp.csr_array, shape: Shape) -> bool:
+    """Whether this way is taken: filled features, and nothing is dropped out of them."""
+    return not (shape.dropout or shape.input_dropout) and x.nnz > FILLED * x.shape[0] * x.shape[1]
+
+
+def clients_of(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[Client]:
+    """x, hat: of the disjoint union of all clients. starts: int64 [k + 1]."""
+    found = []
+    for first, end in itertools.pairwise(starts):
+        rows = slice(int(first), int(end))
+        own = sp.csr_array(hat[rows, rows])
+        found.append(Client(torch.tensor(np.asarray(own @ x[rows].toarray(), dtype=np.float32)), to_torch(own), rows))
+    return found
+
+
+def trained(
+    shape: Shape, clients: Sequence[Client], labels: np.ndarray, before: Progress, how: Steps
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """As ``many_gcns.trained``."""
+    p = before.vector.size
+    total, moments, weights = np.zeros(p), np.zeros((2, p if how.adam else 0)), 0.0
+    for client in clients:
+        own = labels[client.rows]
+        weight = float((own >= 0).sum())
+        if weight:
+            after = _one(shape, client, own, before, how)
+            total += weight * after.vector.astype(np.float64)
+            moments += weight * after.moments.astype(np.float64)
+            weights += weight
+    return total, moments, weights
+
+
+def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how: Steps) -> Progress:
+    sizes = [(shape.hidden,), (shape.hidden, shape.num_features), (shape.num_classes,), (shape.num_classes, shape.hidden)]
+    weights = _split(before.vector, sizes)
+    origin = [w.clone() for w in weights]
+    firsts, seconds = (_split(m, sizes) for m in before.moments) if how.adam else (weights, weights)
+    known = torch.tensor(np.flatnonzero(labels >= 0))
+    target = torch.tensor(labels)[known]
+    for step in range(how.first + 1, how.first + how.count + 1):
+        found = _gradients(client, weights, known, target)
+        for i, (w, g) in enumerate(zip(weights, found, strict=True)):
+            g = g + how.decay * w
+            g = g + how.proximal * (w - origin[i]) if how.proximal else g
+            update(w, g, firsts[i], seconds[i], step, how)
+    moments = np.stack([_flat(firsts), _flat(seconds)]) if how.adam else np.zeros((2, 0), np.float32)
+    return Progress(_flat(weights), moments)
+
+
+def _gradients(
+    client: Client, weights: Sequence[torch.Tensor], known: torch.Tensor, target: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """Of the mean cross-entropy of the known nodes, by b₀, W₀, b₁ and W₁."""
+    b0, w0, b1, w1 = weights
+    hidden = torch.addmm(b0, client.smooth, w0.T).relu_()
+    scores = client.hat @ (hidden @ w1.T) + b1
+    error = torch.zeros_like(scores)
+    chances = torch.softmax(scores[known], dim=1)
+    chances[torch.arange(len(target)), target] -= 1.0
+    error[known] = chances / len(target)
+    back = client.hat @ error  # Â is symmetric
+    inner = (back @ w1).mul_(hidden > 0)
+    return inner.sum(dim=0), inner.T @ client.smooth, error.sum(dim=0), back.T @ hidden
+
+
+def _split(vector: np.ndarray, sizes: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    whole = torch.tensor(np.asarray(vector, dtype=np.float32))
+    return [part.reshape(size).clone() for part, size in zip(whole.split([int(np.prod(s)) for s in sizes]), sizes, strict=True)]
+
+
+def _flat(parts: Sequence[torch.Tensor]) -> np.ndarray:
+    return torch.cat([part.reshape(-1) for part in parts]).numpy()
