@@ -23,6 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.baselines import fitting
 from fedgraph.methods.base import (
     Budget,
@@ -75,11 +76,14 @@ SITUATIONS = (
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 ANY_BROADCAST = True  # nothing is guaranteed anyway
 PARTIAL = True  # rounds in which not every client answers: averages are weighted by what came
+ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Asked]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
+    if facts.asynchronous and (params.validation or len(params.candidates) > 1):
+        raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,
