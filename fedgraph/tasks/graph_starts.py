@@ -30,12 +30,15 @@ LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well ab
 @dataclass(frozen=True, eq=False)
 class Taken:
     """What one strategy reaches. values: of the clear problem, float64 [pairs]. descents: how many it takes; steps: their mean
-    iterations together. noised: values of the noised problem, where it descends there first."""
+    iterations together. noised: values of the noised problem, where it descends there first. noise: the standard deviation of
+    that noise; with_product: whether the end from p qᵀ counts beside it."""
 
     values: np.ndarray
     descents: int
     steps: float
     noised: np.ndarray | None = None
+    noise: float | None = None
+    with_product: bool = False
 
 
 class Params(Settings):
@@ -99,7 +102,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if taken.noised is not None:
         metrics["noised_objective"] = float(taken.noised.mean())
     facts = {"descents": taken.descents, "pairs": int(before.size), "graphs": params.graphs, "hops": params.hops}
-    return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
+    start = {"noise": taken.noise, "with_product": taken.with_product}
+    return Outcome(metrics, {**facts, **start}, None, (), None, np.inf, "computed on raw data", {})
 
 
 def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Taken]]:
@@ -115,17 +119,18 @@ def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Take
         "product, two random": lambda e: Taken(np.minimum(e.product, e.random.min(axis=0)), 3, float(e.steps[0] + e.steps[2])),
     }
     for level, std in enumerate(noise):
-        found[f"noise {std:g}"] = partial(_noised, level)
-        found[f"product, noise {std:g}"] = partial(_product_or_noised, level)
+        found[f"noise {std:g}"] = partial(_noised, level, std)
+        found[f"product, noise {std:g}"] = partial(_product_or_noised, level, std)
     return found
 
 
-def _noised(level: int, ends: starts.Ends) -> Taken:
-    return Taken(ends.noise[level], 2, float(ends.steps[3 + level]), ends.noised[level])
+def _noised(level: int, std: float, ends: starts.Ends) -> Taken:
+    return Taken(ends.noise[level], 2, float(ends.steps[3 + level]), ends.noised[level], std)
 
 
-def _product_or_noised(level: int, ends: starts.Ends) -> Taken:
-    return Taken(np.minimum(ends.product, ends.noise[level]), 3, float(ends.steps[3 + level] + ends.steps[0]))
+def _product_or_noised(level: int, std: float, ends: starts.Ends) -> Taken:
+    steps = float(ends.steps[3 + level] + ends.steps[0])
+    return Taken(np.minimum(ends.product, ends.noise[level]), 3, steps, None, std, with_product=True)
 
 
 def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:
