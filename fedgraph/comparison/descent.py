@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedgraph.comparison.kicks import kick, kick_state
 from fedgraph.comparison.orders import random_orders
 from fedgraph.comparison.transport import PARENT, improve, plant, wander
 from fedgraph.compiled import compiled
 
 BLAS_FROM = 64
-PRODUCT, SORTED, RANDOM = 0, 1, 2
+PRODUCT, SORTED, RANDOM, KICKED = 0, 1, 2, 3
 
 
 @compiled(nan=False)
@@ -106,7 +107,7 @@ def descend(  # type: ignore[no-untyped-def]
 
     c [n, n], d [m, m], weights p, q, products cp = C p, dq = D q, integer supply and demand (one total),
     the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
-    fixed sums of F. start: PRODUCT (p qᵀ) or the planted vertex. limits = (max iterations, relative
+    fixed sums of F. start: PRODUCT (p qᵀ), KICKED (the tree's vertex) or the planted one. limits = (max iterations, relative
     tolerance, absolute tolerance, tolerance of a reduced cost): it stops when a step gains less than a
     tolerance, or when T is the only vertex that is optimal for its own gradient. space: the work arrays (cost, W,
     W of V, half product, tree, flow, dual). With keep, ``kept`` [n, m] receives T.
@@ -115,7 +116,8 @@ def descend(  # type: ignore[no-untyped-def]
     n, m = w.shape
     fused = alpha < 1.0
     scale = 1.0 / supply.sum()
-    plant(supply, demand, row_order, column_order, tree, flow)
+    if start != KICKED:
+        plant(supply, demand, row_order, column_order, tree, flow)
     linear_t = 0.0
     if start == PRODUCT:
         for i in range(n):
@@ -177,11 +179,12 @@ def descend(  # type: ignore[no-untyped-def]
 
 
 @compiled(nan=False)
-def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
+def solve_all(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
     """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 
     packed: the fields of ``packing.Packed``. The best of 1 + restarts descents counts: the first from
-    ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt).
+    ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
+    kicked ``kicks`` times (``kicks``), and where a descent ends no higher the next kick begins.
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
     smaller space's points as rows (the first one's, if equal).
     """
@@ -193,6 +196,8 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
     trees = np.empty(12 * most, np.int64)
     lines = np.empty((6, 2 * most))
     orders = np.empty((2, most), np.int64)
+    best_tree = np.empty((6, 2 * most), np.int64)
+    best_flow = np.empty(2 * most)
     keep = kept_at.size > 1
     for k in range(pairs.shape[0]):
         a = pairs[k, 0]
@@ -233,9 +238,14 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
             lines[3, : n + m],
         )
         values[k] = np.inf
-        for attempt in range(restarts + 1):
-            mode = start if attempt == 0 else RANDOM
-            if mode == RANDOM:
+        state = kick_state(seed, names[a], names[b])
+        for attempt in range(1 + restarts + kicks):
+            mode = start if attempt == 0 else RANDOM if attempt <= restarts else KICKED
+            if mode == KICKED:
+                space[4][:] = best_tree[:, : n + m]
+                space[5][:] = best_flow[: n + m]
+                state = kick(space[4], space[5], space[6], n, state)
+            elif mode == RANDOM:
                 random_orders(seed, attempt, names[a], names[b], orders[0, :n], orders[1, :m])
             else:
                 for i in range(n):
@@ -266,6 +276,9 @@ def solve_all(packed, pairs, alpha, start, restarts, seed, limits, kept_at, kept
                 keep,
                 trial,
             )
+            if kicks > 0 and value <= values[k] + 1e-12 * (own[a] + own[b]):
+                best_tree[:, : n + m] = space[4]
+                best_flow[: n + m] = space[5]
             if value < values[k]:
                 values[k] = value
                 iterations[k] = steps

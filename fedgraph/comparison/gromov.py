@@ -5,7 +5,7 @@
 
 Values are the *discrepancy* as POT's ``gromov_wasserstein2`` and ``fused_gromov_wasserstein2`` return it:
 no root is taken. The problem is not convex; a number is a local minimum found by conditional gradient
-from a stated start, and ``restarts`` looks for a lower one.
+from a stated start, and ``restarts`` and ``kicks`` look for a lower one.
 
 Use from any outside map: cut ``pairs(num)`` into chunks, call ``solve_pairs`` on each, join with
 ``assemble``. A pair's result depends on its two spaces, the options and its two numbers, not on the chunk.
@@ -39,12 +39,13 @@ class GromovOptions:
     """How a discrepancy is computed.
 
     solver: ``fast`` (compiled), ``batched`` (the same descent on torch's device, see ``batch_descent``; for
-    couplings and for thousands of points ``fast`` takes its place) or ``pot`` (POT's conditional gradient,
+    couplings, kicks and for thousands of points ``fast`` takes its place) or ``pot`` (POT's conditional gradient,
     the reference; one descent from p qᵀ, no restarts). alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
     max_iterations: per descent. tolerance: stop when the objective moves by less, absolutely or relatively
     (POT's two tolerances). start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances,
     ``random`` a random vertex. restarts: further descents from random vertices; the lowest counts.
-    seed: root of those random vertices.
+    kicks: descents after those, each from the best end so far after a few random pivots (``kicks``); one costs about a fifth
+    of a restart. seed: root of the random vertices and pivots.
     """
 
     solver: Literal["fast", "batched", "pot"] = "fast"
@@ -53,6 +54,7 @@ class GromovOptions:
     tolerance: float = 1e-9
     start: Literal["product", "sorted", "random"] = "product"
     restarts: int = 0
+    kicks: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -62,10 +64,10 @@ class GromovOptions:
             raise ValueError(f"alpha must lie in [0, 1] (or be None for plain GW), found {self.alpha}")
         if self.start not in STARTS:
             raise ValueError(f"unknown start {self.start!r}; allowed: {', '.join(map(repr, STARTS))}")
-        if self.max_iterations < 1 or self.restarts < 0 or not self.tolerance >= 0.0:
-            raise ValueError("max_iterations must be at least 1, restarts and tolerance not negative")
-        if self.solver == "pot" and (self.restarts or self.start != "product"):
-            raise ValueError("solver 'pot' is the plain reference: start='product' and restarts=0 only")
+        if self.max_iterations < 1 or min(self.restarts, self.kicks) < 0 or not self.tolerance >= 0.0:
+            raise ValueError("max_iterations must be at least 1, restarts, kicks and tolerance not negative")
+        if self.solver == "pot" and (self.restarts or self.kicks or self.start != "product"):
+            raise ValueError("solver 'pot' is the plain reference: one descent from the product")
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,12 +182,13 @@ def _fast(
         alpha = 1.0 if options.alpha is None else float(options.alpha)
         limits = (options.max_iterations, options.tolerance, options.tolerance)
         seed = np.uint64(seeds.integer(options.seed, "gromov", "restart"))
-        how = (alpha, STARTS[options.start], options.restarts, seed, limits)
-        if options.solver == "batched" and not keep and sizes[local].min(axis=1).max() <= LARGEST_BATCHED:
+        start, restarts = STARTS[options.start], options.restarts
+        if options.solver == "batched" and not (keep or options.kicks) and sizes[local].min(axis=1).max() <= LARGEST_BATCHED:
             from fedgraph.comparison import batch_descent
 
-            values, steps, done = batch_descent.solve_all(packed, local, *how)
+            values, steps, done = batch_descent.solve_all(packed, local, alpha, start, restarts, seed, limits)
         else:
+            how = (alpha, start, restarts, options.kicks, seed, limits)
             solve_all(tuple(packed), local, *how, kept_at, kept, values, steps, done)
     result = PairResults(values, done, steps)
     if not keep:

@@ -155,7 +155,7 @@ def _shift_subtree(tree, dual, top, n, row_shift):  # type: ignore[no-untyped-de
 
 
 @compiled(nan=False)
-def _pivot(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[no-untyped-def]
+def pivot(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[no-untyped-def]
     """Let the edge (row, column) enter with reduced cost ``reduced`` < 0: move flow round its cycle, drop one edge."""
     # The two paths to the apex; the edges that lose flow bound what can move.
     a = row
@@ -234,7 +234,7 @@ def improve(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
                 if candidate < reduced:
                     reduced = candidate
                     best = j
-            _pivot(tree, flow, dual, row, n + best, n, reduced)
+            pivot(tree, flow, dual, row, n + best, n, reduced)
             pivots += 1
             if pivots >= limit:
                 return -1
@@ -259,6 +259,6 @@ def wander(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
             if cost[row, j] - columns[j] - own <= tolerance and tree[PARENT, row] != n + j and tree[PARENT, n + j] != row:
                 tied = j
         if tied >= 0:
-            _pivot(tree, flow, dual, row, n + tied, n, 0.0)
+            pivot(tree, flow, dual, row, n + tied, n, 0.0)
             entered += 1
     return entered

@@ -41,10 +41,11 @@ def objective(first, second, plan, alpha=None):
 
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("alpha", [None, 0.0, 0.5, 1.0])
-def test_value_is_the_objective_of_a_coupling_with_the_right_marginals(uniform, alpha):
+@pytest.mark.parametrize("kicks", [0, 12])
+def test_value_is_the_objective_of_a_coupling_with_the_right_marginals(uniform, alpha, kicks):
     rng = np.random.default_rng(5)
     spaces = [random_space(rng, n, uniform, features=2) for n in (1, 2, 5, 8, 8, 13)]
-    options = GromovOptions(alpha=alpha, restarts=2)
+    options = GromovOptions(alpha=alpha, restarts=2, kicks=kicks)
     which = np.concatenate([pairs(6), pairs(6)[:, ::-1]])
     found, plans = couplings(spaces, which, options)
     assert found.converged.all()
@@ -141,6 +142,17 @@ def test_restarts_never_worse():
     for fewer, more in pairwise(values):
         assert (more <= fewer).all()
     assert values[-1].mean() < values[0].mean()
+
+
+def test_kicks_never_worse_often_lower_and_the_same_in_any_chunk():
+    rng = np.random.default_rng(3)
+    spaces = [random_graph(rng, int(n)) for n in rng.integers(8, 20, size=8)]
+    which, kicked = pairs(8), GromovOptions(restarts=1, kicks=20)
+    before = solve_pairs(spaces, which, GromovOptions(restarts=1)).value
+    after = solve_pairs(spaces, which, kicked).value
+    assert (after <= before + 1e-12).all()
+    assert np.mean(after < before - 1e-9) > 0.5
+    assert np.array_equal(after, [solve_pairs(spaces, pair[None, ::-1], kicked).value[0] for pair in which])
 
 
 def test_one_point_against_many_has_a_closed_form():

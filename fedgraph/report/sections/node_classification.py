@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import attacks, charts, plots, published, traffic
+from fedgraph.report import attacks, charts, curves, plots, published, traffic
 from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
 from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
@@ -70,7 +70,8 @@ def build(records: Records, notice: str | None) -> Section:
         *_against_papers(rows),
         _privacy(rows),
     ]
-    figures = (*_figures(records, rows, notice), *_maps(records, notice))
+    grown = curves.figures(records.name, records.entries, notice)
+    figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
 
 
