@@ -210,7 +210,7 @@ def _trained(case: Case, plan: Plan[Any, Any], world: Partition, path: tuple[int
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
     releases = tuple(_as_broken(case, plan, r) for r in plan.releases)
-    state = method.start(plan, seeds.generator(0, "mutants", "start"))
+    state: State[Any] = method.start(plan, seeds.generator(0, "mutants", "start"))
     works = [method.prepare(plan, s) for s in world.subgraphs]
     seen: list[Any] = []
     digests: list[dict[str, str]] = [{} for _ in works]
