@@ -130,10 +130,16 @@ def _advance(
     if state is None:
         state, model = runtime.on_server(server.begin, handle, returns=2)
     num_blocks = len(borders(job.plan.facts.num_clients))
+    begun: dict[int, Any] = {}  # models with which some client may have begun
     waiting: list[Any] = []
     receipts: list[Receipt] = []
     for round_ in rounds:
-        if job.masks is None:
+        if job.attendance is not None and job.attendance.versions is not None:
+            begun[round_] = model
+            needed = job.attendance.needed(round_)
+            sent = runtime.on_workers(client.run_stale, num_blocks, partition, handle, round_, *(begun[v] for v in needed))
+            state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *sent, returns=3)
+        elif job.masks is None:
             sent = runtime.on_workers(client.run_blocks, num_blocks, partition, handle, model, round_)
             state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *sent, returns=3)
         else:

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.baselines import fitting
 from fedgraph.methods.base import (
     Budget,
@@ -81,6 +82,8 @@ PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked i
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Asked]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
+    if facts.asynchronous and (params.validation or len(params.candidates) > 1):
+        raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,

@@ -54,10 +54,12 @@ def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarra
         return np.zeros(1)
     training, validation = _divided(work, params, place, numbers)
     judged = np.zeros(3)
-    if (validation >= 0).any():
+    if (validation >= 0).any() and not plan.facts.asynchronous:  # an older model says nothing of the newest one
         like_asked = _like_asked(plan, work, validation, place.seed, numbers)
         judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"]), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
+    if plan.facts.asynchronous:
+        vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 

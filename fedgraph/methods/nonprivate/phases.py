@@ -136,6 +136,8 @@ def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> S
     if weight:
         mean = (total[:p] / weight).astype(np.float32)
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
+    if plan.facts.asynchronous:  # messages say how far clients moved
+        mean, moments = (mean + old, moments + model["moments"]) if weight else (old, model["moments"])
     stepped, kept = server_steps.step(plan.params, old, mean, training.moments)
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
