@@ -91,8 +91,9 @@ class Participation(Settings):
     @model_validator(mode="after")
     def _asynchronous(self) -> Participation:
         if self.mode == "synchronous":
-            if given := {"buffer", "concurrency"} & self.model_fields_set:
-                raise ValueError(f"{', '.join(sorted(given))}: for mode: asynchronous only, found synchronous")
+            fields = type(self).model_fields  # a run's own copy of its scenario writes every default
+            if given := [key for key in ("buffer", "concurrency") if getattr(self, key) != fields[key].default]:
+                raise ValueError(f"{', '.join(given)}: for mode: asynchronous only, found synchronous")
             return self
         for key in ("sample", "deadline_s", "least", "secure_aggregation"):
             if getattr(self, key) != type(self).model_fields[key].default:
