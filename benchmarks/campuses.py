@@ -40,7 +40,7 @@ def scores(campus: str, args: argparse.Namespace, root: Path) -> Scores:
         "seed": 20269,
         "seeds": args.seeds,
         "runtime": {"engine": "serial"},
-        "datasets": [{"name": f"facebook100/{campus}"}],
+        "datasets": [{"name": campus if "/" in campus else f"facebook100/{campus}"}],
         "tasks": [
             {
                 "task": "node_classification",
@@ -70,12 +70,14 @@ def scores(campus: str, args: argparse.Namespace, root: Path) -> Scores:
 def summary(name: str, values: list[float]) -> str:
     error = np.std(values, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     mean, lowest = np.mean(values), min(values)
-    return f"{name}: mean {mean:+.4f} ± {error:.4f} (standard error), lowest {lowest:+.4f}, of {len(values)} campuses"
+    return f"{name}: mean {mean:+.4f} ± {error:.4f} (standard error), lowest {lowest:+.4f}, of {len(values)} graphs"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--campuses", nargs="+", help="names; default: every file, smallest first")
+    parser.add_argument(
+        "--campuses", nargs="+", help="names, or other graphs as family/dataset; default: every file, smallest first"
+    )
     parser.add_argument("--epsilons", nargs="+", type=float, default=[4.0, 8.0])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--public", action="store_true", help="features alone, with a public test graph")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ def _computed(
 
     facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
-    records = [records_of(stage, kept) for stage in stages]
+    records = counted([records_of(stage, kept) for stage in stages])
     report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)
     if failed:
         first = "; ".join(f"{f['task']}/{f['dataset']}/{f['method']}/{f['variant']}: {f['why']}" for f in failed[:3])
@@ -116,6 +117,14 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
         tuple(f.entry for f in found),
         tuple(f.artefacts for f in found),
     )
+
+
+def counted(records: list[Records]) -> list[Records]:
+    """The same, each told how many lower bounds on ε the whole report shows: they share one error probability."""
+    from fedgraph.report import attacks, results
+
+    among = attacks.num_bounds(results.grouped([entry for r in records for entry in r.entries]))
+    return [replace(r, among=among) for r in records]
 
 
 def stages_of(

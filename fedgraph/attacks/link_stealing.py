@@ -30,7 +30,7 @@ from fedgraph.attacks.base import game, reference
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.audit import operating_points
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
@@ -53,8 +53,8 @@ class Params(Settings):
 
 
 def refuses(made: Plan[Any, Any]) -> str | None:
-    """Says something about every plan."""
-    return None
+    """Edges that are public are no secret."""
+    return "its edges are public" if Assumption.EDGES_PUBLIC in made.protection.assumptions else None
 
 
 def attack(params: Params, scene: Scene) -> Finding:

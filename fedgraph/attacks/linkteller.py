@@ -25,7 +25,7 @@ from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.audit import operating_points
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.settings import Settings
 
 REFERENCE = "Wu, Long, Zhang & Li, IEEE S&P 2022, arXiv 2108.06504"
@@ -44,8 +44,8 @@ class Params(Settings):
 
 
 def refuses(made: Plan[Any, Any]) -> str | None:
-    """Says something about every plan."""
-    return None
+    """Edges that are public are no secret."""
+    return "its edges are public" if Assumption.EDGES_PUBLIC in made.protection.assumptions else None
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -20,9 +20,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from fedgraph.audit.one_run import area
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting import gaussian
 
 LOW_RATES = (0.001, 0.01)  # the false-positive rates of every report
 
@@ -69,6 +71,15 @@ def most_advantage(epsilon: float, delta: float) -> float:
     if math.isinf(epsilon):
         return 1.0
     return min(1.0, math.tanh(epsilon / 2) + 2 * delta / (math.exp(min(epsilon, 700.0)) + 1))
+
+
+def of_gaussian(mu: float, delta: float) -> tuple[float, float]:
+    """(ε at ``delta``, the largest expected TPR − FPR) of a composition of Gaussian releases that is μ-GDP: 2 Φ(μ/2) − 1.
+
+    >>> [round(x, 3) for x in of_gaussian(1.0, 1e-5)]
+    [4.377, 0.383]
+    """
+    return gaussian.epsilon(mu, delta), float(2 * ndtr(mu / 2) - 1)
 
 
 def most_tpr(epsilon: float, delta: float, fpr: float) -> float:

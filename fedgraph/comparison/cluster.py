@@ -84,6 +84,7 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
         model = SpectralClustering(num_clusters, affinity="precomputed", random_state=_legacy_seed(rng), assign_labels="kmeans")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+            warnings.filterwarnings("ignore", message="Graph is not fully connected", category=UserWarning)  # far apart
             labels = model.fit_predict(affinity)
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedgraph.errors import FedgraphError, RuntimeFailure
+from fedgraph.federation.asynchronous import Stale
 from fedgraph.federation.blocks import added, adds_up, borders, of_clients
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
 from fedgraph.federation.secure.client import Board, hide
@@ -28,10 +29,11 @@ _workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
 _digests: dict[str, dict[Hashable, Any]] = {}
 _KEEP = 2
+Model: TypeAlias = dict[str, np.ndarray] | Stale
 
 
 def run_blocks(
-    blocks: Sequence[int], partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int, *boards: Board
+    blocks: Sequence[int], partition: Partition, job: Job, model: Model, round_: int, *boards: Board
 ) -> list[ClientMessage] | list[BlockMessage]:
     """What the clients of ``blocks`` (ascending) send in one round: a message each, or sums over as many blocks as can be.
 
@@ -42,6 +44,17 @@ def run_blocks(
     if not adds_up(job.plan):
         return [_run_client(c, partition, job, model, round_, board) for b in blocks for c in _answering(job, cut[b], round_)]
     return added([_run_block(block, cut[block], partition, job, model, round_, board) for block in blocks])
+
+
+def run_stale(
+    blocks: Sequence[int], partition: Partition, job: Job, round_: int, *models: dict[str, np.ndarray]
+) -> list[ClientMessage] | list[BlockMessage]:
+    """As ``run_blocks``, where each client has the model with which it began. models: of ``Attendance.needed``, in order."""
+    if job.attendance is None or job.attendance.versions is None:
+        raise RuntimeFailure(f"round {round_}: nobody knows which client began with which model")
+    since = job.attendance.versions[round_]
+    stale = Stale(dict(zip(job.attendance.needed(round_), models, strict=True)), since, round_)
+    return run_blocks(blocks, partition, job, stale, round_)
 
 
 def _answering(job: Job, clients: Sequence[int], round_: int) -> Sequence[int]:
@@ -63,13 +76,15 @@ def computes_together(plan: Plan[Any, Any]) -> bool:
 
 
 def _run_block(
-    block: int, clients: range, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int, board: Board
+    block: int, clients: range, partition: Partition, job: Job, model: Model, round_: int, board: Board
 ) -> BlockMessage:
     method = kinds.method(job.plan.method)
     one_by_one = (_run_client(client, partition, job, model, round_, board) for client in _answering(job, clients, round_))
     try:
         work = _together(job, partition, block, clients, method) if job.attendance is None else None
-        entries, released = ([], {}) if work is None else _at_once(clients, work, job, model, round_)
+        entries, released = (
+            ([], {}) if work is None or isinstance(model, Stale) else _at_once(clients, work, job, model, round_)
+        )
     except Exception as error:
         for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped
             pass
@@ -115,13 +130,14 @@ def _together(job: Job, partition: Partition, block: int, clients: range, method
     return kept[key]
 
 
-def _run_client(
-    client: int, partition: Partition, job: Job, model: dict[str, np.ndarray], round_: int, board: Board
-) -> ClientMessage:
+def _run_client(client: int, partition: Partition, job: Job, model: Model, round_: int, board: Board) -> ClientMessage:
     method = kinds.method(job.plan.method)
     try:
         work = _workspace(job, partition, client, method)
         streams = _streams(job, client, round_)
+        scale = 1.0
+        if isinstance(model, Stale):
+            model, scale = model.of(client)
         desk = Desk(
             _cell(job),
             client,
@@ -130,6 +146,7 @@ def _run_client(
             streams.generator("noise"),
             earlier=lambda before: _streams(job, client, before).generator("noise"),
             released=_kept(_digests, job.key).setdefault(client, {}),
+            scale=scale,
         )
         released = method.client(job.plan, work, model, round_, streams, desk)
         if job.masks is not None:

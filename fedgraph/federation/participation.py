@@ -46,6 +46,13 @@ LINKS = {"home": Link(50e6, 10e6, 0.02), "data centre": Link(10e9, 10e9, 0.0005)
 class Participation(Settings):
     """Who takes part in the rounds of a federation; by default every client in every round."""
 
+    mode: Literal["synchronous", "asynchronous"] = Field(
+        "synchronous", description="a round waits for its answers, or the server steps whenever `buffer` updates are there"
+    )
+    buffer: int = Field(10, ge=1, description="updates in one step of the server (asynchronous)")
+    concurrency: int | None = Field(
+        None, ge=1, description="clients that compute at the same time (asynchronous); default: all"
+    )
     sample: Literal["all", "fixed", "poisson"] = Field(
         "all", description="whom a round asks: all, a fixed number without replacement, or each client by its own coin"
     )
@@ -81,9 +88,27 @@ class Participation(Settings):
             raise ValueError("deadline_s needs compute_s, the median time that a client computes")
         return self
 
+    @model_validator(mode="after")
+    def _asynchronous(self) -> Participation:
+        if self.mode == "synchronous":
+            fields = type(self).model_fields  # a run's own copy of its scenario writes every default
+            if given := [key for key in ("buffer", "concurrency") if getattr(self, key) != fields[key].default]:
+                raise ValueError(f"{', '.join(given)}: for mode: asynchronous only, found synchronous")
+            return self
+        for key in ("sample", "deadline_s", "least", "secure_aggregation"):
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f"{key} is for mode: synchronous; asynchronous clients begin anew whenever they are done")
+        if not self.compute_s:
+            raise ValueError("mode: asynchronous needs compute_s, the median time that a client computes")
+        if self.concurrency is not None and self.concurrency < self.buffer:
+            raise ValueError(f"concurrency is {self.concurrency}; allowed: at least buffer, {self.buffer}: else it never fills")
+        return self
+
     @property
     def everybody(self) -> bool:
         """Whether each round has an answer from each client."""
+        if self.mode == "asynchronous":
+            return False
         return self.sample == "all" and not self.drop_out and self.deadline_s is None
 
     @property
@@ -97,6 +122,8 @@ class Participation(Settings):
 
     def answers_needed(self, num_clients: int) -> int:
         """The least answers of a round that counts; noise behind secure aggregation is chosen for this many."""
+        if self.mode == "asynchronous":
+            return self.buffer
         if self.least is not None:
             return self.least
         if self.everybody:
@@ -111,7 +138,8 @@ class Participation(Settings):
 class Attendance:
     """answered: bool [rounds, clients]; a round with fewer than ``least`` answers is empty, and counts as aborted.
 
-    computed: float [rounds], seconds of computing that each round waits for. chosen: bool [rounds, clients], whom a round asks.
+    computed: float [rounds], seconds of computing that each round waits for. chosen: the asked.
+    versions: int [rounds, clients], where nobody waits for others: the round whose model each began with; −1: absent.
     """
 
     answered: np.ndarray
@@ -119,6 +147,11 @@ class Attendance:
     asked: int
     aborted: int
     chosen: np.ndarray
+    versions: np.ndarray | None = None
+
+    def needed(self, round_: int) -> list[int]:
+        """The rounds whose models the clients of this one began with."""
+        return [] if self.versions is None else sorted(set(self.versions[round_, self.answered[round_]].tolist()))
 
     def clients(self, round_: int, among: Sequence[int]) -> list[int]:
         """Those of ``among`` that answer in the round."""

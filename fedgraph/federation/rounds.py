@@ -70,12 +70,14 @@ def run(
     *,
     attendance: Attendance | None = None,
     masks: Masks | None = None,
+    on_state: Callable[[int, Any], None] = lambda round_, state: None,
 ) -> Outcome:
     """All rounds of ``plan`` on the shared ``partition`` (``runtime.share``).
 
     stream names this cell's random streams; shared_stream those of the shared first rounds, which run once
     per ``plan.shared_key`` and are recorded in every ledger that builds on them. attendance: who answers; None: everybody.
-    masks: how the sums of a plan for them (``secure.plan``) are hidden.
+    masks: how the sums of a plan for them (``secure.plan``) are hidden. on_state: told after each round of this cell alone,
+    with the runtime's handle of the server's state.
     """
     name = "/".join(str(part) for part in stream)
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # workers need it no more
@@ -93,7 +95,14 @@ def run(
         state, model, receipts = prefixes.known[key]
     rest = range(plan.shared_rounds, plan.rounds)
     state, _, own = _advance(
-        runtime, partition, Job(name, root, stream, plan, attendance=attendance, masks=masks), state, model, rest, on_round
+        runtime,
+        partition,
+        Job(name, root, stream, plan, attendance=attendance, masks=masks),
+        state,
+        model,
+        rest,
+        on_round,
+        on_state,
     )
     releases = joined(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
     together = attendance is None and client.computes_together(plan)
@@ -104,7 +113,14 @@ def run(
 
 
 def _advance(
-    runtime: Runtime, partition: Any, job: Job, state: Any, model: Any, rounds: range, on_round: Callable[[int, int], None]
+    runtime: Runtime,
+    partition: Any,
+    job: Job,
+    state: Any,
+    model: Any,
+    rounds: range,
+    on_round: Callable[[int, int], None],
+    on_state: Callable[[int, Any], None] = lambda round_, state: None,
 ) -> tuple[Any, Any, tuple[Receipt, ...]]:
     """(state, model, receipts) after ``rounds``; state None begins. Submits ahead: nobody waits for the driver."""
     name = f"{next(_runs)}:{job.key}"
@@ -114,14 +130,21 @@ def _advance(
     if state is None:
         state, model = runtime.on_server(server.begin, handle, returns=2)
     num_blocks = len(borders(job.plan.facts.num_clients))
+    begun: dict[int, Any] = {}  # models with which some client may have begun
     waiting: list[Any] = []
     receipts: list[Receipt] = []
     for round_ in rounds:
-        if job.masks is None:
+        if job.attendance is not None and job.attendance.versions is not None:
+            begun[round_] = model
+            needed = job.attendance.needed(round_)
+            sent = runtime.on_workers(client.run_stale, num_blocks, partition, handle, round_, *(begun[v] for v in needed))
+            state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *sent, returns=3)
+        elif job.masks is None:
             sent = runtime.on_workers(client.run_blocks, num_blocks, partition, handle, model, round_)
             state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *sent, returns=3)
         else:
             state, model, receipt = _behind_masks(runtime, num_blocks, partition, handle, state, model, round_)
+        on_state(round_, state)
         waiting.append(receipt)
         if len(waiting) >= IN_FLIGHT:
             receipts.append(runtime.get(waiting.pop(0)))

@@ -115,6 +115,7 @@ class Desk:
     together: clients whose sum is released at once, ``client`` the first of them; empty for one client alone. Then a value
     is the sum of theirs, its bound must be one of records (``Bound.additive``), and the noise is one draw with the law of the
     sum of their shares (``Mechanism.of_many``). For who sees the sum only, nothing else has happened.
+    scale: in (0, 1], a public number by which every bounded value is multiplied before noise: neighbours come no farther apart.
     """
 
     cell: str
@@ -126,6 +127,7 @@ class Desk:
     released: dict[str, str] = field(default_factory=dict)
     entries: list[Release | Line] = field(default_factory=list)
     together: Sequence[int] = ()
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         own = [r for r in self.planned if r.client in (None, self.client)]
@@ -134,6 +136,10 @@ class Desk:
             raise PrivacyError("two planned releases share a path; give each its own")
         if self.together and self.together[0] != self.client:
             raise PrivacyError(f"a desk of many clients is named by the first of them, found {self.client}")
+        if not 0 < self.scale <= 1:
+            raise PrivacyError(
+                f"values may be scaled down before noise, not up: scale is {self.scale}, allowed: above 0, at most 1"
+            )
         self._used: dict[str, int] = {}
         self._streams: dict[int, np.random.Generator] = {}
         self._places: Counter[int] = Counter()  # per round, how many values met its noise
@@ -202,6 +208,8 @@ class Desk:
 
     def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int) -> np.ndarray:
         mechanism = plan.mechanism.of_many(len(self.together)) if self.together else plan.mechanism
+        if self.scale != 1.0:
+            bounded = bounded * bounded.dtype.type(self.scale)
         noised = mechanism.apply(bounded, self.rng if round_ == self.round else self._streams[round_])
         self._places[round_] += 1
         noised.flags.writeable = False

@@ -214,8 +214,8 @@ def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> Settled:
 
 
 def _words(promise: Promise, epsilon: float) -> str:
-    kept = math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else math.inf
+    kept = f"ε would be at most {math.ceil(epsilon * 1e4) / 1e4:g}" if math.isfinite(epsilon) else "ε would still be ∞"
     return (
         f"no node may have more than D = {promise.stated:g} neighbours, but {promise.breaking} of {promise.units} nodes "
-        f"({100 * promise.share:.1f} %) do, up to {promise.found:g}; if none did, ε would be at most {kept:g}."
+        f"({100 * promise.share:.1f} %) do, up to {promise.found:g}; if none did, {kept}."
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fedgraph.entries import portable
-from fedgraph.report import answer, everything, families, front, page, results
+from fedgraph.report import answer, curves, everything, families, front, page, results
 from fedgraph.report.sections.base import Records
 from fedgraph.store import write_atomically
 from fedgraph.types import Graph, GraphCollection, describe
@@ -64,6 +64,9 @@ def write(
     _json(out / "environment.json", {**opening, **environment})
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)
+    grown = curves.as_csv([entry for r in records for entry in r.entries])
+    if grown is not None:
+        _text(out / "curves.csv", grown)
 
     content = _content(out, scenario, resolved, records, dict(zip(names, graphs, strict=True)), environment, notice)
     if failed:

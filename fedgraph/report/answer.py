@@ -78,6 +78,7 @@ def of(rows: Sequence[Row]) -> Answer:
             said.add((here[0].task, unit))
         sentences += _in_clear(here, units, lead)
     sentences += lost
+    sentences += attacks.summary(rows)
     remarks = []
     if any(b.score is not None for b in table):
         remarks = [questions.terms(sorted({b.unit for b in table}, key=_unit_order)), _how_picked(every)]

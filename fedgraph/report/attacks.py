@@ -23,10 +23,23 @@ class Verdict(Enum):
     BROKEN = "contradicted"
 
 
-def verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    """One per row. Each bound is wrong with probability ``one_run.ALPHA``; BROKEN holds for all attacked rows together."""
-    attacked = sum(r.measured is not None for r in rows)
-    return [_verdict(r, one_run.ALPHA / attacked) if attacked else Verdict.UNTRIED for r in rows]
+def num_bounds(rows: Sequence[Row]) -> int:
+    """How many lower bounds on ε the rows show that are held against a provable one: of canaries, and of attacks by name."""
+    by_name = {
+        (place, told["attack"])
+        for place, row in enumerate(rows)
+        for entry in row.entries
+        for told in entry["facts"].get("named", ())
+        if told["counts"] and told["comparable"]
+    }
+    return sum(r.measured is not None for r in rows) + len(by_name)
+
+
+def verdicts(rows: Sequence[Row], among: int = 0) -> list[Verdict]:
+    """One per row. Each bound is wrong with probability ``one_run.ALPHA``; BROKEN holds for all bounds together, of which there
+    are ``among`` in the report (default: those of ``rows``)."""
+    shared = max(among, num_bounds(rows), 1)
+    return [_verdict(r, one_run.ALPHA / shared) for r in rows]
 
 
 def _verdict(row: Row, alpha: float) -> Verdict:
@@ -58,8 +71,22 @@ def words(row: Row) -> str:
     )
 
 
-def sentences(rows: Sequence[Row]) -> list[str]:
-    """What was attacked and what a bound means; first, and loudly, whatever contradicts a guarantee."""
+def summary(rows: Sequence[Row]) -> list[str]:
+    """One sentence for the answer: how many bounds there are, and which came closest to what is proven."""
+    finite = [r for r in rows if r.measured is not None and 0 < r.guaranteed < math.inf and r.measured <= r.guaranteed]
+    if not finite:
+        return []
+    closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
+    share = (closest.measured or 0.0) / closest.guaranteed
+    where = f"{_name(closest)}, {closest['task']}"
+    return [
+        f"Attacks: {num_bounds(rows)} lower bounds on ε were measured. The closest to its proof is {where}: ε ≥ "
+        f"{measured(closest)} of {bound(closest.guaranteed)} ({math.floor(100 * share)} %). A low bound proves nothing."
+    ]
+
+
+def sentences(rows: Sequence[Row], among: int = 0) -> list[str]:
+    """What was attacked and what a bound means; first whatever contradicts a guarantee. among: as in ``verdicts``."""
     attacked = [r for r in rows if r.measured is not None]
     if not attacked:
         return []
@@ -68,13 +95,24 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     most = max(r.ceiling for r in attacked)
     shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
     return [
-        *contradictions(attacked),
+        *contradictions(attacked, among),
         f"ε measured: {len(attacked)} rows were run once more with canaries, each in one of two neighbouring versions by a "
         f"fair coin, and an attacker who knows all but the coins guessed them ({'; '.join(how)}). With {CONFIDENCE} "
         f"confidence, for each row alone, its ε is no smaller than the value shown. With {' or '.join(shown)} guesses no "
-        f"attack can show more than {number(most, 2)}, and a low value proves nothing: another attack may do better.",
+        f"attack can show more than {number(most, 2)}, and a low value proves nothing: another attack may do better. "
+        f"{_counted(max(among, num_bounds(rows)))}",
         *_curves(attacked),
     ]
+
+
+def _counted(bounds: int) -> str:
+    """How many bounds there are, and what follows for a reader who looks for the largest."""
+    if bounds == 1:
+        return "It is the only bound of this report."
+    return (
+        f"This report shows {bounds} such bounds. Where attacks were exact, about {one_run.ALPHA * bounds:.2g} of them would "
+        f"be too high by chance; a contradiction is claimed only at an error of {one_run.ALPHA:g}/{bounds} for each."
+    )
 
 
 def _curves(attacked: Sequence[Row]) -> list[str]:
@@ -88,14 +126,15 @@ def _curves(attacked: Sequence[Row]) -> list[str]:
     ]
 
 
-def contradictions(rows: Sequence[Row]) -> list[str]:
+def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ALPHA``, and an exact attack on a sound row is that often just above the
-    truth: what is called a contradiction holds when that probability is divided among all rows that were attacked.
+    truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
     """
     attacked = [r for r in rows if r.measured is not None]
-    judged = list(zip(attacked, verdicts(attacked), strict=True))
+    shared = max(among, num_bounds(rows), 1)
+    judged = list(zip(attacked, verdicts(attacked, shared), strict=True))
     broken = [r for r, verdict in judged if verdict is Verdict.BROKEN]
     by_chance = [r for r, verdict in judged if verdict is Verdict.CHANCE]
     refuted = [
@@ -103,25 +142,41 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
         for r in attacked
         if r not in broken
         and r.published is not None
-        and largest(tuple(r.attacked), float(r["delta"]), r.estimator, one_run.ALPHA / len(attacked)) > r.published
+        and largest(tuple(r.attacked), float(r["delta"]), r.estimator, one_run.ALPHA / shared) > r.published
     ]
     found = []
     if broken:
         found.append(
             f"CONTRADICTION: an attack measured more than was proven, so a proof or its code is wrong ({_against(broken)}). "
-            f"Sound rows are accused like this with probability at most {one_run.ALPHA:g}, all {len(attacked)} attacked rows "
-            "together."
+            f"Sound rows are accused like this with probability at most {one_run.ALPHA:g}, all {shared} bounds of the report "
+            f"together. {_repeated(broken)}"
         )
     if by_chance:
         found.append(
             f"More was measured than proven, but chance explains it: {_against(by_chance)}. One bound in "
-            f"{1 / one_run.ALPHA:.0f} is too high where an attack is exact; {len(attacked)} rows were attacked, and with the "
-            "error divided among them nothing is contradicted."
+            f"{1 / one_run.ALPHA:.0f} is too high where an attack is exact; the report shows {shared}, and with the error "
+            "divided among them nothing is contradicted."
         )
     if refuted:
         which = "; ".join(f"{_name(r)}: measured ε ≥ {measured(r, 3)}, published ε = {number(r.published)}" for r in refuted)
         found.append(f"{ABOUT_PUBLISHED} allows was measured: {which}.")
     return found
+
+
+def _repeated(rows: Sequence[Row]) -> str:
+    """All that is needed to repeat what these rows say."""
+    found = []
+    for r in rows:
+        counts = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in r.attacked)
+        seeds = ", ".join(str(e["seed"]) for e in r.entries)
+        found.append(
+            f"task {r['task']}, data set {r['dataset']}, setting {r['setting']}, noise chosen for the {r['calibrated_by']} ε, "
+            f"seed {seeds} (δ = {r['delta']:.3g}; {counts})"
+        )
+    return (
+        f"To repeat it, run the scenario that stands beside this report again: {'; '.join(found)}. Versions and machine are in "
+        "environment.json."
+    )
 
 
 def _against(rows: Sequence[Row]) -> str:

@@ -53,7 +53,7 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
         sentences.append(f"Alone, with a model that never leaves you and so needs no privacy: {base:.2f}.")
     finite = [e for e in found.epsilons if math.isfinite(e)]
     sentences += [_joining(found, client, epsilon, base) for epsilon in finite]
-    sentences += [_left_out(found, client, finite)]
+    sentences += [_unprotected(found, client, finite), _left_out(found, client, finite)]
     return Letter(
         client=client,
         title=f"For the owner of {client}",
@@ -81,6 +81,22 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     if price is not None:
         text += f" What {_who(picked[1])} could learn of one {_unit(found)}: {_learn(found, price)}."
     return text
+
+
+def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
+    """What joining would give if nothing were protected, and so what protection costs at the largest budget."""
+    free = found.best(math.inf, JOINED)
+    most = None if free is None else found.value(free[0], math.inf, free[1], client)
+    paid = found.best(max(finite), JOINED) if finite else None
+    value = None if paid is None else found.value(paid[0], max(finite), paid[1], client)
+    if most is None or value is None:
+        return ""
+    cost = (
+        f"so at ε = {number(max(finite))} protection costs you {most - value:.2f}"
+        if most - value >= LEAST
+        else f"so at ε = {number(max(finite))} protection costs you nothing"
+    )
+    return f"If nothing were protected, joining would give {most:.2f}, {cost}."
 
 
 def _learn(found: Choices, price: float) -> str:

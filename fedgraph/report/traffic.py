@@ -17,7 +17,15 @@ def sentences(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         f"Most travels where each of {most['rounds']} rounds sends a client {most['bytes_down']:,} bytes and brings back "
         f"{most['bytes_up']:,}. All rounds take, on stated links: {times}."
     ]
-    partial = [f for f in sent if "federation" in f]
+    late = [f for f in sent if "staleness" in f]
+    if late:
+        mean, most_stale = (max(f["staleness"][key] for f in late) for key in ("mean", "most"))
+        found.append(
+            f"The server steps whenever {late[0]['federation'].get('buffer', 10)} updates are there. Since a client began, it "
+            f"has taken up to {mean:.3g} steps on average, and {most_stale} at most; the client with the most updates made "
+            f"{max(f['most_updates'] for f in late)}."
+        )
+    partial = [f for f in sent if "federation" in f and "staleness" not in f]
     if partial:
         asked, answered, aborted = (sum(f[key] for f in partial) for key in ("asked", "answered", "aborted_rounds"))
         rounds = sum(f["rounds"] for f in partial)

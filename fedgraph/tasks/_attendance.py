@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from fedgraph import plugins
 from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.federation import asynchronous
 from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, traffic
 from fedgraph.federation.rounds import Outcome
 from fedgraph.federation.secure import plan as secure_plan
@@ -21,6 +24,12 @@ NO_AMPLIFICATION = (
 )
 
 
+ONE_BY_ONE = (
+    "Clients answer when they are done (FedBuff): each update is one release of its client, ε is that of the client with the "
+    "most, and nothing is amplified."
+)
+
+
 def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -> PublicFacts:
     """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
     hidden = settings.secure_aggregation == "masks" and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
@@ -32,6 +41,12 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -
     if not getattr(method, "PARTIAL", False):
         raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(_able())}")
     least = settings.answers_needed(facts.num_clients)
+    at_once = settings.concurrency or facts.num_clients
+    if settings.mode == "asynchronous" and not least <= at_once <= facts.num_clients:
+        raise ScenarioError(
+            f"federation: buffer {least} and concurrency {at_once}; allowed: buffer ≤ concurrency ≤ {facts.num_clients}, all "
+            "clients"
+        )
     if least > facts.num_clients:
         raise ScenarioError(f"federation.least is {least}; allowed: at most {facts.num_clients}, the number of clients")
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and least < 2:
@@ -39,7 +54,8 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -
             f"federation: a secure sum of one client hides nothing; of {facts.num_clients} clients a round is sure of {least} "
             "answer here; ask for a larger share, or write federation.least: 2 or more"
         )
-    return replace(facts, participation=repr(settings), least_answers=least)
+    late = settings.mode == "asynchronous"
+    return replace(facts, participation=repr(settings), least_answers=least, asynchronous=late)
 
 
 def _able() -> list[str]:
@@ -48,6 +64,8 @@ def _able() -> list[str]:
 
 def noted(made: Plan[Any, Any]) -> Plan[Any, Any]:
     """The plan with a sentence on what sampling does not buy."""
+    if made.facts.asynchronous:
+        return replace(made, notes=(*made.notes, ONE_BY_ONE))
     return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.participation else made
 
 
@@ -74,6 +92,9 @@ def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Co
         return None
     least = made.facts.least_answers or 1
     path = (cell.dataset, cell.seed)
+    if settings.mode == "asynchronous":
+        at_once = settings.concurrency or made.facts.num_clients
+        return asynchronous.schedule(settings, made.facts.num_clients, made.rounds, context.root, path, at_once)
     return attendance(settings, made.facts.num_clients, made.rounds, least, context.root, path)
 
 
@@ -82,6 +103,8 @@ def metrics_of(facts: dict[str, Any]) -> dict[str, float]:
     if not facts.get("bytes_up"):
         return {}
     seconds = {f"seconds_{name.replace(' ', '_')}": found for name, found in facts["seconds_on_links"].items()}
+    if "staleness" in facts:
+        seconds |= {"staleness": facts["staleness"]["mean"], "most_updates": float(facts["most_updates"])}
     return {"bytes_down": float(facts["bytes_down"]), "bytes_up": float(facts["bytes_up"]), **seconds}
 
 
@@ -94,5 +117,9 @@ def facts_of(settings: Participation, who: Attendance | None, trained: Outcome, 
     found["links"] = {name: link.words for name, link in LINKS.items()}
     if who is not None:
         found["federation"] = settings.model_dump(mode="json", exclude_defaults=True)
+        if who.versions is not None:
+            stale = (np.arange(len(who.versions))[:, None] - who.versions)[who.answered]
+            found["staleness"] = {"mean": float(stale.mean()), "most": int(stale.max())}
+            found["most_updates"] = int(who.answered.sum(axis=0).max())
         found["asked"], found["answered"], found["aborted_rounds"] = who.asked, int(who.answered.sum()), who.aborted
     return found

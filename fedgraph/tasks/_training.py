@@ -5,7 +5,7 @@ A world is a setting (who is held, who is asked, what is public), dealt to clien
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,17 +90,20 @@ def train(
     *,
     attendance: Attendance | None = None,
     masks: Masks | None = None,
+    on_state: Callable[[int, Any], None] = lambda round_, state: None,
 ) -> Trained:
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
     attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
+    on_state: told of the state after each round (``federation.rounds``).
     """
     shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
     outcome = rounds.run(
-        context.runtime, shared, made, context.root, path, common, *progress, attendance=attendance, masks=masks
-    )
+        context.runtime, shared, made, context.root, path, common, *progress,
+        attendance=attendance, masks=masks, on_state=on_state,
+    )  # fmt: skip
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

@@ -8,6 +8,9 @@ embeddings' own units (the released code's reading, ε as a standard deviation).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,7 +25,20 @@ from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 
 LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
-PRODUCT, NUDGED, RANDOM, MIXED, THREE = "product", "nudged", "two random", "product, one random", "product, two random"
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What one strategy reaches. values: of the clear problem, float64 [pairs]. descents: how many it takes; steps: their mean
+    iterations together. noised: values of the noised problem, where it descends there first. noise: the standard deviation of
+    that noise; with_product: whether the end from p qᵀ counts beside it."""
+
+    values: np.ndarray
+    descents: int
+    steps: float
+    noised: np.ndarray | None = None
+    noise: float | None = None
+    with_product: bool = False
 
 
 class Params(Settings):
@@ -55,12 +71,10 @@ def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: every strategy."""
     if context.data is None:
         raise ScenarioError("graph_starts needs a data set")
-    names = [PRODUCT, NUDGED, RANDOM, MIXED, THREE]
-    names += [f"{kind} {s:g}" for s in params.noise for kind in ("noise", "product, noise")]
     return [
         Cell(context.label, context.dataset, "GW(H)", name, "local", np.inf, "none", seed)
         for seed in range(context.seeds)
-        for name in names
+        for name in strategies(params.noise)
     ]
 
 
@@ -74,7 +88,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     ends: starts.Ends = context.cached(
         ("ends", context.label, context.dataset, cell.seed), lambda: _ends(params, cell, context)
     )
-    values, descents, steps, noised = _strategy(params, cell.variant, ends)
+    taken = strategies(params.noise)[cell.variant](ends)
+    values = taken.values
     before = ends.product
     apart = LOWER * np.maximum(before, 1e-12)
     metrics = {
@@ -82,34 +97,40 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         "gain": float(1.0 - values.sum() / before.sum()) if before.sum() > 0 else 0.0,
         "lower": float((values < before - apart).mean()),
         "higher": float((values > before + apart).mean()),
-        "iterations": steps,
+        "iterations": taken.steps,
     }
-    if noised is not None:
-        metrics["noised_objective"] = float(noised.mean())
-    facts = {"descents": descents, "pairs": int(before.size), "graphs": params.graphs, "hops": params.hops}
-    return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
+    if taken.noised is not None:
+        metrics["noised_objective"] = float(taken.noised.mean())
+    facts = {"descents": taken.descents, "pairs": int(before.size), "graphs": params.graphs, "hops": params.hops}
+    start = {"noise": taken.noise, "with_product": taken.with_product}
+    return Outcome(metrics, {**facts, **start}, None, (), None, np.inf, "computed on raw data", {})
 
 
-def _strategy(params: Params, name: str, ends: starts.Ends) -> tuple[np.ndarray, int, float, np.ndarray | None]:
-    """(values of the clear problem, descents, mean iterations of them all, values of the noised problem)."""
-    first, second = ends.random
-    one = ends.steps[2] / 2
-    simple = {
-        PRODUCT: (ends.product, 1, ends.steps[0]),
-        NUDGED: (ends.nudged, 2, ends.steps[1]),
-        RANDOM: (np.minimum(first, second), 2, ends.steps[2]),
-        MIXED: (np.minimum(ends.product, first), 2, ends.steps[0] + one),
-        THREE: (np.minimum(ends.product, np.minimum(first, second)), 3, ends.steps[0] + ends.steps[2]),
+def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Taken]]:
+    """What a row is called → how it is read from all descents of its pairs. noise: standard deviations, one row or two of each.
+
+    A row that names several starts keeps the lowest end of them.
+    """
+    found: dict[str, Callable[[starts.Ends], Taken]] = {
+        "product": lambda e: Taken(e.product, 1, float(e.steps[0])),
+        "nudged": lambda e: Taken(e.nudged, 2, float(e.steps[1])),
+        "two random": lambda e: Taken(e.random.min(axis=0), 2, float(e.steps[2])),
+        "product, one random": lambda e: Taken(np.minimum(e.product, e.random[0]), 2, float(e.steps[0] + e.steps[2] / 2)),
+        "product, two random": lambda e: Taken(np.minimum(e.product, e.random.min(axis=0)), 3, float(e.steps[0] + e.steps[2])),
     }
-    if name in simple:
-        values, descents, steps = simple[name]
-        return values, descents, float(steps), None
-    kind, _, level = name.rpartition(" ")
-    at = [f"{s:g}" for s in params.noise].index(level)
-    steps = ends.steps[3 + at]
-    if kind == "noise":
-        return ends.noise[at], 2, float(steps), ends.noised[at]
-    return np.minimum(ends.product, ends.noise[at]), 3, float(steps + ends.steps[0]), None
+    for level, std in enumerate(noise):
+        found[f"noise {std:g}"] = partial(_noised, level, std)
+        found[f"product, noise {std:g}"] = partial(_product_or_noised, level, std)
+    return found
+
+
+def _noised(level: int, std: float, ends: starts.Ends) -> Taken:
+    return Taken(ends.noise[level], 2, float(ends.steps[3 + level]), ends.noised[level], std)
+
+
+def _product_or_noised(level: int, std: float, ends: starts.Ends) -> Taken:
+    steps = float(ends.steps[3 + level] + ends.steps[0])
+    return Taken(np.minimum(ends.product, ends.noise[level]), 3, steps, None, std, with_product=True)
 
 
 def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:

@@ -25,7 +25,7 @@ from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.partition import base
 from fedgraph.settings import Infinite, PerDataset, Settings
-from fedgraph.tasks import _attendance, _grid, _missing, _node_map, _protocols, _public, _scores, _training
+from fedgraph.tasks import _attendance, _curve, _grid, _missing, _node_map, _protocols, _public, _scores, _training
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
@@ -73,6 +73,7 @@ class Params(Settings):
         "keys and shares, too); each client's noise grows with it",
     )
     federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
+    curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     @field_validator("epsilons")
@@ -175,11 +176,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     setting, partition = world.setting, world.partition
     who = _attendance.drawn(params.federation, made, cell, context)
     masks = _attendance.masks_of(params.federation, made)
-    done = _training.train(world, _partition_key(params, cell), made, cell, context, attendance=who, masks=masks)
-    trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     method, _ = _method(params, cell)
+    curve = _curve.Curve(params.curve, made, method)
+    key = _partition_key(params, cell)
+    done = _training.train(world, key, made, cell, context, attendance=who, masks=masks, on_state=curve.keep)
+    trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = _protocols.question(setting, made, lambda: settled.epsilon)
     metrics = _scores.measures(method.predict(made, trained.state, asked), setting.truth)
+    grown = curve.facts(context.runtime, lambda s: _scores.measures(method.predict(made, s, asked), setting.truth)["accuracy"])
     artefacts: dict[str, np.ndarray] = {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
@@ -204,6 +208,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             **({} if broken is None else {"broken_promise": broken}),
         }
         | went
+        | grown
         | measured.facts
         | told.facts,
         account=settled.account(cell.key, done.guarantee),
@@ -218,7 +223,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             *((f"The promise is broken: {broken}",) if broken else ()),
             *made.notes,
             *trained.notes,
-            *_said(method, made, trained.state),
+            *(method.says(made, trained.state) if hasattr(method, "says") else ()),
         ),
         artefacts=artefacts,
     )
@@ -247,11 +252,6 @@ def _named(
     asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
     partition, setting = on
     return named.measure(asked, made, cell, context, partition, setting.held, setting.asked, epsilon)
-
-
-def _said(method: Any, made: Plan[Any, Any], state: Any) -> tuple[str, ...]:
-    """What the method tells of its training, where it does."""
-    return tuple(method.says(made, state)) if hasattr(method, "says") else ()
 
 
 def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:

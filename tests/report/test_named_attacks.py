@@ -45,7 +45,7 @@ def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
     found = row(verdict(99))
     said = section(found).sentences
     assert said[0].startswith("CONTRADICTION: lira")
-    for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "results.json"):
+    for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "environment.json"):
         assert part in said[0]
     assert answer.of([found]).sentences[0] == said[0]
 
@@ -72,7 +72,7 @@ def test_no_attack_by_name_no_section() -> None:
 
 def test_needs_reference_and_reasons_are_shown() -> None:
     told = section(row(verdict(60)))
-    assert "somebody 2022" in told.tables[0].rows[0]
+    assert "somebody 2022" in told.tables[1].rows[0]
     assert any("linkteller on m (it says nothing here)" in s for s in told.sentences)
 
 
@@ -83,6 +83,6 @@ def test_who_is_at_risk_is_a_distribution() -> None:
         "by_unlike": [[0.0, 1.0, 10, 0.66]], "rank_degree": -0.2, "rank_rarity": 0.1, "rank_unlike": 0.0,
     }  # fmt: skip
     told = section(row(verdict(60), risk=risk))
-    assert told.tables[1].title == "Who is at risk"
-    assert "40.00%" in told.tables[1].rows[0]
+    assert told.tables[2].title == "Who is at risk"
+    assert "40.00%" in told.tables[2].rows[0]
     assert [f.name for f in told.figures] == ["r-advantage", "r-risk"]

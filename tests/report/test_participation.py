@@ -49,6 +49,7 @@ def test_the_letter_says_what_the_owner_asked() -> None:
     assert "keep that to yourself: 0.72" in text
     assert "98.1 of 100 times" in text
     assert "use the model of the others (ε = 4): 0.45" in text
+    assert "If nothing were protected" not in text, "no joined row was run without protection"
     assert letter.rows[0][-1] == "joining helps"
 
 
@@ -63,6 +64,15 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
     letter = letters.of(found, "d")[0]
     assert "needs no privacy: 0.65" in " ".join(letter.sentences)
     assert any("What the rows of other people say" in s for s in letter.last)
+
+
+@pytest.mark.parametrize(("most", "says"), [(0.83, "costs you 0.13"), (0.7, "costs you nothing"), (0.6, "costs you nothing")])
+def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
+    free = entry("secure", math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
+    letter = letters.of(choices.of([*entries(), free]), "d")[0]
+    assert f"If nothing were protected, joining would give {most:.2f}, so at ε = 4 protection {says}" in " ".join(
+        letter.sentences
+    )
 
 
 def test_who_loses_is_named_and_what_is_not_private_wins_nothing() -> None:

@@ -79,7 +79,15 @@ def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: li
 
     def row(name: str, gains: list[float]) -> Row:
         return Row(
-            tuple({"variant": name, "seed": i, "metrics": {"gain": g}, "facts": {"descents": 2}} for i, g in enumerate(gains))
+            tuple(
+                {
+                    "variant": name,
+                    "seed": i,
+                    "metrics": {"gain": g},
+                    "facts": {"descents": 2, "noise": 0.1 if name.startswith("noise") else None},
+                }
+                for i, g in enumerate(gains)
+            )
         )
 
     assert f": {verdict}" in section._against([row("noise 0.1", noise)], row("two random", rival))

@@ -36,7 +36,7 @@ from fedgraph.cell import Cell, Context
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Partition
 
@@ -55,6 +55,10 @@ class Attack(Settings):
         None, description="attack these settings only (default: all)"
     )
     epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")
+    reads: Literal["viewer", "releases"] = Field(
+        "viewer",
+        description="viewer: what the row's viewer gets; releases: every value that the price counts, at a curator, too",
+    )
     canary: canaries_of.Kind = Field(
         "word", description="a canary node: word (one public feature, any label), full, or mislabelled"
     )
@@ -140,11 +144,22 @@ def measure(
         found = canaries_of.edges(known, honest, relation, settings.canaries, rng)
     if found.coins.size < 2:
         return NOTHING
-    attacked = trained(made, canaries_of.planted(partition, found), cell, context)
-    scores, read = _scores(made, attacked, ordinary, known, found)
+    opened = _opened(made) if settings.reads == "releases" else made
+    attacked = trained(opened, canaries_of.planted(partition, found), cell, context)
+    scores, read = _scores(opened, attacked, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
+    what += ", more than the viewer gets" if read and opened is not made else ""
     by = estimators.reported(all(is_gaussian(event) for event in made.declared().values()))
     return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read, estimator=by)
+
+
+def _opened(made: Plan[Any, Any]) -> Plan[Any, Any]:
+    """The same releases, read by somebody who gets all of them. A curator's price counts every training step, though who is
+    priced gets the last model only; this attack says how close that price is to what the steps show.
+    """
+    if made.protection.viewer is not Viewer.CURATOR_TRUSTED or made.protection.unit is Unit.EDGE:
+        return made
+    return replace(made, protection=replace(made.protection, viewer=Viewer.SERVER))
 
 
 def _of_the_honest(made: Plan[Any, Any], partition: Partition, known: Graph) -> tuple[Partition, Graph]:

@@ -34,6 +34,7 @@ class PublicFacts:
     participation, least_answers: where not every client answers in every round: who does, in words, and how many answers a
     round needs (``federation.participation``).
     colluders: how many participants may pool what they know of their own noise with a server that sees sums (1 or more).
+    asynchronous: clients send how far they moved, and from which model they began differs (``federation.asynchronous``).
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -53,6 +54,7 @@ class PublicFacts:
     split_from_edges: bool = False
     columns_from_rows: bool = False
     participation: str = ""
+    asynchronous: bool = False
     least_answers: int | None = None
     features_from_edges: bool = False
     public_name: str = "test-graph"

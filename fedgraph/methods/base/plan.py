@@ -88,8 +88,9 @@ class Plan(Generic[P, M]):
         least = (
             sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
         )
-        others = self.facts.cohort - 1 if self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
-        others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others
+        secure = self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        others = self.facts.cohort - self.facts.colluders if secure else 1
+        others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others  # one colluder there
         if mechanism.std * math.sqrt(others) < event.noise_multiplier * kept * least * (1 - 1e-9):
             raise PrivacyError(
                 f"release {release.path!r} is priced at noise multiplier {event.noise_multiplier:.6g} for sensitivity at least "

@@ -74,6 +74,7 @@ SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are righ
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
 ANY_BROADCAST = True  # each row is clipped at whatever parameters are sent
 PARTIAL = True  # rounds in which not every client answers
+ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
 PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's own row
 
 

@@ -6,11 +6,11 @@ they travel with the parameters and are averaged as they are, so a client that j
 where the federation is, and Adam never begins anew. One client is central training, bit for bit, however it is cut into rounds.
 
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
-report how the broadcast model does there. A candidate ends after ``patience`` rounds without a better validation accuracy or
-loss, and its best round counts. ``model: ceiling`` trains each candidate of a small grid and takes the best by validation
-accuracy (then loss); one that is three standard errors below the best after 100 steps is not trained to its end. With
-``refit`` the chosen one is trained again on all training nodes, for as many rounds as were best; with a validation mask of the
-split it is not, as published work does not.
+report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``local``). A
+candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
+ceiling`` trains each candidate of a small grid and takes the best by validation accuracy (then loss); one that is two standard
+errors below the best after 100 steps is not trained to its end. With ``refit`` the chosen one is trained again on all training
+nodes, for as many rounds as were best; with a validation mask of the split it is not, as published work does not.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
 the graph that is asked. Test labels are seen by nobody.
@@ -23,6 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.baselines import fitting
 from fedgraph.methods.base import (
     Budget,
@@ -38,7 +39,7 @@ from fedgraph.methods.base import (
     several_colluders,
 )
 from fedgraph.methods.nonprivate import local, phases
-from fedgraph.methods.nonprivate.params import CEILING, Params
+from fedgraph.methods.nonprivate.params import CEILING, Asked, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -75,11 +76,14 @@ SITUATIONS = (
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 ANY_BROADCAST = True  # nothing is guaranteed anyway
 PARTIAL = True  # rounds in which not every client answers: averages are weighted by what came
+ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
 PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, None]:
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Asked]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
+    if facts.asynchronous and (params.validation or len(params.candidates) > 1):
+        raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,
@@ -98,50 +102,56 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Non
         protection=protection,
         delta=budget.delta,
         facts=facts,
-        made=None,
+        made=_asked(facts),
         notes=(note,) if params.model == CEILING else (),
         sums_suffice=True,
     )
 
 
-def num_sent(plan: Plan[Params, None]) -> int:
+def _asked(facts: PublicFacts) -> Asked:
+    if facts.public_graph is None or facts.public_name != "test-graph":
+        return Asked(1.0)
+    return Asked(min(1.0, facts.public_graph.num_nodes / facts.num_train))
+
+
+def num_sent(plan: Plan[Params, Asked]) -> int:
     """Numbers of a message that noise is priced for: there is no noise."""
     return 0
 
 
-def start(plan: Plan[Params, None], rng: np.random.Generator) -> State[phases.Training]:
+def start(plan: Plan[Params, Asked], rng: np.random.Generator) -> State[phases.Training]:
     return phases.begin(plan, int(rng.integers(2**31)))
 
 
-def prepare(plan: Plan[Params, None], subgraph: Subgraph) -> local.Work:
+def prepare(plan: Plan[Params, Asked], subgraph: Subgraph) -> local.Work:
     return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64))
 
 
 def client(
-    plan: Plan[Params, None], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Asked], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
     return {"update": desk.release("model", local.message(plan, work, model, (desk.client,)))}
 
 
-def prepare_together(plan: Plan[Params, None], joint: Subgraph, starts: np.ndarray) -> local.Work | None:
+def prepare_together(plan: Plan[Params, Asked], joint: Subgraph, starts: np.ndarray) -> local.Work | None:
     """The clients of a block as one, where one compiled call trains them all; else None."""
     return local.Work(joint.graph, starts) if local.computes_together(plan) else None
 
 
 def together(
-    plan: Plan[Params, None], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Asked], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The sum of what ``client`` of each gives, up to rounding."""
     return {"update": desk.release("model", local.message(plan, work, model, desk.together))}
 
 
-def server(plan: Plan[Params, None], state: State[phases.Training], inbox: Inbox) -> State[phases.Training]:
+def server(plan: Plan[Params, Asked], state: State[phases.Training], inbox: Inbox) -> State[phases.Training]:
     """The weighted average, then the server's own step; the next candidate when one is done."""
     return phases.merged(plan, state, inbox)
 
 
-def predict(plan: Plan[Params, None], state: State[phases.Training], graph: Graph) -> np.ndarray:
+def predict(plan: Plan[Params, Asked], state: State[phases.Training], graph: Graph) -> np.ndarray:
     """[n, c] scores on the asked graph."""
     index, parameters = phases.chosen(state)
     candidate = plan.params.candidates[index]
@@ -150,14 +160,14 @@ def predict(plan: Plan[Params, None], state: State[phases.Training], graph: Grap
 
 
 def tuned(
-    plan: Plan[Params, None], state: State[phases.Training], graph: Graph, rng: np.random.Generator
+    plan: Plan[Params, Asked], state: State[phases.Training], graph: Graph, rng: np.random.Generator
 ) -> State[phases.Training]:
     """With the weights after a client's own steps on ``graph`` (``learning.fine_tuning``)."""
     index, parameters = phases.chosen(state)
     return replace(state, model={**state.model, "parameters": local.tuned(plan, index, parameters, graph, rng)})
 
 
-def says(plan: Plan[Params, None], state: State[phases.Training]) -> tuple[str, ...]:
+def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str, ...]:
     """Which candidate answers, and how it did on the validation nodes."""
     best = state.memory.best
     if plan.params.model != CEILING or best is None:

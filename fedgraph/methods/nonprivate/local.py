@@ -8,10 +8,11 @@ of the clients have a validation mask of the split. Every part adds up over clie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from fedgraph.learning import fine_tuning, personal_head
 from fedgraph.learning.baselines import fitting, many_gcns
@@ -19,7 +20,7 @@ from fedgraph.learning.baselines.networks import Network
 from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.methods.base import Plan
 from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import Candidate, Params
+from fedgraph.methods.nonprivate.params import Asked, Candidate, Params
 from fedgraph.types import Graph
 
 
@@ -28,13 +29,14 @@ class Work:
     """The graph of one client, or the disjoint union of several. starts: int64 [k + 1], each one's first row, and n.
 
     networks: candidate → network, built when first needed (its parameters are always broadcast). divided: of the latest run's
-    seed and phase, the labels that train and those that validate.
+    seed and phase, the labels that train and those that validate. thinned: of the latest run's seed, what validates.
     """
 
     graph: Graph
     starts: np.ndarray
     networks: dict[int, Network] = field(default_factory=dict)
     divided: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    thinned: dict[int, Work] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> fitting.Inputs:
@@ -45,27 +47,30 @@ class Work:
         return many_gcns.clients_of(self.graph, self.starts)
 
 
-def message(plan: Plan[Params, None], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
+def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
     """What the clients ``numbers`` send together."""
     params, place = plan.params, phases.Place.of(model)
     if not place.going:
         return np.zeros(1)
     training, validation = _divided(work, params, place, numbers)
     judged = np.zeros(3)
-    if (validation >= 0).any():
-        judged = phases.judged(_asked(plan, work, place.candidate, model["parameters"]), validation)
+    if (validation >= 0).any() and not plan.facts.asynchronous:  # an older model says nothing of the newest one
+        like_asked = _like_asked(plan, work, validation, place.seed, numbers)
+        judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"]), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
+    if plan.facts.asynchronous:
+        vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 
 
-def computes_together(plan: Plan[Params, None]) -> bool:
+def computes_together(plan: Plan[Params, Asked]) -> bool:
     """Whether the clients of a block are trained in one call: every candidate is a plain GCN, on a CPU."""
     return all(_compiled(plan, index) for index in range(len(plan.params.candidates)))
 
 
 def scores(
-    plan: Plan[Params, None],
+    plan: Plan[Params, Asked],
     candidate: Candidate,
     network: Network,
     parameters: np.ndarray,
@@ -76,7 +81,7 @@ def scores(
     return _spread(plan, candidate, fitting.scores(network, parameters, given), graph)
 
 
-def tuned(plan: Plan[Params, None], index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
+def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
     """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
     candidate, shape, given = plan.params.candidates[index], phases.shape_of(plan, index), fitting.inputs(graph)
     network, seed = fitting.made(shape, 0), int(rng.integers(2**31))
@@ -93,11 +98,11 @@ def tuned(plan: Plan[Params, None], index: int, shared: np.ndarray, graph: Graph
     return fine_tuning.chosen(descended, lambda weights: fitting.scores(network, weights, given), shared, graph.labels, rng)
 
 
-def _compiled(plan: Plan[Params, None], index: int) -> bool:
+def _compiled(plan: Plan[Params, Asked], index: int) -> bool:
     return many_gcns.able(phases.shape_of(plan, index), plan.facts.num_clients)
 
 
-def _asked(plan: Plan[Params, None], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:
+def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:
     candidate = plan.params.candidates[index]
     if _compiled(plan, index):
         found = many_gcns.scores(phases.shape_of(plan, index), parameters, work.clients)
@@ -106,7 +111,7 @@ def _asked(plan: Plan[Params, None], work: Work, index: int, parameters: np.ndar
 
 
 def _trained(
-    plan: Plan[Params, None],
+    plan: Plan[Params, Asked],
     work: Work,
     model: Mapping[str, np.ndarray],
     training: np.ndarray,
@@ -149,13 +154,32 @@ def _divided(work: Work, params: Params, place: phases.Place, numbers: Sequence[
     return work.divided[key]
 
 
-def _network(plan: Plan[Params, None], work: Work, index: int) -> Network:
+def _like_asked(plan: Plan[Params, Asked], work: Work, validation: np.ndarray, seed: int, numbers: Sequence[int]) -> Work:
+    """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
+
+    Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
+    between validation nodes and so many others, drawn once, that as many nodes have edges as the test graph has.
+    """
+    if plan.made.share == 1:
+        return work
+    if seed not in work.thinned:
+        sizes = zip(numbers, np.diff(work.starts), strict=True)
+        drawn = np.concatenate([np.random.default_rng([seed, number, 1]).random(size) for number, size in sizes])
+        kept = sp.diags_array(((drawn < plan.made.share) | (validation >= 0)).astype(work.graph.adjacency.dtype))
+        thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
+        thin.eliminate_zeros()
+        work.thinned.clear()
+        work.thinned[seed] = Work(replace(work.graph, adjacency=thin), work.starts, work.networks)
+    return work.thinned[seed]
+
+
+def _network(plan: Plan[Params, Asked], work: Work, index: int) -> Network:
     if index not in work.networks:
         work.networks[index] = fitting.made(phases.shape_of(plan, index), 0)
     return work.networks[index]
 
 
-def _spread(plan: Plan[Params, None], candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
+def _spread(plan: Plan[Params, Asked], candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
     if candidate.alpha < 1:
         return personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
     return found

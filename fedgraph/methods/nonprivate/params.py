@@ -34,6 +34,14 @@ class Candidate:
         return f"{self.model}{sizes}, rate {self.rate:g}, decay {self.decay:g}{spread}"
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is known of the graph that will be asked. share: its nodes over those that train, where it is a graph of its own; at
+    most 1, and 1 where it is the training graph or unknown."""
+
+    share: float
+
+
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
 # In the order of their cost: a later one that is far behind is left early (``phases``).
 GRID = (

@@ -18,10 +18,10 @@ from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Shape
 from fedgraph.methods.base import Inbox, Plan, State
 from fedgraph.methods.nonprivate import server_steps
-from fedgraph.methods.nonprivate.params import Params
+from fedgraph.methods.nonprivate.params import Asked, Params
 from fedgraph.types import Graph
 
-PROBATION, FAR = 100, 3.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
+PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Place:
         return {"parameters": parameters, "moments": moments, "place": place}
 
 
-def shape_of(plan: Plan[Params, None], index: int) -> Shape:
+def shape_of(plan: Plan[Params, Asked], index: int) -> Shape:
     facts = plan.facts
     shape: Shape = plan.params.candidates[index].shape(facts.num_features, facts.num_classes, plan.params.arguments)
     return shape
@@ -104,7 +104,7 @@ def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def begin(plan: Plan[Params, None], seed: int) -> State[Training]:
+def begin(plan: Plan[Params, Asked], seed: int) -> State[Training]:
     return _phase(plan, Training(seed, np.zeros(0, np.float32), server_steps.Moments()), 0, refits=False)
 
 
@@ -113,7 +113,7 @@ def chosen(state: State[Training]) -> tuple[int, np.ndarray]:
     return Place.of(state.model).candidate, state.model["parameters"]
 
 
-def _phase(plan: Plan[Params, None], training: Training, candidate: int, refits: bool) -> State[Training]:
+def _phase(plan: Plan[Params, Asked], training: Training, candidate: int, refits: bool) -> State[Training]:
     """A candidate from its initial parameters."""
     fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate))
     own = replace(training, last=fresh.vector, moments=server_steps.Moments(), in_phase=None, waited=0, lowest=np.inf)
@@ -122,7 +122,7 @@ def _phase(plan: Plan[Params, None], training: Training, candidate: int, refits:
     return State(place.broadcast(fresh.vector, moments), own)
 
 
-def merged(plan: Plan[Params, None], state: State[Training], inbox: Inbox) -> State[Training]:
+def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> State[Training]:
     """One round at the server."""
     model, place = state.model, Place.of(state.model)
     training = state.memory
@@ -136,6 +136,8 @@ def merged(plan: Plan[Params, None], state: State[Training], inbox: Inbox) -> St
     if weight:
         mean = (total[:p] / weight).astype(np.float32)
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
+    if plan.facts.asynchronous:  # messages say how far clients moved
+        mean, moments = (mean + old, moments + model["moments"]) if weight else (old, model["moments"])
     stepped, kept = server_steps.step(plan.params, old, mean, training.moments)
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
@@ -165,7 +167,7 @@ def _is_behind(training: Training, count: float) -> bool:
     return own.accuracy < best.accuracy - FAR * math.sqrt(max(best.accuracy * (1 - best.accuracy), 0.01) / count)
 
 
-def _next(plan: Plan[Params, None], training: Training, place: Place, masked: bool) -> State[Training]:
+def _next(plan: Plan[Params, Asked], training: Training, place: Place, masked: bool) -> State[Training]:
     """The next candidate, the refit of the best, or the end."""
     ended, best = training.in_phase, training.best
     best = ended if ended is not None and ended.beats(best) else best

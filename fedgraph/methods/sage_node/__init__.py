@@ -58,6 +58,7 @@ REFERENCE = """@article{daigavane2021node,
   booktitle = {IEEE Symposium on Security and Privacy}, year = {2022}}"""  # fmt: skip  # noqa: E501
 
 KIND: Kind = "classifier"
+ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
 SITUATIONS = (
     Situation("inductive", settings={"steps": 5, "projection": 16}),
     Situation("inductive", ("central",), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),

@@ -47,7 +47,9 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Finished cells of one task on one data set. name: unique, usable in file names."""
+    """Finished cells of one task on one data set. name: unique, usable in file names. among: how many lower bounds on ε the
+    whole report shows (0: those of these cells).
+    """
 
     name: str
     kind: str
@@ -56,6 +58,7 @@ class Records:
     params: Any
     entries: tuple[dict[str, Any], ...]
     artefacts: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+    among: int = 0
 
 
 def of(records: Records, notice: str | None) -> Section:

@@ -42,7 +42,7 @@ def build(records: Records, notice: str | None) -> Section:
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
         *solved(rows),
-        *attacks.sentences(rows),
+        *attacks.sentences(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
     beyond = _beyond_accuracy.table(rows, {row["setting"]: row["setting"] for row in rows})

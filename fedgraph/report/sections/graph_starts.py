@@ -12,7 +12,6 @@ from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
 
-NOISE, WITH = "noise ", "product, noise "
 WORDS = {
     "product": "from p qᵀ, the published start",
     "nudged": "on from there, after a nudge of 1 %",
@@ -50,7 +49,10 @@ def _answer(named: dict[str, Row]) -> list[str]:
         f"lower for {saddles:.1%} ± {aside:.1%} of the pairs. The others stay where they are: local minima, as far as one "
         "random direction can tell.",
     ]
-    lower = [r for n, r in named.items() if n.startswith(NOISE) and r.mean("noised_objective") < product.mean("objective")]
+    alone, beside = (
+        [r for r in named.values() if _noise(r) is not None and _with_product(r) == both] for both in (False, True)
+    )
+    lower = [r for r in alone if r.mean("noised_objective") < product.mean("objective")]
     if lower:
         listed = ", ".join(f"{r.mean('noised_objective'):.4g} at {_level(r)}" for r in lower)
         found.append(
@@ -58,8 +60,8 @@ def _answer(named: dict[str, Row]) -> list[str]:
             f"{product.mean('objective'):.4g} in clear. But that is another problem, whose distances the noise has changed. "
             "Whether noise found a better coupling shows only in the value of the clear problem, below."
         )
-    for prefix, rival in ((NOISE, "two random"), (NOISE, "product, one random"), (WITH, "product, two random")):
-        found.append(_against([r for n, r in named.items() if n.startswith(prefix)], named[rival]))
+    for tried, rival in ((alone, "two random"), (alone, "product, one random"), (beside, "product, two random")):
+        found.append(_against(tried, named[rival]))
     return found
 
 
@@ -72,7 +74,7 @@ def _against(noisy: Sequence[Row], rival: Row) -> str:
         "noise ends lower" if mean > 2 * error else "the random vertices end lower" if mean < -2 * error else "no difference"
     )
     own = standard_error(best.values("gain"))
-    both = " together with p qᵀ" if str(best["variant"]).startswith(WITH) else ""
+    both = " together with p qᵀ" if _with_product(best) else ""
     sure = "" if abs(mean) <= 2 * error else ", by more than two standard errors"
     theirs = f"{rival.mean('gain'):+.2%} ± {standard_error(rival.values('gain')):.2%}"
     return (
@@ -82,15 +84,25 @@ def _against(noisy: Sequence[Row], rival: Row) -> str:
     )
 
 
+def _noise(row: Row) -> float | None:
+    """Standard deviation of the noise in the start, if there is any."""
+    found = row["facts"].get("noise")
+    return None if found is None else float(found)
+
+
+def _with_product(row: Row) -> bool:
+    return bool(row["facts"].get("with_product"))
+
+
 def _level(row: Row) -> str:
-    return str(row["variant"]).rpartition(" ")[2]
+    return f"{_noise(row):g}"
 
 
 def _name(row: Row) -> str:
     name = str(row["variant"])
     if name in WORDS:
         return WORDS[name]
-    both = "from p qᵀ, and " if name.startswith(WITH) else ""
+    both = "from p qᵀ, and " if _with_product(row) else ""
     return f"{both}from the coupling that solves the problem noised by {_level(row)}"
 
 
@@ -123,14 +135,14 @@ def _table(rows: Sequence[Row]) -> Table:
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
     named = {str(r["variant"]): r for r in rows}
-    noisy = sorted((r for n, r in named.items() if n.startswith(NOISE)), key=lambda r: float(_level(r)))
-    levels = [float(_level(r)) for r in noisy]
+    levels = sorted({noise for r in rows if (noise := _noise(r)) is not None})
+    by_level = {(_noise(r), _with_product(r)): r for r in rows}
+    noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
     def line(label: str, metric: str, shown: Sequence[Row]) -> charts.Line:
         return charts.Line(label, levels, [r.mean(metric) for r in shown], [standard_error(r.values(metric)) for r in shown])
 
     both = (line("noised problem (Figure 5)", "noised_objective", noisy), line("clear problem, from there", "objective", noisy))
-    joined = [named[f"{WITH}{_level(r)}"] for r in noisy]
     gains = (line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined))
     rivals = tuple(
         (f"{n}, {named[n]['facts']['descents']}", named[n].mean("gain")) for n in WORDS if n not in ("product", "nudged")

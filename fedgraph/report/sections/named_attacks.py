@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from fedgraph.audit import one_run, operating_points
 from fedgraph.report import plots
-from fedgraph.report.attacks import CONFIDENCE
+from fedgraph.report.attacks import CONFIDENCE, num_bounds
 from fedgraph.report.results import Row, bound, grouped, largest, number
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -54,8 +54,9 @@ def build(records: Records, notice: str | None) -> Section:
     told = [t for row in rows for t in _of(row)]
     if not told and not rows:
         return Section((), (), ())
-    sentences = [*refuted(told), *_what_they_mean(told), *_refused(rows)]
-    tables = [_table(told)] if told else []
+    among = max(records.among, num_bounds(rows))
+    sentences = [*refuted(told, among), *_what_they_mean(told, among), *_refused(rows)]
+    tables = [_table(told), _descriptions(told)] if told else []
     figures = [_advantage(records, told, notice)] if any(t["comparable"] for t in told) else []
     risks = [(r, e["facts"]["risk"]) for r in rows for e in r.entries[:1] if e["facts"].get("risk")]
     if risks:
@@ -74,16 +75,15 @@ def _of(row: Row) -> list[Told]:
 
 
 def contradictions(rows: Sequence[Row]) -> list[str]:
-    """What ``refuted`` says of any rows."""
-    return refuted([t for row in rows for t in _of(row)])
+    """What ``refuted`` says of all rows of a report."""
+    return refuted([t for row in rows for t in _of(row)], num_bounds(rows))
 
 
-def refuted(told: Sequence[Told]) -> list[str]:
-    """Provable ε that an attack contradicts, the error divided among all bounds that are shown; with what repeats it."""
-    bounded = [t for t in told if t.counts and t["comparable"]]
+def refuted(told: Sequence[Told], among: int) -> list[str]:
+    """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
     found = []
-    for t in bounded:
-        sure = t.epsilon(one_run.ALPHA / len(bounded))
+    for t in (t for t in told if t.counts and t["comparable"]):
+        sure = t.epsilon(one_run.ALPHA / among)
         if sure is not None and sure > t.row.provable:
             seeds = ", ".join(str(e["seed"]) for e in t.row.entries)
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
@@ -91,21 +91,21 @@ def refuted(told: Sequence[Told]) -> list[str]:
             found.append(
                 f"CONTRADICTION: {t['attack']} shows ε ≥ {number(sure, 3)} for {_name(t.row)}, whose provable ε is "
                 f"{bound(t.row.provable, 3)} ({tried}; δ = {t.row['delta']:.3g}; the error of {one_run.ALPHA:g} is divided "
-                f"among {len(bounded)} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
+                f"among {among} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
                 f"beside this report again: {where}, noise chosen for the {t.row['calibrated_by']} ε, seed {seeds}; versions "
-                "and machine are in results.json."
+                "and machine are in environment.json."
             )
     return found
 
 
-def _what_they_mean(told: Sequence[Told]) -> list[str]:
+def _what_they_mean(told: Sequence[Told], among: int) -> list[str]:
     bounded = sum(bool(t.counts) for t in told)
     return [
         f"{len(told)} attacks by name were run. Each was run on a model that was trained for it: half of the units in "
         "question, by fair coins, took part. The attacker's shadow models are the same plan with other coins. "
         f"{bounded} of them give a lower bound on ε at {CONFIDENCE} confidence, each for itself; a contradiction is claimed "
-        "only where it holds with the error divided among all of them. AUC and TPR bound nothing. A low value proves "
-        "nothing: another attack may do better."
+        f"only where it holds with the error divided among all {among} bounds of this report that are held against a price. "
+        "AUC and TPR bound nothing. A low value proves nothing: another attack may do better."
     ]
 
 
@@ -132,14 +132,11 @@ def _table(told: Sequence[Told]) -> Table:
         told_of = "—" if lower is None else number(math.floor(100 * lower) / 100, 2)
         told_of += "" if t["comparable"] or lower is None else "*"
         prices = (number(t.row.published, 2), bound(t.row.provable, 2), told_of)
-        sees = t["viewer"] if t["answers"] == "viewer" else "others, who see answers"
-        body.append(
-            (t["attack"], _name(t.row), t.row["setting"], *prices, *values, sees, t["what"], t["needs"], t["reference"])
-        )
+        body.append((t["attack"], _name(t.row), t.row["setting"], *prices, *values))
     low = [f"TPR at {rate:.1%} FPR" for rate in operating_points.LOW_RATES]
     header = (
         "attack", "row", "setting", "ε published", "ε provable", "ε at least", "AUC", *low, "advantage", "limit",
-        "as published", "viewer", "told", "needs", "reference",
+        "as published",
     )  # fmt: skip
     note = (
         "limit: the largest expected advantage (TPR − FPR) at the provable ε and δ. as published: AUC of the paper's own "
@@ -148,6 +145,15 @@ def _table(told: Sequence[Told]) -> Table:
         "the provable ε. —: no theorem turns it into an ε."
     )
     return Table("Attacks by name", header, tuple(body), note)
+
+
+def _descriptions(told: Sequence[Told]) -> Table:
+    """Once for each attack: who can do it, what is told from what, what the attacker must know, who described it."""
+    body: dict[tuple[str, ...], None] = {}
+    for t in sorted(told, key=lambda t: str(t["attack"])):
+        sees = t["viewer"] if t["answers"] == "viewer" else "others, who see answers"
+        body[str(t["attack"]), str(sees), str(t["what"]), str(t["needs"]), str(t["reference"])] = None
+    return Table("What each attack is", ("attack", "viewer", "told", "needs", "reference"), tuple(body))
 
 
 def _limit(told: Told) -> str:
@@ -170,14 +176,21 @@ def _advantage(records: Records, told: Sequence[Told], notice: str | None) -> pl
             x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
             colour, marker = plots.COLOURS[place % len(plots.COLOURS)], plots.MARKERS[place % len(plots.MARKERS)]
             axes[0].scatter(x, [t.mean("advantage") for t in own], s=26, label=name, color=colour, marker=marker)
+        of_noise = [operating_points.of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
+        inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]
+        axes[0].plot(*zip(*inside, strict=True), color="#4c566a", lw=1.2, ls="--", label="limit of Gaussian noise")
         axes[0].axvline(most * 0.8, ls=":", lw=1, color="#9aa0a6")
-        axes[0].set(xscale="log", ylim=(-0.03, 1.05), xlabel="ε provable (right of the dots: ∞)", ylabel="advantage, TPR − FPR")
+        axes[0].set(xscale="log", ylim=(-0.03, 1.05), xlabel="ε provable", ylabel="advantage, TPR − FPR")
+        ticks = sorted({0.1, 1.0, *(float(f"{e:.3g}") for e in finite)})
+        axes[0].set_xticks([*ticks, most], [*(f"{e:g}" for e in ticks), "∞"])
+        axes[0].minorticks_off()
         axes[0].set_title("What an attacker gains, and the most that ε allows")
         axes[0].legend(frameon=False, fontsize=7, ncols=2)
         axes[0].grid(alpha=0.25)
 
     caption = (
-        "Each point is one attack on one row; the line is the largest expected advantage at that ε and the largest δ here. "
+        "Each point is one attack on one row; the line is the largest expected advantage at that ε and the largest δ here, for "
+        "any mechanism, and dashed where all that is released carries Gaussian noise. "
         "The advantage is the best over all thresholds, so chance puts it a little above zero, and now and then above the line."
     )
     return plots.draw(f"{records.name}-advantage", caption, 1, paint, notice, 4.6)

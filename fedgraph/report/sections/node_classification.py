@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import attacks, charts, plots, published, traffic
+from fedgraph.report import attacks, charts, curves, plots, published, traffic
 from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
 from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
@@ -62,15 +62,16 @@ def build(records: Records, notice: str | None) -> Section:
             f"between clients and {known}."
         )
     sentences += traffic.sentences([e["facts"] for e in records.entries])
-    sentences += attacks.sentences(rows)
+    sentences += attacks.sentences(rows, records.among)
     tables = [
         _accuracies(rows),
         *_beyond_accuracy.table(rows, SETTINGS),
         *_best_edge_level(rows),
         *_against_papers(rows),
-        _privacy(rows),
+        _privacy(rows, records.among),
     ]
-    figures = (*_figures(records, rows, notice), *_maps(records, notice))
+    grown = curves.figures(records.name, records.entries, notice)
+    figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
 
 
@@ -132,7 +133,7 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
     return [Table("Best at a provable ε, edge level", header, tuple(body), note)]
 
 
-def _privacy(rows: Sequence[Row]) -> Table:
+def _privacy(rows: Sequence[Row], among: int) -> Table:
     body = []
     for row in rows:
         protection = row["protection"]
@@ -142,7 +143,7 @@ def _privacy(rows: Sequence[Row]) -> Table:
         )
     header = ("learner", "setting", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
     note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
-    note = " ".join([*attacks.contradictions(rows), note])
+    note = " ".join([*attacks.contradictions(rows, among), note])
     return Table("Privacy of every row", header, tuple(body), note, on_page=False)
 
 

@@ -1,0 +1,51 @@
+"""Accuracy over rounds: ``curves.csv``, one line per kept round of each cell, and a figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from fedgraph.report import charts, plots
+from fedgraph.report.results import IDENTITY, number
+
+COLUMNS = (*IDENTITY, "seed", "round", "accuracy")
+
+
+def as_csv(entries: Sequence[dict[str, Any]]) -> str | None:
+    """CSV text of all curves; None where no cell kept one."""
+    rows = [[*(e[name] for name in (*IDENTITY, "seed")), *point] for e in entries for point in e["facts"].get("curve", ())]
+    if not rows:
+        return None
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def figures(name: str, entries: Sequence[dict[str, Any]], notice: str | None) -> tuple[plots.Figure, ...]:
+    """One panel per method, one line per setting and budget, means over seeds."""
+    drawn = [e for e in entries if e["facts"].get("curve")]
+    panels = []
+    for learner in dict.fromkeys((e["method"], e["variant"]) for e in drawn):
+        own = [e for e in drawn if (e["method"], e["variant"]) == learner]
+        lines = []
+        for setting, epsilon in dict.fromkeys((e["setting"], e["epsilon"]) for e in own):
+            values: dict[float, list[float]] = {}
+            for e in own:
+                if (e["setting"], e["epsilon"]) == (setting, epsilon):
+                    for round_, accuracy in e["facts"]["curve"]:
+                        values.setdefault(float(round_), []).append(accuracy)
+            means = [statistics.fmean(v) for v in values.values()]
+            spread = [statistics.stdev(v) if len(v) > 1 else 0.0 for v in values.values()]
+            keys = (f"ε = {number(epsilon)}", setting)
+            lines.append(charts.Line(", ".join(keys), list(values), means, spread, keys))
+        title = " · ".join(dict.fromkeys(learner))
+        panels.append(charts.Panel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Setting")))
+    if not panels:
+        return ()
+    caption = "Test accuracy after some of the rounds (curves.csv). It reads true labels: for the experimenter's eyes."
+    return (charts.draw(f"{name}-curves", caption, panels, notice, shared=True),)
