@@ -1,7 +1,7 @@
 """A federated round: processor seconds, bytes and memory beside a plain loop, one call per client, and other simulators.
 
     python -m benchmarks.federation [--clients 1000] [--rounds 3] [--workload w1|features|ego] [--json]
-                                    [--pfl-python PYTHON]
+                                    [--pfl-python PYTHON] [--flower-python PYTHON]
 
 w1: a GCN of 16 hidden units, 3 full-batch steps of descent per round, 3,703 words, 3,327/1000 nodes per client (CiteSeer where
 ``FEDGRAPH_DATA`` names it and there are at most 1,000 clients, else a random graph of its shape). features: one release of
@@ -9,8 +9,8 @@ w1: a GCN of 16 hidden units, 3 full-batch steps of descent per round, 3,703 wor
 
 CPU seconds are user and system seconds of all processes, per round, after a first round. ``fedgraph`` is the faster of our two
 engines (``fedgraph_ray`` with two workers, ``fedgraph_serial``), all behind secure aggregation; ``--engine`` picks one.
-pfl-research is run by an interpreter of its own, which needs torch and pfl, and is left out otherwise. Flower has no script
-here yet: its figures in the documents are older ones.
+pfl-research and Flower (its simulation engine, two actors) are run by interpreters of their own, which need torch and pfl, or
+torch and flwr[simulation]; each is left out, with a message, where it is not there.
 
 The last line is JSON. The run fails where parameters differ from the plain loop's by more than rounding.
 """
@@ -38,7 +38,8 @@ def run(command: list[str], title: str) -> dict[str, Any]:
     done = subprocess.run(command, env=os.environ | mark, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{title} failed:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]  # Ray may speak after it
+    found: dict[str, Any] = json.loads(lines[-1])
     return found
 
 
@@ -48,18 +49,18 @@ def ours(name: str, args: argparse.Namespace, files: Path) -> dict[str, Any]:
     return run(command, name)
 
 
-def pfl(python: str | None, args: argparse.Namespace, files: Path) -> dict[str, Any] | None:
-    """What pfl-research takes; None, with a message, where it is not there."""
+def peer(name: str, package: str, python: str | None, args: argparse.Namespace, files: Path) -> dict[str, Any] | None:
+    """What another simulator takes; None, with a message, where it is not there."""
     if not python:
-        print("pfl: left out; give --pfl-python an interpreter that has torch and pfl", file=sys.stderr)
+        print(f"{name}: left out; give --{name}-python an interpreter that has torch and {package}", file=sys.stderr)
         return None
-    asked = subprocess.run([python, "-c", "import torch, pfl"], capture_output=True, text=True, check=False)
+    asked = subprocess.run([python, "-c", f"import torch, {package}"], capture_output=True, text=True, check=False)
     if asked.returncode:
         last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
-        print(f"pfl: left out; {python} cannot import it ({last})", file=sys.stderr)
+        print(f"{name}: left out; {python} cannot import it ({last})", file=sys.stderr)
         return None
     ours("clients", args, files)
-    return run([python, str(Path(__file__).with_name("federation_pfl.py")), str(files), str(args.rounds)], "pfl")
+    return run([python, str(Path(__file__).with_name(f"federation_{name}.py")), str(files), str(args.rounds)], name)
 
 
 def differences(files: Path) -> dict[str, float]:
@@ -85,8 +86,8 @@ def compare(args: argparse.Namespace, files: Path) -> dict[str, Any]:
         results["plain_loop"] = ours("plain_loop", args, files)
     if args.workload == "w1":
         results["one_call_per_client"] = ours("one_call_per_client", args, files)
-        print("flower: left out; there is no script for it yet", file=sys.stderr)
-        results["pfl"] = pfl(args.pfl_python, args, files)
+        results["pfl"] = peer("pfl", "pfl", args.pfl_python, args, files)
+        results["flower"] = peer("flower", "flwr.simulation", args.flower_python, args, files)
     done = {name: found for name, found in results.items() if found is not None}
     best = min(done[f"fedgraph_{engine}"]["cpu_s_per_round"] for engine in engines)
     seconds = {"fedgraph": best} | {name: found["cpu_s_per_round"] for name, found in done.items()}
@@ -119,6 +120,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=("both", "ray", "serial"), default="both")
     parser.add_argument("--workers", type=int, default=2, help="of the Ray engine")
     parser.add_argument("--pfl-python", help="an interpreter with torch and pfl")
+    parser.add_argument("--flower-python", help="an interpreter with torch and flwr[simulation]")
     parser.add_argument("--json", action="store_true", help="print nothing but the last line")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

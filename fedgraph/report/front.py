@@ -96,9 +96,9 @@ def prices(answered: Answer) -> list[Price]:
         if not any(b.score is not None and b.score.private for b in own):
             continue
         trusts = list(dict.fromkeys(b.trust for b in own))
-        several = len({b.asked[0] for b in answered.best}) > 1
-        title = f"Best {METRICS[asked[1]]} at {unit} level{questions.known(asked[4]) if asked[4] else ''}"
-        title += f", {asked[0]}" if several else ""
+        every = (*answered.scores, *answered.also)
+        lead = questions.words(every, [s for s in every if s.asked == asked])
+        title = f"{lead} at {unit} level" if lead else f"Best {METRICS[asked[1]]} at {unit} level"
         header = ("provable ε at most", *(t.clause for t in trusts))
         rows = []
         for budget in dict.fromkeys(b.budget for b in own):

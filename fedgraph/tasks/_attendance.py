@@ -95,7 +95,13 @@ def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Co
     if settings.mode == "asynchronous":
         at_once = settings.concurrency or made.facts.num_clients
         return asynchronous.schedule(settings, made.facts.num_clients, made.rounds, context.root, path, at_once)
-    return attendance(settings, made.facts.num_clients, made.rounds, least, context.root, path)
+    who = attendance(settings, made.facts.num_clients, made.rounds, least, context.root, path)
+    if not who.answered.any():
+        raise ScenarioError(
+            f"federation: none of {made.rounds} rounds has the {least} answers that it needs, so nothing would be trained; ask "
+            "for a larger share, or for fewer drop-outs"
+        )
+    return who
 
 
 def metrics_of(facts: dict[str, Any]) -> dict[str, float]:

@@ -284,6 +284,7 @@ def test_settled_with_what_was_answered(library: Graph) -> None:
         ("{secure_aggregation: masks}\n    colluders: 9", "{method: features}", "at least 11 have to answer"),
         ("{secure_aggregation: masks}", "{method: sage_node}", "allowed|is for features, nonprivate"),
         ("{secure_aggregation: masks, resolution: 3}", "{method: features}", "greater than or equal to 4|at least 4"),
+        ("{sample: poisson, share: 0.000001, least: 2}", "{method: features}", "none of 60 rounds has the 2 answers"),
         ("{secure_aggregation: mask}", "{method: features}", "ideal"),
     ],
 )

@@ -97,8 +97,9 @@ def _gradients(
 
 
 def _split(vector: np.ndarray, sizes: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
-    whole = torch.tensor(np.asarray(vector, dtype=np.float32))
-    return [part.reshape(size).clone() for part, size in zip(whole.split([int(np.prod(s)) for s in sizes]), sizes, strict=True)]
+    ends = np.cumsum([int(np.prod(size)) for size in sizes])
+    parts = np.split(np.array(vector, dtype=np.float32), ends[:-1])
+    return [torch.from_numpy(part.copy()).reshape(size) for part, size in zip(parts, sizes, strict=True)]
 
 
 def _flat(parts: Sequence[torch.Tensor]) -> np.ndarray:
