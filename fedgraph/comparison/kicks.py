@@ -31,7 +31,7 @@ def kick(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
     """
     m = flow.size - n
     state = scramble(state)
-    many = 1 + np.int64(state % np.uint64(max(1, np.int64(LONGEST * n))))
+    many = 1 + np.int64(state % np.uint64(max(1, int(LONGEST * n))))
     for _ in range(many):
         state = scramble(state)
         row = np.int64(state % np.uint64(n))

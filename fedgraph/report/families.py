@@ -35,7 +35,7 @@ class Family:
 
 def of(rows: Sequence[Row]) -> tuple[Family, ...]:
     """Every row that states a protection, in order of first appearance."""
-    groups: dict[tuple[str, ...], list[tuple[Row, Statement]]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[Row, Statement]]] = {}
     for row in rows:
         if row["protection"] is not None:
             said = statement.of(row)

@@ -18,8 +18,8 @@ from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.settings import Settings
 
-CAREFUL = {"restarts": 8, "kicks": 40}  # beside the usual start
-DESCENTS = 1 + sum(CAREFUL.values())
+RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
+DESCENTS = 1 + RESTARTS + KICKS
 SAMPLED = 100  # pairs that are solved both ways
 
 Solver = Literal["fast", "pot"]
@@ -40,10 +40,10 @@ class Solving(Settings):
 
 def options_of(solver: Solver, quality: Quality, restarts: int, alpha: float | None = None) -> gromov.GromovOptions:
     """``ValueError`` where POT is asked for more than one descent, which it does not offer."""
-    more = CAREFUL if quality == "careful" else {"restarts": restarts}
-    if solver == "pot" and any(more.values()):
+    starts, kicks = (RESTARTS, KICKS) if quality == "careful" else (restarts, 0)
+    if solver == "pot" and starts:
         raise ValueError("solver: pot is one descent from p qᵀ: it needs quality: fast and restarts: 0")
-    return gromov.GromovOptions(solver=solver, alpha=alpha, **more)
+    return gromov.GromovOptions(solver=solver, alpha=alpha, restarts=starts, kicks=kicks)
 
 
 def variation(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator) -> dict[str, Any]:
@@ -57,7 +57,8 @@ def variation(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng:
         return {}
     which = which[rng.permutation(len(which))[:SAMPLED]]
     plain = replace(options, solver="fast", restarts=0, kicks=0)
-    one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, replace(plain, **CAREFUL)))
+    careful = replace(plain, restarts=RESTARTS, kicks=KICKS)
+    one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
     drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
     lower = float((drop > 1e-6).mean())
     searched = {"pairs": len(which), "lower": lower, "drop": float(drop.mean()), "descents": DESCENTS}

@@ -124,7 +124,8 @@ def ungated(leaves: Leaves) -> tuple[tuple[Event, int], ...]:
     hidden = {leaf.gate for leaf, _ in leaves if isinstance(leaf, GatedSums)}
     for leaf, count in leaves:
         counts[alone(leaf) if isinstance(leaf, (NoisyDegreeBits, GatedSums)) else leaf] += count
-        hidden.discard(leaf)  # type: ignore[arg-type]
+        if isinstance(leaf, NoisyDegreeBits):
+            hidden.discard(leaf)
     for gate in hidden:
         counts[alone(gate)] += 1
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
