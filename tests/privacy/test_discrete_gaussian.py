@@ -165,7 +165,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 @pytest.mark.parametrize(("epsilon", "more"), [(1.0, 0.10), (4.0, 0.09), (8.0, 0.07)])
 def test_how_much_dearer_whole_numbers_are(epsilon: float, more: float) -> None:
-    """The figures of docs/federation.md: noise of whole numbers over that of ideal sums, 60 rounds, δ = 1e-4, 22,000 numbers."""
+    """The figures of docs/federation.md: noise of whole numbers over that of ideal sums, at 60 rounds and δ = 1e-4."""
     rounds, delta, steps, honest = 60, 1e-4, 2048.0, 18
 
     def whole(factor: float) -> Event:
