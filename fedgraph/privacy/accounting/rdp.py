@@ -85,14 +85,23 @@ def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array
     is an upper bound (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for
     fractional orders does not always converge and then only logs it.
     """
+    largest = min(_LONGEST_SERIES, max(2, math.ceil(orders.max())))
+    moments = _poisson_moments(noise_multiplier, sampling_rate, largest)
+    out = np.interp(orders, np.arange(1.0, largest + 1), moments) / (orders - 1)
+    return np.where(orders <= largest, out, math.inf)
+
+
+@lru_cache(maxsize=512)
+def _poisson_moments(noise_multiplier: float, sampling_rate: float, largest: int) -> Array:
+    """(α − 1)·RDP(α) at the orders α = 1, 2 … ``largest``; the work grows with the square of ``largest``."""
     import dp_accounting  # its import, like that of scipy.stats, takes half a second
 
-    whole = np.arange(2.0, _LONGEST_SERIES + 1)
+    whole = np.arange(2.0, largest + 1)
     event = dp_accounting.PoissonSampledDpEvent(sampling_rate, dp_accounting.GaussianDpEvent(noise_multiplier))
     at_whole = dp_accounting.rdp.RdpAccountant(whole).compose(event).rdp
-    moments = np.concatenate([[0.0], at_whole * (whole - 1)])
-    out = np.interp(orders, np.concatenate([[1.0], whole]), moments) / (orders - 1)
-    return np.where(orders <= _LONGEST_SERIES, out, math.inf)
+    moments: Array = np.concatenate([[0.0], at_whole * (whole - 1)])
+    moments.flags.writeable = False
+    return moments
 
 
 def _poisson_revealed(event: PoissonGaussian) -> Array:
