@@ -27,7 +27,8 @@ def task(unit: str, trust: Sequence[str], epsilons: Sequence[float], num_clients
     joined = [{"sums": "secure", "nobody": "local"}[t] for t in trust if t != "curator"]
     choices = ["alone", *(["federated"] if joined else []), *(["curator"] if "curator" in trust else [])]
     choices += ["personalised"] if joined else []
-    choices += ["left-out"] if joined and not edge and num_clients > 1 else []
+    enough = num_clients > (2 if "secure" in joined else 1)  # a sum hides nobody where one client is left
+    choices += ["left-out"] if joined and not edge and enough else []
     settings = joined or ["secure"]
     budgets = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in epsilons)
     lines = [

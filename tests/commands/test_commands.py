@@ -101,7 +101,7 @@ def federation(root: Path, clients: int = 2, masks: bool = False, cross: bool = 
         (folder / "labels.csv").write_text("".join(f"n{i},{'ab'[i % 2]}\n" for i in range(20)))
         if masks:
             (folder / "masks.csv").write_text("".join(f"n{i},{'test' if i < 6 else 'train'}\n" for i in range(20)))
-        if cross:
+        if cross and k < 2:
             (folder / "ids.csv").write_text(f"n0,h{k}\n")
             (folder / "cross.csv").write_text(f"n0,h{1 - k}\n")
     return root
@@ -113,7 +113,7 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     unit: str, trust: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = federation(tmp_path / "banks", masks=True, cross=True)
+    folder = federation(tmp_path / "banks", clients=3, masks=True, cross=True)
     said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf")
     ready = scenario.load(tmp_path / "banks.yaml")
     (task,) = ready.tasks

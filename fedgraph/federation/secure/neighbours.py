@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from fedgraph.errors import PrivacyError
 
@@ -42,6 +41,8 @@ def shape(asked: int, least: int, colluders: int) -> Shape:
             f"a sum of {least} clients with {colluders} colluders does not hide anybody among two; at least {colluders + 2} "
             "have to answer"
         )
+    from scipy.stats import hypergeom  # its import takes half a second
+
     drops = asked - least
     for k in range(4, asked - 1, 2):
         t = next(t for t in range(1, k + 2) if asked * hypergeom.sf(t - 1, asked - 1, colluders, k) <= SECRET)
