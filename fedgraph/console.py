@@ -111,14 +111,16 @@ class Console:
         left = f", about {_span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
         self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {in_words(label)}: {text}")
 
-    def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], one_line: bool = False) -> None:
-        """Print a table. one_line: the last column is cut with an ellipsis where the screen ends; no row goes on below."""
+    def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
+        """Print a table. words_last: only the last column, which holds words, goes on in a next line where the screen ends."""
         self.close()
         table = Table(title=title, title_justify="left", header_style="bold")
         for index, name in enumerate(header):
-            whole = one_line and index < len(header) - 1
+            words = words_last and index == len(header) - 1
+            whole = words_last and not words
             width = max(map(len, (name, *(row[index] for row in rows)))) if whole else None
-            table.add_column(name, justify="left" if index < 2 else "right", no_wrap=one_line or index == 0, min_width=width)
+            left = index < 2 or words
+            table.add_column(name, justify="left" if left else "right", no_wrap=whole or index == 0, min_width=width)
         for row in rows:
             table.add_row(*row)
         self._out.print(table)

@@ -72,7 +72,7 @@ def show(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -
             continue
         if len(lines) > LINES:
             lines = [*lines[:LINES], (f"… and {len(rows) - LINES} rows more", *[""] * (len(HEADER) - 1))]
-        console.table(title, HEADER, lines, one_line=True)
+        console.table(title, HEADER, lines, words_last=True)
     if any("?" in line[3] for lines in shown.values() for line in lines):
         console.print(f"?: not planned in the {SECONDS:g} s of work that a dry run may take; priced when the scenario runs.")
 

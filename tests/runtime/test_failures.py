@@ -144,6 +144,25 @@ def test_work_that_kills_its_worker_ends_in_one_line() -> None:
             engine.get(engine.on_workers(dies, 1)[0])
 
 
+def test_workers_that_are_all_found_dead_at_once_are_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One was dead before, the other is found dead while it is asked: no reason to give up."""
+    few = object.__new__(pool.Pool)
+    few.num_workers, few._begun, few._failed = 2, True, [0, 0]
+    few._members = [pool.Member(0, None, "old"), pool.Member(1, None, "old", why="killed")]
+
+    def is_ready(self: pool.Pool, member: pool.Member) -> bool:
+        if member.first == "old":
+            member.why = "killed just now"
+        return member.first == "new"
+
+    monkeypatch.setattr(pool.Pool, "_is_ready", is_ready)
+    monkeypatch.setattr(pool.Pool, "_start", lambda self, slot: pool.Member(slot, None, "new"))
+    assert few.worker(0).first == "new"
+    few._members, few._failed = [pool.Member(k, None, "old") for k in range(2)], [pool.MOST_FAILED_STARTS] * 2
+    with pytest.raises(RuntimeFailure, match="no worker is left: killed just now"):
+        few.worker(0)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head without a CPU to spare for more than one worker; tests add machines with resources of their own."""

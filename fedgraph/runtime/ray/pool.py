@@ -148,6 +148,10 @@ class Pool:
             if ready:
                 return self._members[slot] if self._members[slot] in ready else ready[slot % len(ready)]
             waiting = [m.first for m in self._members if not m.why]
+            may = [place for place in range(self.num_workers) if self._failed[place] < MOST_FAILED_STARTS]
+            if not waiting and may:  # the last one was found dead just now
+                self._members[may[0]] = self._start(may[0])
+                continue
             if time.monotonic() > until or not waiting:
                 why = next((m.why for m in self._members if m.why), "none of them answers")
                 raise RuntimeFailure(f"no worker is left: {why}; finished cells are kept: --resume goes on")
