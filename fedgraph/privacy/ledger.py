@@ -119,9 +119,9 @@ class Ledger:
     def lines(self) -> Iterator[str]:
         """The file, line by line, without newlines."""
         for account in self._accounts.values():
-            yield json.dumps(account.to_dict(), allow_nan=False)
+            yield json.dumps(account.to_dict(), allow_nan=False, separators=(",", ":"))
         for line in self:
-            yield json.dumps(line.to_dict(), allow_nan=False)
+            yield json.dumps(line.to_dict(), allow_nan=False, separators=(",", ":"))
 
     def write(self, path: Path) -> None:
         with path.open("w", encoding="utf-8") as file:

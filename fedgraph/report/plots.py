@@ -87,7 +87,7 @@ def _shorter(svg: str) -> str:
     not used. A style that several shapes have is said once.
     """
     svg = re.sub(r"\n *", "\n", svg)
-    svg = re.sub(r"(\d+\.\d\d)\d+", r"\1", svg)
+    svg = re.sub(r"(\d+\.\d)\d+", r"\1", svg)
     svg = re.sub(r'<g id="[a-zA-Z0-9.]+_\d+">', "<g>", svg)
     svg = re.sub(r"'DejaVu Sans'(, '[^']+')+, sans-serif", "'DejaVu Sans', sans-serif", svg)
     several = [style for style, count in Counter(re.findall(r' style="([^"]*)"', svg)).items() if count > 1]
