@@ -83,11 +83,12 @@ def _in_few_tones(png: bytes, most: int | None = None, tones: int = TONES) -> by
 
 
 def _shorter(svg: str) -> str:
-    """The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/100 point, fonts that are
-    not used. A style that several shapes have is said once.
+    """The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/10 point (of paths) or
+    1/100, fonts that are not used. A style that several shapes have is said once.
     """
     svg = re.sub(r"\n *", "\n", svg)
-    svg = re.sub(r"(\d+\.\d)\d+", r"\1", svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d\d)\d+", r"\1", tag[0]), svg)  # what is written stays as it is
+    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), svg)
     svg = re.sub(r'<g id="[a-zA-Z0-9.]+_\d+">', "<g>", svg)
     svg = re.sub(r"'DejaVu Sans'(, '[^']+')+, sans-serif", "'DejaVu Sans', sans-serif", svg)
     several = [style for style, count in Counter(re.findall(r' style="([^"]*)"', svg)).items() if count > 1]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
+from matplotlib.axes import Axes
 
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import references, results, statement
+from fedgraph.report import plots, references, results, statement
 from fedgraph.report.sections import node_classification
 
 
@@ -138,3 +140,15 @@ def test_every_note_of_a_plan_reaches_results_json() -> None:
     entries = [entry | {"notes": ["first", "second"]}, entry | {"notes": ["first"]}, other]
     found = results.notes(entries)
     assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
+
+
+def test_a_shorter_picture_keeps_every_number_that_is_written() -> None:
+    def paint(axes: list[Axes]) -> None:
+        axes[0].plot([0.001234, 0.005678], [0.12345, 0.98765])
+        axes[0].set_xticks([0.00125, 0.00375], ["0.00125", "ε = 0.00375"])
+        axes[0].set_title("0.68421")
+
+    svg = plots.draw("one", "a line", 1, paint, None).svg
+    for written in (">0.68421<", ">0.00125<", ">ε = 0.00375<"):
+        assert written in svg
+    assert not re.search(r' d="[^"]*\.\d\d', svg), "positions are finer than the eye"
