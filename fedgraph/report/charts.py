@@ -5,6 +5,7 @@ page's library draws again, with names and values under the pointer.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,6 +19,7 @@ SYMBOLS = ("circle", "square", "triangle", "diamond", "star", "wye", "cross", "t
 MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's for the same
 DASHES = ("--", ":", "-.")
 FEW = 8  # ticks of a logarithmic axis
+TITLE_WIDTH = 40  # characters in a line above a panel
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,8 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
         ax.annotate(label, (0.01, value), xycoords=("axes fraction", "data"), fontsize=7, va=side, color="#4c566a")
     ticks = panel.ticks()
     ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
-    ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=panel.title)
+    title = textwrap.fill(panel.title, TITLE_WIDTH)  # as long as it is, it stays above its own panel
+    ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=title)
     ax.margins(x=0.08, y=0.12)
     ax.grid(alpha=0.25)
 

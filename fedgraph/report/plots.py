@@ -67,8 +67,8 @@ def draw(
 
 
 def fallback(figure: Figure) -> bytes:
-    """The picture that a page shows: a smaller one where the page's library draws the figure again."""
-    return figure.png if figure.spec is None else _in_few_tones(figure.png, most=1100, tones=32)
+    """The picture that a page shows: a small one where the page's library draws the figure again."""
+    return figure.png if figure.spec is None else _in_few_tones(figure.png, most=900, tones=16)
 
 
 def _in_few_tones(png: bytes, most: int | None = None, tones: int = TONES) -> bytes:
