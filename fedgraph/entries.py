@@ -68,7 +68,8 @@ def completed(stored: dict[str, Any]) -> dict[str, Any]:
         if isinstance(line, str):  # a file of an earlier version, which repeated the entry in every line
             lines.append(line)
             continue
-        lines.append(json.dumps({k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()}))
+        line = {k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()}
+        lines.append(json.dumps(line, separators=(",", ":")))
     return {**restored(plain), "ledger": lines}
 
 
