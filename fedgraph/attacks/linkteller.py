@@ -65,7 +65,7 @@ def influence(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
     """[k]: how much the second node's answer moves when the first one's row does, and the other way round, summed."""
 
     def ask(features: sp.csr_array) -> np.ndarray:
-        return np.exp(scene.shown(scene.target, graph=replace(scene.known, features=features)))
+        return np.asarray(np.exp(scene.shown(scene.target, graph=replace(scene.known, features=features))))
 
     return of_pairs(pairs, scene.known.features, params.change, ask)
 
