@@ -77,7 +77,7 @@ def _computed(
 
     facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
-    records = counted([records_of(stage, kept) for stage in stages])
+    records = counted([replace(records_of(stage, kept), short=ready.quick) for stage in stages])
     report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)
     if failed:
         first = "; ".join(f"{f['task']}/{f['dataset']}/{f['method']}/{f['variant']}: {f['why']}" for f in failed[:3])
