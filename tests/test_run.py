@@ -138,7 +138,7 @@ def test_bad_scenario_is_one_line_and_exit_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        ("task: graph_classification\n    method: {method: local_dp, rounds: 2}", "needs a collection"),
+        ("task: graph_classification\n    methods: [{method: local_dp, rounds: 2}]", "needs a collection"),
         (
             "task: graph_clustering\n    partition: {partition: ego, clients: 4000}\n    method: {method: local_dp, rounds: 2}",
             "ask for fewer clients",
