@@ -55,7 +55,7 @@ def _computed(
     """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
     began = time.time()
     kept = store.CellStore(out)
-    console.say(f"{ready.scenario.name}: {ready.scenario.title or 'no title'} → {out}")
+    console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe(graph))
     with begun.ready() as engine:
@@ -151,7 +151,11 @@ def stages_of(
                 pairs=pairs,
             )
             module = plugins.load("tasks", task.kind)
-            yield Stage(task, context, tuple(module.cells(task.params, context)))
+            try:
+                asked = tuple(module.cells(task.params, context))
+            except (DataError, ScenarioError) as error:
+                raise type(error)(f"{ready.place(task, None)}: {error}") from error
+            yield Stage(task, context, asked)
 
 
 def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
