@@ -295,7 +295,7 @@ def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) 
 def _collection(params: Params, context: Context) -> GraphCollection:
     given = context.data
     if not isinstance(given, GraphCollection):
-        raise ScenarioError(f"{context.dataset} is one graph; graph_classification needs a collection, e.g. tu/mutag")
+        raise ScenarioError(f"{context.dataset} is one graph; task graph_classification needs a collection, such as tu/mutag")
 
     def make() -> GraphCollection:
         most = params.max_graphs_of.get(context.dataset, params.max_graphs)

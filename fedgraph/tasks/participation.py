@@ -61,6 +61,7 @@ class Params(node_classification.Params):
     )
     alerts: float | None = Field(None, gt=0, le=1, description="share of a client's test nodes that can be looked at")
     positive: int = Field(1, ge=0, description="number of the class that alerts look for")
+    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
 
     @model_validator(mode="after")
     def _fits(self) -> Params:
