@@ -60,14 +60,28 @@ def buffered(library: Graph) -> tuple[Plan[Any, Any], Attendance, None]:
 
 
 def trained(
-    engine: Runtime, library: Graph, made: tuple[Plan[Any, Any], Attendance, Masks | None], root: int
+    engine: Runtime,
+    library: Graph,
+    made: tuple[Plan[Any, Any], Attendance, Masks | None],
+    root: int,
+    on_state: Callable[[int, Any], None] = lambda round_, state: None,
 ) -> rounds.Outcome:
     plan, who, masks = made
     partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
     shared = engine.share("partition", partition)
-    out = rounds.run(engine, shared, plan, root, ("x",), ("x",), rounds.Prefixes(), attendance=who, masks=masks)
+    out = rounds.run(
+        engine, shared, plan, root, ("x",), ("x",), rounds.Prefixes(), attendance=who, masks=masks, on_state=on_state
+    )
     engine.forget(shared)
     return out
+
+
+def nobody_comes(who: Attendance) -> Attendance:
+    """Round 1 asks nobody; in round 2 all who were asked drop out."""
+    chosen, answered = np.array(who.chosen), np.array(who.answered)
+    chosen[1] = answered[1] = answered[2] = False
+    assert answered[[0, 3]].any(axis=1).all()
+    return dataclasses.replace(who, chosen=chosen, answered=answered)
 
 
 def own_pid(items: range) -> int:
@@ -92,3 +106,33 @@ def test_three_workers_give_the_bits_of_one_process(
         assert found.sizes == truth.sizes
     assert pool.describe()["workers"] == 3
     assert pool.describe()["workers_lost"] >= 1
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["plain", "masks"])
+def test_rounds_without_anybody_leave_the_model(hidden: bool, pool: Runtime, library: Graph) -> None:
+    plan, who, masks = masked(library)
+    if not hidden:
+        plan = features.plan(features.Params(steps=4), facts_of(library, Viewer.SERVER, least_answers=1), BUDGET)
+    made = (plan, nobody_comes(who), masks if hidden else None)
+    states: list[np.ndarray] = []
+    with runtime.start("serial") as serial:
+        truth = trained(serial, library, made, 5, on_state=lambda _, state: states.append(state.value.model["parameters"]))
+    assert np.array_equal(states[0], states[2])
+    assert not np.array_equal(states[2], states[3])
+    found = trained(pool, library, made, 5)
+    assert np.array_equal(found.state.model["parameters"], states[3])
+    assert found.releases == truth.releases
+
+
+def test_more_workers_than_clients(pool: Runtime, library: Graph) -> None:
+    partition = uniform.split(library, uniform.Params(clients=2), seeds.generator(0, "deal"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
+    plan = features.plan(features.Params(steps=3), facts, BUDGET)
+    outs = []
+    with runtime.start("serial") as serial:
+        for engine in (serial, pool):
+            shared = engine.share("two", partition)
+            outs.append(rounds.run(engine, shared, plan, 0, ("two",), ("two",), rounds.Prefixes()))
+    assert np.array_equal(outs[0].state.model["parameters"], outs[1].state.model["parameters"])
+    assert outs[0].releases == outs[1].releases
