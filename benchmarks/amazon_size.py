@@ -1,12 +1,12 @@
-"""The methods of the node level on a graph of the size of GAP's Amazon: processor seconds and peak memory of one central cell.
+"""GAP and SAGE-NDP on a graph of the size of GAP's Amazon: processor seconds and peak memory of one central cell each.
 
     python -m benchmarks.amazon_size [--share 1] [--cells GAP-EDP GAP-NDP SAGE-NDP] [--json]
 
 A generated graph of 1,790,731 nodes and 80,966,832 edges of which one end is drawn evenly and the other with preference (the
-largest degree is about 60,000), ten classes, and rows of 100 numbers of which ten are not zero. ``--share 0.5`` has half of the
-nodes and of the edges. Edges join classes at random, so accuracy means nothing. Default settings, but ten steps or epochs: memory
-does not depend on their number. Each cell runs in a process of its own with the serial engine; memory is the largest resident
-size of that process, the graph and its halves included. The last line is JSON.
+largest degree is about 60,000), ten classes, and rows of 100 numbers of which ten are not zero. ``--share 0.5`` has half of
+the nodes and of the edges. Edges join classes at random, so accuracy means nothing. Default settings, but ten steps or
+epochs: memory does not depend on their number. Each cell runs in a process of its own with the serial engine; memory is the
+largest resident size of that process, the graph and its halves included. The last line is JSON.
 """
 
 from __future__ import annotations
