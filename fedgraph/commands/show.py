@@ -35,4 +35,5 @@ def shown(found: object) -> str:
     if len(found.folders) > 1:
         columns.insert(0, "run")
     text = table[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep="—")
-    return f"{found.answer}\n\n{text}"
+    notice = f"{found.notice}\n\n" if found.notice else ""
+    return f"{notice}{found.answer}\n\n{text}"
