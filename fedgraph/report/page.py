@@ -76,6 +76,7 @@ class Content:
     columns: tuple[everything.Column, ...] = field(default=())
     lines: tuple[everything.Line, ...] = field(default=())
     secret: bool = False  # whether the run's seed was secret
+    short: str | None = None  # what to say first of a run with --quick
 
     @property
     def figures(self) -> list[Figure]:
@@ -106,9 +107,10 @@ def chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, .
 
 
 def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
-    """What the first screen says: the answer, or, where rows cannot be ranked, how each part begins."""
+    """What the first screen says: warnings, what parts put first, the answer; where rows have no rank, how each part begins."""
     if answered.scores:
-        return answered.sentences
+        first = (s for c in parts for p in c.parts for s in p.section.first)
+        return (*answered.sentences[: answered.warnings], *first, *answered.sentences[answered.warnings :])
     return tuple(p.section.sentences[0] for c in parts for p in c.parts if p.section.sentences)
 
 

@@ -44,6 +44,7 @@ def test_one_call_is_the_loop(
 ) -> None:
     """Parameters and moments, weighted and summed; a client without a labelled node adds nothing. filled: dense products."""
     monkeypatch.setattr(many_gcns_dense, "FILLED", 0.0 if filled else 1.0)
+    monkeypatch.setattr(many_gcns_dense, "BLOCK", 5)
     joint, starts = union(dealt.subgraphs)
     labels = joint.graph.labels.copy()
     labels[starts[3] : starts[4]] = -1
