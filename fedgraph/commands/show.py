@@ -32,18 +32,6 @@ def run(options: argparse.Namespace) -> int:
 def shown(found: Run) -> str:
     """The answer, then a table for each question: only rows that stand in one table can be compared.
 
-<<<<<<< HEAD
-    assert isinstance(found, Run)
-    table = found.table().sort_values(
-        ["dataset", "unit", "trust", "provable", "mean"], ascending=[True, True, True, True, False]
-    )
-    columns = ["dataset", "unit", "trust", "name", "mean", "provable", "measured", "anchor"]
-    if len(found.folders) > 1:
-        columns.insert(0, "run")
-    text = table[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep="—")
-    notice = f"{found.notice}\n\n" if found.notice else ""
-    return f"{notice}{found.answer}\n\n{text}"
-=======
     Rows that need the most trust come first, and within one level of trust those with the smallest provable ε.
     """
     scores = found.answered.scores
@@ -52,7 +40,7 @@ def shown(found: Run) -> str:
         groups.setdefault((score.asked, score.unit), []).append(score)
     tables = [_table(scores, here) for here in groups.values()]
     more = "Every column of every row, with the name that “fedgraph sheet” takes: fedgraph show RUN --csv"
-    return "\n\n".join([found.answer, *tables, more])
+    return "\n\n".join([*([found.notice] if found.notice else []), found.answer, *tables, more])
 
 
 def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
@@ -73,4 +61,3 @@ def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
         for a, b, *c in lines
     ]
     return "\n".join([title, *text])
->>>>>>> main
