@@ -13,8 +13,8 @@ NODE = """\
       - {method: nonprivate, model: mlp, label: MLP without privacy, settings: [SUMS], rounds: 20}
       - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
 EDGE = """\
-      - {method: gap_edge, label: GAP-EDP, folds: 1}      # noisy sums over neighbours
-      - {method: gap_edge, label: no edges, hops: 0, folds: 1, settings: [SUMS]}   # a private method has to be better than this
+      - {method: gap_edge, label: GAP-EDP, folds: 2}      # noisy sums over neighbours
+      - {method: gap_edge, label: no edges, hops: 0, folds: 2, settings: [SUMS]}   # a private method has to be better than this
       - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
 
 

@@ -55,7 +55,7 @@ def _computed(
     """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
     began = time.time()
     kept = store.CellStore(out)
-    console.say(f"{ready.scenario.name}: {ready.scenario.title or 'no title'} → {out}")
+    console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe(graph))
     with begun.ready() as engine:
@@ -77,7 +77,7 @@ def _computed(
 
     facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
-    records = counted([records_of(stage, kept) for stage in stages])
+    records = counted([replace(records_of(stage, kept), short=ready.quick) for stage in stages])
     report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)
     if failed:
         first = "; ".join(f"{f['task']}/{f['dataset']}/{f['method']}/{f['variant']}: {f['why']}" for f in failed[:3])
@@ -151,7 +151,11 @@ def stages_of(
                 pairs=pairs,
             )
             module = plugins.load("tasks", task.kind)
-            yield Stage(task, context, tuple(module.cells(task.params, context)))
+            try:
+                asked = tuple(module.cells(task.params, context))
+            except (DataError, ScenarioError) as error:
+                raise type(error)(f"{ready.place(task, None)}: {error}") from error
+            yield Stage(task, context, asked)
 
 
 def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:

@@ -12,7 +12,7 @@ import functools
 import re
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -84,12 +84,13 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class Ready:
-    """A scenario with its tasks validated, the plain mapping it came from (resolved), and the file (source)."""
+    """A scenario with its tasks validated, the plain mapping it came from (resolved), and the file (source). quick: shrunk."""
 
     scenario: Scenario
     tasks: tuple[TaskSettings, ...]
     resolved: dict[str, Any]
     source: Source
+    quick: bool = False
 
     def place(self, task: TaskSettings, entry: int | None) -> str:
         """``file:line`` of the task's entry of that number (``Cell.entry``), or of the task."""
@@ -131,7 +132,7 @@ def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quic
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         new = _in_todays_words(Source(what, value, lined=False).data)
         source.changes[assign(data, key, new, functools.partial(_of, what))] = what
-    return _validated(source, data)
+    return replace(_validated(source, data), quick=quick)
 
 
 def _of(what: str, message: str) -> ScenarioError:

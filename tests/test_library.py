@@ -95,7 +95,10 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     assert "runs together" in page.read_text(encoding="utf-8")
     assert cli.main(["compare", str(tiny.folder), "--html", str(page)]) == 2, "nothing is replaced unasked"
     assert cli.main(["show", str(tiny.folder)]) == 0
-    assert "node level" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "node level · test accuracy" in printed
+    score = tiny.answered.scores[0]
+    assert any(score.name in line and score.trust.value in line for line in printed.splitlines())
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:

@@ -135,6 +135,24 @@ def test_bad_scenario_is_one_line_and_exit_2(tmp_path: Path) -> None:
     assert "did you mean 'seeds'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("graph_classification\n    methods: [{method: local_dp}]", "needs a collection"),
+        ("graph_clustering\n    method: {method: local_dp}\n    partition: {partition: ego, clients: 4000}", "fewer clients"),
+    ],
+)
+def test_what_the_data_cannot_serve_names_the_line_of_its_task(
+    task: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "misfit.yaml"
+    path.write_text(TINY[: TINY.index("  - task")] + f"  - task: {task}\n    epsilons: [1]\n", encoding="utf-8")
+    assert run.main([str(path), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert f"{path}:9: " in error
+    assert said in error
+
+
 def test_missing_data_says_which_files_to_put_where(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

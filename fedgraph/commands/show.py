@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fedgraph.report.scores import Score
+    from fedgraph.runs import Run
 
 HELP = "show the answer of a finished run, and its rows"
 
@@ -23,16 +29,35 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def shown(found: object) -> str:
-    """The answer, then one line per row, best first within data set, unit and trust."""
-    from fedgraph.runs import Run
+def shown(found: Run) -> str:
+    """The answer, then a table for each question: only rows that stand in one table can be compared.
 
-    assert isinstance(found, Run)
-    table = found.table().sort_values(
-        ["dataset", "unit", "trust", "provable", "mean"], ascending=[True, True, True, True, False]
-    )
-    columns = ["dataset", "unit", "trust", "name", "mean", "provable", "measured", "anchor"]
-    if len(found.folders) > 1:
-        columns.insert(0, "run")
-    text = table[columns].to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep="—")
-    return f"{found.answer}\n\n{text}"
+    Rows that need the most trust come first, and within one level of trust those with the smallest provable ε.
+    """
+    scores = found.answered.scores
+    groups: dict[tuple[tuple[str, ...], str], list[Score]] = {}
+    for score in scores:
+        groups.setdefault((score.asked, score.unit), []).append(score)
+    tables = [_table(scores, here) for here in groups.values()]
+    more = "Every column of every row, with the name that “fedgraph sheet” takes: fedgraph show RUN --csv"
+    return "\n\n".join([*([found.notice] if found.notice else []), found.answer, *tables, more])
+
+
+def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
+    from fedgraph.report import answer, attacks, questions
+    from fedgraph.report.results import bound
+    from fedgraph.report.scores import METRICS
+
+    asked = questions.words(scores, here).removesuffix(",")
+    unit = f"{here[0].unit} level" if here[0].unit in questions.UNIT_WORDS else here[0].unit
+    title = " · ".join([*([asked] if asked else []), here[0].dataset, unit, METRICS[here[0].metric]])
+    lines = [("", "trusted", "asked ε", "provable ε", "measured ε ≥")]
+    for s in sorted(here, key=lambda s: (-s.trust.rank, round(s.provable, 1), -s.mean if math.isfinite(s.mean) else math.inf)):
+        mean = answer.value(s, 3) if math.isfinite(s.mean) else s.status
+        lines.append((f"{mean:<15} {s.name}", s.trust.value, bound(s.target), bound(s.provable), attacks.measured(s.row)))
+    widths = [max(len(line[k]) for line in lines) for k in range(5)]
+    text = [
+        f"{a:<{widths[0]}}  {b:<{widths[1]}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(c, widths[2:], strict=True))
+        for a, b, *c in lines
+    ]
+    return "\n".join([title, *text])

@@ -14,6 +14,11 @@ from fedgraph.report.sections.base import Records
 from fedgraph.store import write_atomically
 from fedgraph.types import Graph, GraphCollection, describe
 
+SHORT_RUN = (
+    "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
+    "its numbers."
+)
+
 
 class Screen(Protocol):
     """What the report needs of a console."""
@@ -54,7 +59,8 @@ def write(
     source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
     rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
     rows += results.failures(scenario.name, source, failed)
-    opening = {"notice": notice} if notice else {}
+    short = SHORT_RUN if any(r.short for r in records) else None
+    opening = {name: said for name, said in (("notice", notice), ("short", short)) if said}
     _text(out / "results.csv", results.as_csv(rows))
     listed = results.nested(rows)
     noted = results.notes([entry for r in records for entry in r.entries])
@@ -112,6 +118,7 @@ def _content(
         title=scenario.title or scenario.name,
         lead=lead,
         notice=notice,
+        short=SHORT_RUN if any(r.short for r in records) else None,
         answered=answered,
         opening=page.opening(answered, chapters),
         front=front.figures(answered, notice),
@@ -151,8 +158,8 @@ def _span(seconds: float) -> str:
 
 
 def _summary(out: Path, content: page.Content, screen: Screen) -> None:
-    if content.notice:
-        screen.print(content.notice)
+    for said in filter(None, (content.notice, content.short)):
+        screen.print(said)
     for chapter in content.chapters:
         for part in chapter.parts:
             for table in part.section.tables:

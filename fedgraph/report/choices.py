@@ -1,6 +1,6 @@
 """What each client of a federation gets from each choice that it has, averaged over seeds: behind tables and letters.
 
-    found = choices.of(entries)
+    found = choices.of(records)
     found.value("features", 4.0, "secure", "Harvard1")      mean of the metric, None where it was not measured
 
 A *choice* is ``alone``, ``secure`` or ``local`` (joined, by who is trusted), the same with `` + own head`` or
@@ -14,9 +14,12 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedgraph.report.results import bound
+
+if TYPE_CHECKING:
+    from fedgraph.report.sections.base import Records
 
 ALL = "all"
 HEAD, WEIGHTS = " + own head", " + own weights"
@@ -33,7 +36,8 @@ WORDS = {
     "out of secure": "left out (sums only)",
     "out of local": "left out (server sees messages)",
 }
-METRICS = {"average_precision_positive": "average precision", "accuracy": "test accuracy"}
+FOUND, RANKED, RIGHT = "recall_at_alerts", "average_precision_positive", "accuracy"
+METRICS = {FOUND: "share found among the alerts", RANKED: "average precision", RIGHT: "test accuracy"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,9 @@ class Choices:
 
     values: (learner, ε, choice, client) → the metric, one per seed. prices: the same → largest ε of that client's units.
     toward: choice → from whom its ε protects. delta, unit: of the rows. assumed: all that their statements assume.
+    tested: client → how many of its nodes were counted, over all seeds; of ``FOUND``, how many that are looked for. reachable:
+    client → the largest ``FOUND`` that a perfect list would have. alerts: share of nodes that can be looked at. called: what a
+    node is called, and several. short: whether the run was made with ``--quick``.
     """
 
     metric: str
@@ -54,6 +61,11 @@ class Choices:
     delta: float = math.nan
     unit: str = "node"
     assumed: frozenset[str] = frozenset()
+    tested: dict[str, float] = field(default_factory=dict)
+    reachable: dict[str, float] = field(default_factory=dict)
+    alerts: float | None = None
+    called: tuple[str, str] = ("person", "people")
+    short: bool = False
 
     def value(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
         found = self.values.get((learner, epsilon, choice, client))
@@ -68,6 +80,11 @@ class Choices:
 
     def price(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
         return self.prices.get((learner, epsilon, choice, client))
+
+    def chance(self, client: str, value: float) -> float:
+        """A difference from ``value`` that chance alone may make: one standard error of two shares of the tested nodes."""
+        tested = self.tested.get(client)
+        return math.sqrt(2 * max(value * (1 - value), 0.01) / tested) if tested else 0.0
 
     def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
         """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
@@ -104,11 +121,11 @@ def choice_of(setting: str, participation: str) -> str:
     return trust + PERSONAL.get(participation, "")
 
 
-def of(entries: Sequence[dict[str, Any]]) -> Choices:
-    """Every record of every cell."""
-    metric = next(
-        (m for m in METRICS if any(m in r["metrics"] for e in entries for r in e["facts"]["participations"])), "accuracy"
-    )
+def of(records: Records, metric: str | None = None) -> Choices:
+    """Every record of every cell. metric: what is compared (default: the first of ``METRICS`` that was measured)."""
+    entries = records.entries
+    every = [r for e in entries for r in e["facts"]["participations"]]
+    metric = metric or next((m for m in METRICS if any(m in r["metrics"] for r in every)), RIGHT)
     clients: dict[str, int] = {}
     for entry in entries:
         for record in entry["facts"]["participations"]:
@@ -123,7 +140,11 @@ def of(entries: Sequence[dict[str, Any]]) -> Choices:
         delta=float(entries[0]["delta"] or math.nan),
         unit=str(protections[0]["unit"]) if protections else "node",
         assumed=frozenset(str(a) for p in protections for a in p["assumptions"]),
+        alerts=getattr(records.params, "alerts", None),
+        called=tuple(getattr(records.params, "called", ("person", "people"))),
+        short=records.short,
     )
+    _count(found, every, len({e["seed"] for e in entries}))
     for entry in entries:
         for record in entry["facts"]["participations"]:
             choice = choice_of(str(entry["setting"]), str(record["participation"]))
@@ -133,6 +154,18 @@ def of(entries: Sequence[dict[str, Any]]) -> Choices:
                 found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
                 found.toward[choice] = str(record["toward"])
     return found
+
+
+def _count(found: Choices, every: Sequence[dict[str, Any]], seeds: int) -> None:
+    """Fill ``tested`` and ``reachable``."""
+    for record in every:
+        client, metrics, size = str(record["client"]), record["metrics"], float(record["tested"])
+        if found.metric == FOUND:
+            if not metrics.get(FOUND) or not found.alerts:
+                continue
+            found.reachable[client] = min(1.0, metrics[FOUND] / metrics["precision_at_alerts"])
+            size = max(1, round(found.alerts * size)) * metrics["precision_at_alerts"] / metrics[FOUND]
+        found.tested[client] = max(found.tested.get(client, 0.0), size * seeds)
 
 
 def learner(entry: dict[str, Any]) -> str:

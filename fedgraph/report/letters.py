@@ -1,6 +1,7 @@
 """A page for the owner of one client: is it worth joining for my people, and what could others learn of one of them?
 
-Plain words and one table; no symbol but ε, which is explained where it stands first.
+Plain words, whole numbers out of 100, and one table; no symbol but ε, which is explained below the table. A difference that
+chance alone may make (``Choices.chance``) is called none.
 """
 
 from __future__ import annotations
@@ -10,26 +11,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.report import choices
-from fedgraph.report.choices import METRICS, Choices
+from fedgraph.report.choices import Choices
 from fedgraph.report.results import number
 
 JOINED = ("secure", "local")
+WAYS = ("", choices.HEAD, choices.WEIGHTS)  # of having joined: the shared model as it is, or adapted to one's own people
 LIMITS = {  # assumptions that an owner has to know: name → plain words
-    "features-from-edges": "What the rows of other people say of this person (for example payments that both took part in) is "
-    "not covered by these numbers: only the person's own row, label and place among the others are.",
-    "test-graph-public": "The people who test, with the ties among them, are taken as public: nothing of them is protected.",
+    "features-from-edges": "What the rows of others say of this {one} (for example payments that both took part in) is "
+    "not covered "
+    "by these numbers: only its own row, label and place among the others are.",
+    "test-graph-public": "The {many} who test, with the ties among them, are taken as public: nothing of them is protected.",
     "features-labels-public": "Attributes and labels are taken as public: only who is tied to whom is protected.",
-    "promised-degree": "The numbers hold only if nobody has more ties than was promised.",
+    "promised-degree": "The numbers hold only if no {one} has more ties than was promised.",
 }
-LEAST = 0.005  # a smaller difference is called none
+SHORT = (
+    "this was a short run (--quick), whose models have hardly been trained. It shows what this page looks like, and it "
+    "cannot say "
+    "whether you should join. Run the scenario without --quick before you decide."
+)
 
 
 @dataclass(frozen=True)
 class Letter:
-    """client: whose owner reads it. sentences: what to read first. header, rows: the table. last: what the numbers rest on."""
+    """client: whose owner reads it. answer: in one sentence. sentences: why. header, rows: a table. last: what it rests on."""
 
     client: str
     title: str
+    answer: str
     sentences: tuple[str, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -41,27 +49,113 @@ def of(found: Choices, dataset: str) -> tuple[Letter, ...]:
     return tuple(_letter(found, dataset, client) for client in found.clients)
 
 
-def _letter(found: Choices, dataset: str, client: str) -> Letter:
-    people = f"{found.clients[client]:,} {'people' if found.unit == 'node' else 'nodes'}"
+def worth(found: Choices, client: str, epsilon: float) -> float | None:
+    """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
+
+    None where one of the two was not measured; 0 where chance alone may make the difference.
+    """
+    base, best = _base(found, client), _best_joined(found, client, epsilon)
+    if base is None or best is None:
+        return None
+    return 0.0 if _alike(found, client, best, base) else best - base
+
+
+def _base(found: Choices, client: str) -> float | None:
     inside = found.inside()
-    base = found.value(inside[0], inside[1], "alone", client) if inside else None
-    metric = METRICS[found.metric]
-    sentences = [
-        f"This is about {client}, which brings {people} of {dataset}. The numbers are {metric} on your own test nodes."
-    ]
-    if base is not None:
-        sentences.append(f"Alone, with a model that never leaves you and so needs no privacy: {base:.2f}.")
+    return found.value(inside[0], inside[1], "alone", client) if inside else None
+
+
+def _best_joined(found: Choices, client: str, epsilon: float) -> float | None:
+    picked = found.best(epsilon, JOINED)
+    if picked is None:
+        return None
+    tried = [found.value(picked[0], epsilon, picked[1] + own, client) for own in WAYS]
+    return max((v for v in tried if v is not None), default=None)
+
+
+def _letter(found: Choices, dataset: str, client: str) -> Letter:
+    base = _base(found, client)
     finite = [e for e in found.epsilons if math.isfinite(e)]
+    sentences = [_about(found, dataset, client, base)]
+    if base is not None:
+        sentences.append(
+            f"Alone, with a model that you keep to yourself: {_hundred(base)}. Nobody else sees that model, so it needs "
+            "no protection."
+        )
     sentences += [_joining(found, client, epsilon, base) for epsilon in finite]
     sentences += [_unprotected(found, client, finite), _left_out(found, client, finite)]
+    if client not in found.tested:
+        sentences.append(f"Nothing was measured for you: of none of your {found.called[1]} that are asked is the answer known.")
     return Letter(
         client=client,
         title=f"For the owner of {client}",
+        answer=_answer(found, client, finite),
         sentences=tuple(s for s in sentences if s),
-        header=_header(found),
-        rows=tuple(_row(found, client, epsilon, base) for epsilon in found.epsilons),
+        header=_header(found, client),
+        rows=tuple(_row(found, client, epsilon) for epsilon in found.epsilons),
         last=_last(found),
     )
+
+
+def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
+    """Join or not, at which ε."""
+    if found.short:
+        return f"In short: {SHORT}"
+    gains = {e: g for e in finite if (g := worth(found, client, e)) is not None}
+    if not gains:
+        return ""
+    better = [e for e, g in gains.items() if g > 0]
+    if not better:
+        same = [e for e, g in gains.items() if g == 0]
+        if same:
+            return (
+                f"In short: joining brings you nothing. With ε = {_listed(same)} it is about as good as a model of your "
+                "own that you "
+                "keep to yourself" + (", otherwise it is worse." if len(same) < len(gains) else ".")
+            )
+        return (
+            "In short: stay alone. A model of your own that you keep to yourself is better than joining with any ε that "
+            "was tried."
+        )
+    most = max(better, key=lambda e: gains[e])
+    told = f"{100 * gains[most]:.0f} more of 100 than alone"
+    if len(better) == len(gains):
+        return f"In short: joining helps you with every ε that was tried; at ε = {number(most)} you get {told}."
+    return (
+        f"In short: join only if ε = {_listed(better)} protects your people enough. Then you get up to {told}. With the "
+        "other ε "
+        "that were tried you get no more than alone."
+    )
+
+
+def _listed(values: Sequence[float]) -> str:
+    told = [number(v) for v in values]
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} or {told[-1]}"
+
+
+def _about(found: Choices, dataset: str, client: str, base: float | None) -> str:
+    """Who is meant, and what is counted."""
+    many = found.called[1]
+    text = f"You are {client}, and you bring {found.clients[client]:,} {many} of {dataset}. "
+    if found.metric == choices.FOUND:
+        text += (
+            f"You can look at {100 * (found.alerts or 0):g} of every 100 {many}. The numbers say how many of 100 {many} "
+            "of the kind "
+            "that you look for are among those that a model tells you to look at."
+        )
+        if found.reachable.get(client, 1.0) < 0.995:
+            text += (
+                f" No model can find more than {_hundred(found.reachable[client])}, since there are more of them than you "
+                "can look at."
+            )
+    else:
+        text += (
+            f"The numbers say for how many of 100 of your {many} a model gives the right answer, counted on {many} whose "
+            "answer it "
+            "was not told."
+        )
+    least = 0.0 if base is None else 100 * found.chance(client, base)
+    return text + (f" Differences below {math.ceil(least)} may be chance." if least > 1 else "")
 
 
 def _joining(found: Choices, client: str, epsilon: float, base: float | None) -> str:
@@ -69,14 +163,13 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     value = None if picked is None else found.value(picked[0], epsilon, picked[1], client)
     if picked is None or value is None:
         return ""
-    where = "with secure sums" if picked[1] == "secure" else "with a server that sees your messages"
-    text = f"Joining at ε = {number(epsilon)} {where}: {value:.2f}{_compared(value, base)}."
+    where = "when the server sees only sums" if picked[1] == "secure" else "when the server sees your messages"
+    text = f"Joined at ε = {number(epsilon)}, {where}: {_hundred(value)}{_compared(found, client, value, base)}."
     for own, what in ((choices.HEAD, "the last step"), (choices.WEIGHTS, "the whole model")):
         value = found.value(picked[0], epsilon, picked[1] + own, client)
         if value is not None:
-            text += (
-                f" If you also fit {what} to your own people, and keep that to yourself: {value:.2f}{_compared(value, base)}."
-            )
+            text += f" If you adapt {what} to your own people, and keep that to yourself: {_hundred(value)}"
+            text += f"{_compared(found, client, value, base)}."
     price = found.price(picked[0], epsilon, picked[1], client)
     if price is not None:
         text += f" What {_who(picked[1])} could learn of one {_unit(found)}: {_learn(found, price)}."
@@ -91,12 +184,10 @@ def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
     value = None if paid is None else found.value(paid[0], max(finite), paid[1], client)
     if most is None or value is None:
         return ""
-    cost = (
-        f"so at ε = {number(max(finite))} protection costs you {most - value:.2f}"
-        if most - value >= LEAST
-        else f"so at ε = {number(max(finite))} protection costs you nothing"
-    )
-    return f"If nothing were protected, joining would give {most:.2f}, {cost}."
+    cost = round(100 * most) - round(100 * value)
+    told = f"{cost} of 100" if cost > 0 and not _alike(found, client, most, value) else "nothing that can be told from chance"
+    at = number(max(finite))
+    return f"If nothing were protected, joining would give {_hundred(most)}: at ε = {at} protection costs you {told}."
 
 
 def _learn(found: Choices, price: float) -> str:
@@ -112,15 +203,26 @@ def _who(choice: str) -> str:
 
 
 def _unit(found: Choices) -> str:
-    return "person" if found.unit == "node" else "tie between two people"
+    one, many = found.called
+    return one if found.unit == "node" else f"tie between two {many}"
 
 
-def _compared(value: float, base: float | None) -> str:
+def _hundred(value: float) -> str:
+    return f"{100 * value:.0f} of 100"
+
+
+def _alike(found: Choices, client: str, value: float, base: float) -> bool:
+    """Whether they are the same in whole numbers, or so near that chance may make the difference."""
+    return round(100 * value) == round(100 * base) or abs(value - base) < found.chance(client, base)
+
+
+def _compared(found: Choices, client: str, value: float, base: float | None) -> str:
     if base is None:
         return ""
-    if abs(value - base) < LEAST:
-        return " (as good as alone)"
-    return f" ({abs(value - base):.2f} {'better' if value > base else 'worse'} than alone)"
+    if _alike(found, client, value, base):
+        return " (about as good as alone)"
+    difference = round(100 * value) - round(100 * base)
+    return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone)"
 
 
 def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
@@ -132,55 +234,63 @@ def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
         value = found.value(picked[0], epsilon, f"out of {picked[1]}", client)
         if value is not None:
             return (
-                f"If you stay out and only use the model of the others (ε = {number(epsilon)}): {value:.2f}. Of your people "
+                f"If you stay out and only use the model of the others (ε = {number(epsilon)}): {_hundred(value)}. Of "
+                "your people "
                 "nobody then learns anything beyond what is public."
             )
     return ""
 
 
-def _columns(found: Choices) -> list[str]:
-    joined = (trust + own for trust in JOINED for own in ("", choices.HEAD, choices.WEIGHTS))
-    return found.present(("alone", *joined, "out of secure", "central"))
+def _columns(found: Choices, client: str) -> list[str]:
+    """The choices that were measured for this client."""
+    joined = (trust + own for trust in JOINED for own in WAYS)
+    run = {key[2] for key in found.values if key[3] == client}
+    return [c for c in ("alone", *joined, "out of secure", "out of local", "central") if c in run]
 
 
-def _header(found: Choices) -> tuple[str, ...]:
-    return ("ε", *(choices.WORDS[c] for c in _columns(found)), "others are right about one", "verdict")
+def _header(found: Choices, client: str) -> tuple[str, ...]:
+    end = () if found.short else ("verdict",)
+    return ("ε", *(choices.WORDS[c] for c in _columns(found, client)), f"others are right about one {_unit(found)}", *end)
 
 
-def _row(found: Choices, client: str, epsilon: float, base: float | None) -> tuple[str, ...]:
+def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:
     picked = found.best(epsilon, JOINED) or found.best(epsilon, ("central", "alone"))
     cells = []
-    for choice in _columns(found):
+    for choice in _columns(found, client):
         own = found.best(epsilon, ("alone",)) if choice == "alone" else picked
         value = None if own is None else found.value(own[0], epsilon, choice, client)
-        cells.append("—" if value is None else f"{value:.3f}")
+        cells.append("—" if value is None else f"{100 * value:.0f}")
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
     told = "—" if price is None else choices.in_hundred(price, found.delta)
-    return (number(epsilon), *cells, told, _verdict(found, client, epsilon, base))
+    return (number(epsilon), *cells, told, *(() if found.short else (_verdict(found, client, epsilon),)))
 
 
-def _verdict(found: Choices, client: str, epsilon: float, base: float | None) -> str:
-    picked = found.best(epsilon, JOINED)
-    if picked is None or base is None:
+def _verdict(found: Choices, client: str, epsilon: float) -> str:
+    gain = worth(found, client, epsilon)
+    if gain is None:
         return "—"
-    ways = (picked[1] + own for own in ("", choices.HEAD, choices.WEIGHTS))
-    tried = [found.value(picked[0], epsilon, c, client) for c in ways]
-    best = max((v for v in tried if v is not None), default=None)
-    if best is None:
-        return "—"
-    return "joining helps" if best > base + LEAST else "alone is better" if best < base - LEAST else "no difference"
+    return "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
 
 
 def _last(found: Choices) -> tuple[str, ...]:
+    one, many = found.called
     return (
-        "ε says how much the presence of one "
-        + _unit(found)
-        + " can change what others see: the smaller, the less they learn. At ε = ∞ nothing is hidden.",
-        "“Alone” in the table: at a finite ε the model may be shown to anybody; at ε = ∞ it must stay with you.",
-        *(words for name, words in LIMITS.items() if name in found.assumed),
-        "“Own head”, “own weights”: you fit the shared model's answers, or all of the model, to your own people in the clear. "
-        "That costs them nothing toward others as long as what you fitted and its answers stay with you; whoever sees those is "
-        "not kept from anything.",
-        "In each row the method is the one that was best for everybody's nodes, picked by these same numbers, so they are a "
-        "little optimistic. The guarantees, and what they rest on, are under “The privacy of every row” in report.html.",
+        f"ε says how much the presence of one {_unit(found)} can change what others see: the smaller, the less they "
+        "learn. At ε = ∞ "
+        "nothing is hidden.",
+        "Numbers in the table are out of 100, as above. “Alone” there: at a finite ε the model may be shown to anybody; "
+        "at ε = ∞ it "
+        "must stay with you. The verdict compares the best way of joining in a row with your best model that stays with you.",
+        *(words.format(one=one, many=many) for name, words in LIMITS.items() if name in found.assumed),
+        "“Own head”, “own weights”: you adapt the last step, or all of the shared model, to your own people in the "
+        "clear. That costs "
+        "them nothing toward others as long as what you adapted and its answers stay with you; whoever sees those is not "
+        "kept from "
+        "anything.",
+        "“Left out”: the others trained without you, and you use their model. “One curator”: everybody would give all "
+        "data to one "
+        "holder.",
+        "In each row the method is the one that was best for everybody, picked by these same numbers, so they are a "
+        "little optimistic. "
+        "The guarantees, and what they rest on, are under “The privacy of every row” in report.html.",
     )

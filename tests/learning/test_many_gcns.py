@@ -44,6 +44,7 @@ def test_one_call_is_the_loop(
 ) -> None:
     """Parameters and moments, weighted and summed; a client without a labelled node adds nothing. filled: dense products."""
     monkeypatch.setattr(many_gcns_dense, "FILLED", 0.0 if filled else 1.0)
+    monkeypatch.setattr(many_gcns_dense, "BLOCK", 5)
     joint, starts = union(dealt.subgraphs)
     labels = joint.graph.labels.copy()
     labels[starts[3] : starts[4]] = -1
@@ -112,7 +113,7 @@ def test_a_federation_learns_what_the_loop_learns(
         engine = SerialRuntime()
         shared = engine.share("p", partition)
         state = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
-        return phases.chosen(state)[1]
+        return phases.answering(state)[0][1]
 
     fused = vector()
     with monkeypatch.context() as patch:

@@ -75,6 +75,24 @@ def random_graph(n: int, degree: float, rng: np.random.Generator) -> sp.csr_arra
     return sp.csr_array(upper + upper.T)
 
 
+def test_rows_that_saw_their_labels_never_switch_neighbours_off(library: Graph) -> None:
+    """In sample, a node's own row beats every neighbour on held-out labels too, and no hop would be chosen."""
+
+    def trained(epsilon: float, **settings: object) -> tuple[Plan, rounds.Outcome]:
+        _, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+        made = gap_edge.plan(gap_edge.Params(epochs=100, **settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
+        return made, run(made, partition)
+
+    for own in ({"folds": 1}, {"encoder": "hidden"}):
+        made, found = trained(math.inf, **own)
+        assert found.state.memory.classifier.depth == 2, "all hops"
+        assert gap_edge.ALL_HOPS in made.notes
+    made, found = trained(math.inf, folds=2)
+    assert found.state.memory.classifier.depth > 0
+    assert gap_edge.ALL_HOPS not in made.notes
+    assert gap_edge.ALL_HOPS not in trained(1.0, folds=1, depth="all")[0].notes
+
+
 def test_one_undirected_edge_between_unit_rows_changes_root_two() -> None:
     adjacency = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     rows = np.eye(2, dtype=np.float32)

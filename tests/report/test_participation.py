@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,18 +40,64 @@ def entries() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def of(given: list[dict[str, Any]], params: Any = None, short: bool = False) -> Records:
+    return Records("n", "participation", "t", "d", params, tuple(given), short=short)
+
+
 def test_the_letter_says_what_the_owner_asked() -> None:
-    letter = letters.of(choices.of(entries()), "d")[0]
+    letter = letters.of(choices.of(of(entries())), "d")[0]
     text = " ".join(letter.sentences)
     assert letter.client == "a"
-    assert "a, which brings 100 people of d" in text
-    assert "never leaves you and so needs no privacy: 0.50" in text
-    assert "Joining at ε = 4 with secure sums: 0.70 (0.20 better than alone)" in text
-    assert "keep that to yourself: 0.72" in text
+    assert "You are a, and you bring 100 people of d" in text
+    assert "a model that you keep to yourself: 50 of 100" in text
+    assert "Joined at ε = 4, when the server sees only sums: 70 of 100 (20 more than alone)" in text
+    assert "keep that to yourself: 72 of 100" in text
     assert "98.1 of 100 times" in text
-    assert "use the model of the others (ε = 4): 0.45" in text
+    assert "use the model of the others (ε = 4): 45 of 100" in text
     assert "If nothing were protected" not in text, "no joined row was run without protection"
+    assert (
+        letter.answer == "In short: joining helps you with every ε that was tried; at ε = 4 you get 22 more of 100 than alone."
+    )
     assert letter.rows[0][-1] == "joining helps"
+
+
+def test_a_difference_that_chance_may_make_is_none() -> None:
+    """25 tested nodes: one standard error of two shares near one half is 14 of 100."""
+    letter = letters.of(choices.of(of(entries())), "d")[1]
+    assert "Differences below 14 may be chance." in letter.sentences[0]
+    assert "joining brings you nothing. With ε = 4 it is about as good" in letter.answer
+    assert letter.rows[0][-1] == "no difference"
+
+
+def test_a_short_run_gives_no_advice() -> None:
+    section = participation.build(of(entries(), short=True), None)
+    assert all("cannot say whether you should join" in letter.answer for letter in section.letters)
+    assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
+    assert section.first == ()
+
+
+def test_alerts_are_told_as_shares_found() -> None:
+    """Ten of 100 tested accounts can be looked at and 20 are looked for: a perfect list has half of them."""
+    given = entries()
+    for one in given:
+        for found in one["facts"]["participations"]:
+            share = found["metrics"]["accuracy"] / 2
+            found["tested"] = 100
+            found["metrics"] |= {"recall_at_alerts": share, "precision_at_alerts": 2 * share, "average_precision_positive": 0.1}
+    section = participation.build(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts"))), None)
+    text = section.letters[0].sentences[0]
+    assert "100 accounts of d. You can look at 10 of every 100 accounts" in text
+    assert "No model can find more than 50 of 100" in text
+    assert "Differences below 14 may be chance" in text, "20 accounts that are looked for, and .25 found alone"
+    assert [t.title for t in section.tables[:2]] == [
+        "Each choice, share found among the alerts",
+        "Each choice, average precision",
+    ]
+
+
+def test_who_gains_stands_on_the_first_screen() -> None:
+    (said,) = participation.build(of(entries()), None).first
+    assert said.startswith("Is it worth joining (t): at ε = 4, 1 of 2 gain (a +22), none loses.")
 
 
 def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None:
@@ -59,24 +106,26 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
     given[2]["protection"] = {
         "viewer": "server", "unit": "node", "relation": "node-zero-out", "assumptions": ["features-from-edges"],
     }  # fmt: skip
-    found = choices.of(given)
+    found = choices.of(of(given))
     assert found.inside() == ("features", 4.0)
     letter = letters.of(found, "d")[0]
-    assert "needs no privacy: 0.65" in " ".join(letter.sentences)
-    assert any("What the rows of other people say" in s for s in letter.last)
+    assert "keep to yourself: 65 of 100" in " ".join(letter.sentences)
+    assert any("What the rows of others say of this person" in s for s in letter.last)
 
 
-@pytest.mark.parametrize(("most", "says"), [(0.83, "costs you 0.13"), (0.7, "costs you nothing"), (0.6, "costs you nothing")])
+@pytest.mark.parametrize(
+    ("most", "says"), [(0.88, "costs you 18 of 100"), (0.7, "costs you nothing"), (0.6, "costs you nothing")]
+)
 def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
     free = entry("secure", math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
-    letter = letters.of(choices.of([*entries(), free]), "d")[0]
-    assert f"If nothing were protected, joining would give {most:.2f}, so at ε = 4 protection {says}" in " ".join(
+    letter = letters.of(choices.of(of([*entries(), free])), "d")[0]
+    assert f"If nothing were protected, joining would give {100 * most:.0f} of 100: at ε = 4 protection {says}" in " ".join(
         letter.sentences
     )
 
 
 def test_who_loses_is_named_and_what_is_not_private_wins_nothing() -> None:
-    section = participation.build(Records("n", "participation", "t", "d", None, tuple(entries())), None)
+    section = participation.build(of(entries()), None)
     (joined,) = (s for s in section.sentences if "joined, sums only (" in s)
     assert "1 of 2 clients" in joined
     assert "Who loses: b" in joined

@@ -1,14 +1,15 @@
 """The same local training as ``many_gcns`` for features that are mostly not zero: two dense products a layer and no dropout.
 
 Â X does not change from step to step, so it is made once per client (Wu et al., ICML 2019, do so for each layer), and a step is
-Z₁ = (ÂX) W₀ᵀ + b₀, H = max(Z₁, 0), S = Â (H W₁ᵀ) + b₁, with the gradients written out. Results differ from those of
+Z₁ = (ÂX) W₀ᵀ + b₀, H = max(Z₁, 0), S = Â (H W₁ᵀ) + b₁, with the gradients written out. What needs no neighbour is done for
+``BLOCK`` rows at a time, which stay in the processor's cache: a step takes half the time. Results differ from those of
 ``fitting.trained`` by the rounding of float32 sums in another order.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from fedgraph.learning.baselines.networks import Shape
 from fedgraph.learning.layers.sparse import to_torch
 
 FILLED = 0.25  # share of entries that are not zero, from which rows are kept densely
+BLOCK = 512  # rows that are multiplied, cut off and summed before the next ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +54,19 @@ def trained(
     """As ``many_gcns.trained``."""
     p = before.vector.size
     total, moments, weights = np.zeros(p), np.zeros((2, p if how.adam else 0)), 0.0
+    scratch = torch.empty(max(len(c.smooth) for c in clients), shape.hidden)
     for client in clients:
         own = labels[client.rows]
         weight = float((own >= 0).sum())
         if weight:
-            after = _one(shape, client, own, before, how)
+            after = _one(shape, client, own, before, how, scratch)
             total += weight * after.vector.astype(np.float64)
             moments += weight * after.moments.astype(np.float64)
             weights += weight
     return total, moments, weights
 
 
-def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how: Steps) -> Progress:
+def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how: Steps, scratch: torch.Tensor) -> Progress:
     sizes = [(shape.hidden,), (shape.hidden, shape.num_features), (shape.num_classes,), (shape.num_classes, shape.hidden)]
     weights = _split(before.vector, sizes)
     origin = [w.clone() for w in weights]
@@ -71,7 +74,7 @@ def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how
     known = torch.tensor(np.flatnonzero(labels >= 0))
     target = torch.tensor(labels)[known]
     for step in range(how.first + 1, how.first + how.count + 1):
-        found = _gradients(client, weights, known, target)
+        found = _gradients(client, weights, known, target, scratch)
         for i, (w, g) in enumerate(zip(weights, found, strict=True)):
             g = g + how.decay * w
             g = g + how.proximal * (w - origin[i]) if how.proximal else g
@@ -81,19 +84,36 @@ def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how
 
 
 def _gradients(
-    client: Client, weights: Sequence[torch.Tensor], known: torch.Tensor, target: torch.Tensor
+    client: Client, weights: Sequence[torch.Tensor], known: torch.Tensor, target: torch.Tensor, scratch: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
-    """Of the mean cross-entropy of the known nodes, by b₀, W₀, b₁ and W₁."""
+    """Of the mean cross-entropy of the known nodes, by b₀, W₀, b₁ and W₁. scratch: [≥ n, h], overwritten."""
     b0, w0, b1, w1 = weights
-    hidden = torch.addmm(b0, client.smooth, w0.T).relu_()
-    scores = client.hat @ (hidden @ w1.T) + b1
+    smooth, hidden = client.smooth, scratch[: len(client.smooth)]
+    projected = torch.empty(len(smooth), len(b1))
+    first, last = w0.T.contiguous(), w1.T.contiguous()
+    for rows in _blocks(len(smooth)):
+        torch.addmm(b0, smooth[rows], first, out=hidden[rows]).relu_()
+        torch.mm(hidden[rows], last, out=projected[rows])
+    scores = client.hat @ projected + b1
     error = torch.zeros_like(scores)
     chances = torch.softmax(scores[known], dim=1)
     chances[torch.arange(len(target)), target] -= 1.0
     error[known] = chances / len(target)
     back = client.hat @ error  # Â is symmetric
-    inner = (back @ w1).mul_(hidden > 0)
-    return inner.sum(dim=0), inner.T @ client.smooth, error.sum(dim=0), back.T @ hidden
+    by_b0, by_w0, by_w1 = torch.zeros_like(b0), torch.zeros_like(w0), torch.zeros_like(w1)
+    inner = torch.empty(min(BLOCK, len(smooth)), len(b0))
+    for rows in _blocks(len(smooth)):
+        own = torch.mm(back[rows], w1, out=inner[: rows.stop - rows.start])
+        torch.ops.aten.threshold_backward.grad_input(own, hidden[rows], 0, grad_input=own)  # zero where H is
+        by_b0 += own.sum(dim=0)
+        by_w0.addmm_(own.T, smooth[rows])
+        by_w1.addmm_(back[rows].T, hidden[rows])
+    return by_b0, by_w0, error.sum(dim=0), by_w1
+
+
+def _blocks(size: int) -> Iterator[slice]:
+    for begin in range(0, size, BLOCK):
+        yield slice(begin, min(begin + BLOCK, size))
 
 
 def _split(vector: np.ndarray, sizes: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:

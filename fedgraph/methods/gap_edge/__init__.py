@@ -54,6 +54,10 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
 KIND: Kind = "classifier"
+ALL_HOPS = (
+    "All hops are read: the encoder saw the labels on which their number would be chosen. Rows of the classes out of fold "
+    "(folds: 2 or more) are chosen on honestly, and neighbours count for more."
+)
 READS_STAND_INS = True  # of neighbours at other clients, where they are generated
 SITUATIONS = (Situation("transductive"), Situation("inductive-edges"))
 
@@ -132,6 +136,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         min_clients=min_clients,
         shared_key=params.model_dump_json(),  # the encoder reads public data only: all budgets share it
         made=Made(facts.public_attributes, facts.public_graph is not None),
+        notes=(ALL_HOPS,) if params.hops and params.depth == "chosen" and params.in_sample else (),
         # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
         additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.cut_edges_shared,
     )
@@ -219,5 +224,5 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
         chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.num_classes, p.epochs, rng)
     else:
         widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
-        chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.depth == "chosen", rng)
+        chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.chooses, rng)
     return State({}, replace(memory, classifier=chosen, scores=chosen.scores(inputs)))

@@ -78,7 +78,7 @@ class Params(Settings):
     centred: bool = Field(True, description="hidden units minus their mean over the public nodes (hidden)")
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
     epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
-    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none")
+    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, rows then saw their labels")
     inference: Literal["auto", "own-edges", "public"] = Field("auto", description="test graph; auto: public where it is")
     inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
 

@@ -37,18 +37,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One task on one data set. letters: pages for the owners of its clients."""
+    """One task on one data set. letters: pages for the owners of its clients. first: what stands before a report's answer."""
 
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
     letters: tuple[Letter, ...] = ()
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
     """Finished cells of one task on one data set. name: unique, usable in file names. among: how many lower bounds on ε the
-    whole report shows (0: those of these cells).
+    whole report shows (0: those of these cells). short: whether they come from a run with ``--quick``.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Records:
     entries: tuple[dict[str, Any], ...]
     artefacts: tuple[dict[str, Any], ...] = field(default_factory=tuple)
     among: int = 0
+    short: bool = False
 
 
 def of(records: Records, notice: str | None) -> Section:
@@ -70,6 +72,7 @@ def of(records: Records, notice: str | None) -> Section:
         tuple(t for section in built for t in section.tables),
         tuple(f for section in built for f in section.figures),
         tuple(letter for section in built for letter in section.letters),
+        tuple(s for section in built for s in section.first),
     )
 
 

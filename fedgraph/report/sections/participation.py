@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from fedgraph.report import charts, choices, letters
@@ -16,19 +17,56 @@ KINDS = ("participation",)  # the tasks that this section speaks of
 
 def build(records: Records, notice: str | None) -> Section:
     """Sentences, the table of everybody, one table of clients for each ε, a chart, and the letters."""
-    found = choices.of(records.entries)
+    found = choices.of(records)
     facts = records.entries[0]["facts"]
     seeds = len({e["seed"] for e in records.entries})
+    what = f"{METRICS[found.metric]}" + (
+        "" if found.alerts is None else f" ({100 * found.alerts:g} of 100 nodes are looked at)"
+    )
     sentences = [
         f"{len(found.clients)} clients hold {sum(found.clients.values()):,} nodes on the training side, from "
         f"{min(found.clients.values()):,} to {max(found.clients.values()):,}; protocol {facts['protocol']}, public: "
-        f"{facts['public']}; {METRICS[found.metric]} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
+        f"{facts['public']}; {what} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
         f"δ = {found.delta:.3g} in every choice, also alone, so that one person's ε can be compared.",
         *_who_gains(found),
     ]
-    tables = [_everybody(found), *(_clients(found, e) for e in found.epsilons)]
+    ranked = [] if found.metric != choices.FOUND else [_everybody(choices.of(records, choices.RANKED))]
+    tables = [_everybody(found), *ranked, *(_clients(found, e) for e in found.epsilons)]
     figures = _figure(records.name, found, notice)
-    return Section(tuple(sentences), tuple(t for t in tables if t.rows), figures, letters=letters.of(found, records.dataset))
+    return Section(
+        tuple(sentences),
+        tuple(t for t in tables if t.rows),
+        figures,
+        letters=letters.of(found, records.dataset),
+        first=() if records.short else _first(found, records.label),
+    )
+
+
+def _first(found: Choices, label: str) -> tuple[str, ...]:
+    """Is joining worth it, and for whom? One sentence for the first screen; none where nobody could stay alone."""
+    told = []
+    for epsilon in (e for e in found.epsilons if math.isfinite(e)):
+        gains = {c: g for c in found.clients if (g := letters.worth(found, c, epsilon)) is not None}
+        better = sorted((c for c, g in gains.items() if g > 0), key=lambda c: -gains[c])
+        worse = sorted((c for c, g in gains.items() if g < 0), key=lambda c: gains[c])
+        if not gains:
+            continue
+        named = f" ({_named(better, gains)})" if better else ""
+        lost = f", {len(worse)} lose{'s' if len(worse) == 1 else ''} ({_named(worse, gains)})" if worse else ", none loses"
+        told.append(f"at ε = {number(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
+    if not told:
+        return ()
+    return (
+        f"Is it worth joining ({label}): {'; '.join(told)}. Compared with the best model that each client can make alone "
+        "and keep to "
+        f"itself; numbers are {'nodes found' if found.metric == choices.FOUND else 'right answers'} of 100.",
+    )
+
+
+def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
+    """The first two, with what they gain or lose."""
+    shown = ", ".join(f"{c} {100 * gains[c]:+.0f}" for c in clients[:2])
+    return shown + (" …" if len(clients) > 2 else "")
 
 
 def _who_gains(found: Choices) -> list[str]:
