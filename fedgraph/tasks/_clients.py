@@ -87,6 +87,8 @@ class Found:
         trust, _, without = setting.partition(" without ")
         if without:  # its data were not used: nobody can learn anything of them
             client = self.federation.names.index(without)
+            if not (asked.truth >= 0).any():
+                return []  # nobody knows its answers
             return [
                 self._record("left-out", without, self.nodes(client), scores, asked.truth, 0.0, "everybody: it did not join")
             ]

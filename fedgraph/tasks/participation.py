@@ -128,14 +128,15 @@ def _worlds(params: Params, spec: dict[str, Any], federation: _joining.Federatio
 
 
 def _left_out(params: Params, federation: _joining.Federation) -> list[int]:
-    """The numbers of the clients that are left out in turn."""
-    names, many = federation.names, len(federation.names)
+    """The numbers of the clients that are left out in turn: of those of whom some answer is known, unless they are named."""
+    names, truth = federation.names, federation.setting.truth
+    known = [k for k in range(len(names)) if (truth[federation.asked_of(k)] >= 0).any()]
     if params.left_out == "all":
-        return list(range(many))
+        return known
     if isinstance(params.left_out, int):
-        sizes = np.array([s.nodes.size for s in federation.partition.subgraphs])
-        order = np.argsort(sizes, kind="stable")
-        return sorted({int(k) for k in order[np.linspace(0, many - 1, min(params.left_out, many)).round().astype(int)]})
+        order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
+        places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
+        return sorted({order[k] for k in places})
     return [_clients.number(name, names, "left_out") for name in params.left_out]
 
 
