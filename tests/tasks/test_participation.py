@@ -51,6 +51,9 @@ def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> No
         assert sum(r["nodes"] for r in records[1:]) == records[0]["nodes"] == 240
         assert sum(r["tested"] for r in records[1:]) == records[0]["tested"] == 60
         assert all(0.9 < r["epsilon"] <= 1.0 for r in records)
+    kept = [r for r in found["alone"].facts["participations"] if r["participation"] == "personalised"]
+    assert [r["client"] for r in kept] == ["all", "client 1", "client 2", "client 3", "client 4"], "the same head as who joins"
+    assert all(math.isinf(r["epsilon"]) and r["toward"].startswith("nobody") for r in kept), "it stays with the client"
     for k in (1, 2, 3, 4):
         (left,) = found[f"secure without client {k}"].facts["participations"]
         assert (left["client"], left["participation"], left["epsilon"]) == (f"client {k}", "left-out", 0.0)
