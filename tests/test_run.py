@@ -138,18 +138,15 @@ def test_bad_scenario_is_one_line_and_exit_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        ("task: graph_classification\n    methods: [{method: local_dp, rounds: 2}]", "needs a collection"),
-        (
-            "task: graph_clustering\n    partition: {partition: ego, clients: 4000}\n    method: {method: local_dp, rounds: 2}",
-            "ask for fewer clients",
-        ),
+        ("graph_classification\n    methods: [{method: local_dp}]", "needs a collection"),
+        ("graph_clustering\n    method: {method: local_dp}\n    partition: {partition: ego, clients: 4000}", "fewer clients"),
     ],
 )
 def test_what_the_data_cannot_serve_names_the_line_of_its_task(
     task: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "misfit.yaml"
-    path.write_text(TINY[: TINY.index("  - task")] + f"  - {task}\n", encoding="utf-8")
+    path.write_text(TINY[: TINY.index("  - task")] + f"  - task: {task}\n    epsilons: [1]\n", encoding="utf-8")
     assert run.main([str(path), "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert f"{path}:9: " in error

@@ -14,6 +14,7 @@ The coin game asks about real edges that were kept or dropped by a coin. As publ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -62,22 +63,36 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 def influence(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
     """[k]: how much the second node's answer moves when the first one's row does, and the other way round, summed."""
-    before = np.exp(scene.shown(scene.target))
-    found = np.zeros(len(pairs))
-    features = scene.known.features
+
+    def ask(features: sp.csr_array) -> np.ndarray:
+        return np.asarray(np.exp(scene.shown(scene.target, graph=replace(scene.known, features=features))))
+
+    return of_pairs(pairs, scene.known.features, params.change, ask)
+
+
+def of_pairs(pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]) -> np.ndarray:
+    """float64 [k], the influence of both nodes of a pair on each other, summed.
+
+    pairs: int64 [k, 2]. features: CSR [n, d], all rows. ask: rows → answers [n, c], made with the private edges. One question
+    for each node that is in a pair, and one with nothing changed.
+    """
+    before, found = ask(features), np.zeros(len(pairs))
     for node in np.unique(pairs):
-        scale = np.ones(features.shape[0], dtype=np.float64)
-        scale[node] = 1 + params.change
-        changed = sp.csr_array(sp.diags_array(scale) @ features)
-        own = sp.csr_array(features[[node]])
-        if own.nnz:  # rows may be scaled to norm 1 by the model: then a new entry moves what a longer row cannot
-            changed = changed + _nudge(features.shape, int(node), own, params.change)
-        graph = replace(scene.known, features=sp.csr_array(changed).astype(np.float32))
-        moved = np.linalg.norm(np.exp(scene.shown(scene.target, graph=graph)) - before, axis=1) / params.change
+        moved = np.linalg.norm(ask(_changed(features, int(node), change)) - before, axis=1) / change
         for one, other in ((0, 1), (1, 0)):
             here = pairs[:, one] == node
             found[here] += moved[pairs[here, other]]
     return found
+
+
+def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
+    """The rows with that of ``node`` times 1 + change."""
+    scale = np.ones(features.shape[0], dtype=np.float64)
+    scale[node] = 1 + change
+    changed, own = sp.csr_array(sp.diags_array(scale) @ features), sp.csr_array(features[[node]])
+    if own.nnz:  # rows may be scaled to norm 1 by the model: then a new entry moves what a longer row cannot
+        changed = changed + _nudge(features.shape, node, own, change)
+    return sp.csr_array(changed).astype(np.float32)
 
 
 def _nudge(shape: tuple[int, int], node: int, own: sp.csr_array, change: float) -> sp.csr_array:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import plugins, seeds
+from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
@@ -145,6 +146,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         options = params.options(params.alpha if row.how == "fgw" else None)
         found = _graph_compare.discrepancies(spaces, options, how_many, cell, context)
 
+    measured = encoded_graphs.measure(params.attack, made, cell, context, partition, trained.state)
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, partition))
     settled = settle(guarantee, trained.releases)
     embedding = settled.paths["embedding"]
@@ -155,16 +157,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     return Outcome(
         metrics=_scores(params, cell, context, truth, found)
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
-        | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {}),
+        | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {})
+        | measured.metrics,
         facts=_facts(partition)
         | found.facts
         | {"label": row.named, "encoder": row.encoder, "rule": row.rule, "how": row.how}
         | {"rounds": made.rounds, "training": made.params.training, "release": made.params.release}
-        | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))},
+        | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))}
+        | measured.facts,
         account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
         epsilon_provable=settled.epsilon,
+        epsilon_measured=measured.epsilon,
         theorem=settled.theorem,
         paths=settled.path_epsilons(),
         notes=(*made.notes, *trained.notes),

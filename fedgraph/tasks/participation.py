@@ -32,7 +32,7 @@ from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.privacy import own_budgets
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.settle import settle
-from fedgraph.tasks import _clients, _grid, _joining, _missing, _protocols, _training, node_classification
+from fedgraph.tasks import _clients, _grid, _joining, _missing, _node_settings, _protocols, _training, node_classification
 from fedgraph.tasks._grid import Row as ROW
 from fedgraph.tasks._row_keys import of_method
 from fedgraph.tasks.base import Cell, Context, Outcome
@@ -43,7 +43,7 @@ DEFAULT: list[Participation] = ["alone", "federated", "curator", "personalised"]
 WITHOUT = " without "
 
 
-class Params(node_classification.Params):
+class Params(_node_settings.Params):
     """As ``node_classification``, and who takes part."""
 
     partition: dict[str, Any] = Field(

@@ -14,6 +14,7 @@ from fedgraph.attacks.base import encoded_graphs as attack
 from fedgraph.attacks.base.whole_run import Measured
 from fedgraph.federation import rounds
 from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.mechanisms import ratios
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, MultiBitEncoder
 from fedgraph.tasks import graph_classification as task
@@ -51,18 +52,18 @@ def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
     for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         sent = np.array([signs], dtype=float)
         wanted = math.log(probability(sent, one) / probability(sent, zero))
-        assert attack.log_ratio(encoder, sent, one, zero) == pytest.approx(wanted)
+        assert ratios.log_ratio(encoder, sent, one, zero) == pytest.approx(wanted)
 
 
 def test_other_ratios() -> None:
     one, zero = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
     sent = np.array([[0.4, 0.1]])
-    assert attack.log_ratio(GaussianNoise(0.5), sent, one, zero) == pytest.approx((0.16 + 0.81 - 0.36 - 0.01) / 0.5)
-    assert attack.log_ratio(Disclose("in clear"), one, one, zero) > 0 > attack.log_ratio(Disclose("in clear"), zero, one, zero)
-    assert attack.log_ratio(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
+    assert ratios.log_ratio(GaussianNoise(0.5), sent, one, zero) == pytest.approx((0.16 + 0.81 - 0.36 - 0.01) / 0.5)
+    assert ratios.log_ratio(Disclose("in clear"), one, one, zero) > 0 > ratios.log_ratio(Disclose("in clear"), zero, one, zero)
+    assert ratios.log_ratio(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
     both = PerBlock((GaussianNoise(0.5), GaussianNoise(1.0)), (1, 1))
     twice = [np.concatenate([m, m]) for m in (sent, one, zero)]
-    found = attack.log_ratios(both, *twice, (1, 1))
+    found = ratios.log_ratios(both, *twice, (1, 1))
     assert found[0] == pytest.approx(4 * found[1])
 
 

@@ -1,9 +1,13 @@
-"""An attack on encoded embeddings: every graph is a canary, and its client's release is read with the exact likelihood ratio.
+"""An attack on what graphs release: every graph is a canary, read with the exact likelihood ratio of its release.
 
-The model is given (``model-given``): its path is outside this game, and unprotected anyway. A coin for each graph: its client
-encodes the embedding H that the trained model gives the graph, or another matrix of the same, public, size, as far from H
-as embeddings can be: rows (0 … 1 … 0) at the least likely class where rows are probabilities, else the far corner of the
-box. Any matrix is the embedding of some graph as far as the guarantee goes (graph-replace), so the two are neighbours.
+Where the updates of a shared model are protected, whole runs are attacked (``base.canary_graphs``). Elsewhere the model is
+given (in clear, made of public nodes, or none), and its path is outside this game. A coin for each graph: its client encodes
+the embedding H that the trained model gives the graph, or another matrix of the same, public, size, as far from H as
+embeddings can be: rows (0 … 1 … 0) at the least likely class where rows are probabilities, else the far corner of the box. A
+client that releases one vector (a histogram of classes) sends one of two different corners of the simplex. Any matrix, and any
+corner, is that of some graph as far as the guarantee goes, so the two are neighbours under ``graph-replace``. Under
+``node-replace`` every client that holds a node is priced whole, so one client's release alone is a part of what is priced;
+not so with a promised degree, which prices some rows: such rows are not attacked.
 
 All clients that send at all encode once more, through the door of every release (``privacy.desk``). A release of graph g gives
 log P(release | H)/P(release | other), which no score can beat; ``audit.one_run`` turns right guesses into a bound on ε that
@@ -18,22 +22,23 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
+from fedgraph.attacks.base import canary_graphs
 from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores
+from fedgraph.audit import estimators
 from fedgraph.cell import Cell, Context
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.kinds import Embedding
+from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.mechanisms import blocks
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism, MultiBitEncoder
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy.mechanisms.ratios import log_ratios
 from fedgraph.settings import Settings
-from fedgraph.types import Partition
+from fedgraph.types import Partition, Subgraph
 
 PATH = "embedding"
 
 
 class Attack(Settings):
-    """How a cell is attacked; its canaries are its graphs."""
+    """How a cell is attacked; its canaries are its graphs, or single nodes where a node is the unit and updates are noisy."""
 
     seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
@@ -44,29 +49,48 @@ class Attack(Settings):
 def measure(
     settings: Attack | None, made: Plan[Any, Embedding], cell: Cell, context: Context, partition: Partition, state: State[Any]
 ) -> Measured:
-    """Attack one cell's embedding path."""
-    if settings is None or cell.seed >= settings.seeds or made.protection.relation is not Relation.GRAPH_REPLACE:
+    """Attack one cell: all that is released where updates are protected, else the embedding path."""
+    if settings is None or cell.seed >= settings.seeds or made.protection.promised_degree is not None:
         return NOTHING
+    if made.params.protects:
+        return canary_graphs.measure(settings.guesses, made, cell, context, partition)
     stream, coins, scores = ("attack", *cell.path), [], []
     rng = seeds.generator(context.root, *stream)
     for subgraph, sizes in zip(partition.subgraphs, made.made.sizes, strict=True):
         release = made.made.sent[subgraph.client]
         if not release.count:
             continue  # the client dropped out before it sent anything
-        rows = kinds.embedder(made.method).in_clear(made, state, subgraph)
-        other = farthest(rows, made.params.embedding == "softmax")
-        tossed = rng.random(len(sizes)) < 0.5
-        entered = np.where(np.repeat(tossed, sizes)[:, None], rows, other)
+        one, zero = _versions(made, state, subgraph, rng)
+        blocks = sizes if len(one) == sum(sizes) and made.made.pooled is None else (len(one),)
+        tossed = rng.random(len(blocks)) < 0.5
+        kept = np.repeat(tossed, blocks)
+        entered = np.where(kept if one.ndim == 1 else kept[:, None], one, zero)
         desk = Desk("/".join(map(str, stream)), subgraph.client, release.rounds[0], made.releases, rng)
         sent = desk.release(PATH, entered).value
         coins.append(tossed)
-        scores += log_ratios(release.mechanism, sent, rows, other, sizes)
+        scores += log_ratios(release.mechanism, sent, one, zero, blocks)
     if not coins:
         return NOTHING
-    what = "graph-replace canaries, read in the encoded embeddings; the model path is outside this attack"
-    found = of_scores(np.array(scores), np.concatenate(coins), settings.guesses, made.delta, what, centred=True)
+    gaussian = made.made.pooled is not None and all(is_gaussian(r.event) for r in made.made.sent)
+    read = "encoded embeddings" if made.made.pooled is None else "released histograms of classes"
+    what = f"graph-replace canaries, read in the {read}; the model path is outside this attack"
+    by = estimators.reported(gaussian)
+    found = of_scores(np.array(scores), np.concatenate(coins), settings.guesses, made.delta, what, centred=True, estimator=by)
     found.facts["attack"]["path"] = PATH
     return found
+
+
+def _versions(
+    made: Plan[Any, Embedding], state: State[Any], subgraph: Subgraph, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a client hands to the desk in version 1 and in version 0."""
+    pooled = made.made.pooled
+    if pooled is not None:
+        first, second = rng.permutation(pooled.width)[:2] if pooled.width > 1 else (0, 0)
+        corners = np.eye(pooled.width)
+        return pooled.value(corners[first]), pooled.value(corners[second])
+    rows = kinds.embedder(made.method).in_clear(made, state, subgraph)
+    return rows, farthest(rows, made.params.embedding == "softmax")
 
 
 def farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
@@ -74,23 +98,3 @@ def farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
     if not softmax:
         return np.where(rows < 0.5, 1.0, 0.0)
     return np.eye(rows.shape[1])[rows.argmin(axis=1)]
-
-
-def log_ratios(
-    mechanism: Mechanism, sent: np.ndarray, rows: np.ndarray, other: np.ndarray, sizes: tuple[int, ...]
-) -> list[float]:
-    """For each graph log P(sent | rows)/P(sent | other)."""
-    parts = mechanism.parts if isinstance(mechanism, blocks.PerBlock) else (mechanism,) * len(sizes)
-    split = zip(*(blocks.split(m, sizes) for m in (sent, rows, other)), strict=True)
-    return [log_ratio(part, *three) for part, three in zip(parts, split, strict=True)]
-
-
-def log_ratio(mechanism: Mechanism, sent: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
-    """log P(sent | one)/P(sent | zero); of what is sent in clear only the sign means something."""
-    if isinstance(mechanism, MultiBitEncoder):
-        strength, chosen = np.tanh(mechanism.epsilon_per_bit / 2), sent != 0
-        likely = [np.where(sent > 0, (1 - strength) / 2 + x * strength, (1 + strength) / 2 - x * strength) for x in (one, zero)]
-        with np.errstate(divide="ignore"):
-            return float((np.log(likely[0][chosen]) - np.log(likely[1][chosen])).sum())
-    variance = mechanism.std**2 if isinstance(mechanism, GaussianNoise) else 1.0
-    return float((np.square(sent - zero).sum() - np.square(sent - one).sum()) / (2 * variance))

@@ -28,20 +28,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedgraph import data, plugins, seeds
-from fedgraph.attacks.base import canaries
+from fedgraph import plugins, seeds
+from fedgraph.attacks.base import mutant_games
 from fedgraph.audit import closed_form
 from fedgraph.audit.lower_bound import Worlds
-from fedgraph.errors import DataError
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
+from fedgraph.methods.base import Inbox, Plan, State, Streams
 from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Partition
 
 ERROR_RATE = 0.01
-EPSILON, DELTA, RUNS = 4.0, 1e-3, 300
+DELTA, RUNS = mutant_games.DELTA, 300
 _READ = ("method", "params", "rounds", "made", "releases", "delta")  # of a plan, what an ``evidence`` reads
 Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
@@ -60,8 +59,8 @@ UNSEEN = {
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
     "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows. The "
     "audit of mechanisms breaks its Gaussian noise on the worst loss, and catches it (gaussian-objective).",
-    "lpgnn, local_dp and sage_edge, noise × ⅔": "each release is one randomised response, multi-bit or Laplace mechanism, "
-    "which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
+    "lpgnn and sage_edge, noise × ⅔; local_dp's encoded bits": "each release is one randomised response, multi-bit or Laplace "
+    "mechanism, which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
 }
 
 
@@ -122,6 +121,13 @@ def cases() -> Iterator[Case]:
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1)
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
+    for training in ("dp_fedavg", "dp_sgd"):
+        for updates, clients in (("each", 2), ("sum", 4)):
+            shared = {"method": "local_dp", "training": training, "updates": updates, **mutant_games.SMALL}
+            yield Case(shared, Viewer.SERVER, clients)
+            yield Case(shared, Viewer.SERVER, clients, "noise × ⅔")
+            if updates == "sum":
+                yield Case(shared, Viewer.SERVER, clients, "secure sum leaked")
 
 
 def run(seed: int = 0, runs: int = RUNS) -> Iterator[Row]:
@@ -135,69 +141,28 @@ def judged(case: Case, seed: int, runs: int, alpha: float) -> Row:
     """One case: ``runs`` scores with the canary and as many without, and the ε that they prove."""
     name = f"{case.method['method']}/{case.viewer.value}/{case.clients}/{case.broken}"
     runs *= case.times
-    held, public = _graphs()
-    plan, worlds, asked, unit = _game(case, held, public, seeds.generator(seed, "mutants", "game"))
+    played = mutant_games.of(case.method, case.viewer, case.clients, seeds.generator(seed, "mutants", "game"))
+    plan = played.plan
     scores = [
-        np.array([_score(case, plan, world, asked, unit, (seed, name, w, r)) for r in range(runs)])
-        for w, world in enumerate(worlds)
+        np.array([_score(case, played, world, (seed, name, w, r)) for r in range(runs)])
+        for w, world in enumerate(played.worlds)
     ]
     bound = closed_form.gaussian().bound(Worlds(scores[1], scores[0]), DELTA, alpha)
     return Row(str(case.method["method"]), case.viewer.value, case.clients, case.broken, plan.provable().epsilon, bound, runs)
 
 
-def _graphs() -> tuple[Graph, Graph]:
-    """(what clients hold, what is public): 90 and 90 nodes of the graph that is shipped."""
-    whole = data.load("embedded/library")
-    if not isinstance(whole, Graph):
-        raise DataError("embedded/library is not one graph")
-    return whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
-
-
-def _game(
-    case: Case, held: Graph, public: Graph, rng: np.random.Generator
-) -> tuple[Plan[Any, Any], tuple[Partition, Partition], Graph, np.ndarray]:
-    """(plan, clients without and with the canary, what the attacker knows, the canary)."""
-    parts = np.array_split(np.arange(held.num_nodes), case.clients)
-    dealt = Partition(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)), True, 0, f"{case.clients} clients")
-    module = plugins.load("methods", case.method["method"])
-    settings = module.Params(**{k: v for k, v in case.method.items() if k != "method"})
-    edge = case.method["method"] == "gap_edge"
-    facts = PublicFacts(
-        held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts), case.viewer,
-        public_graph=None if edge else public, public_attributes=_bare(held) if edge else None, members=tuple(parts),
-    )  # fmt: skip
-    plan = module.plan(settings, facts, Budget(EPSILON, DELTA))
-    known = canaries.joined(dealt, held)
-    if plan.protection.unit is Unit.NODE:
-        honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
-        found: canaries.Canaries = canaries.nodes(honest, public, plan.protection.relation, 1, "word", rng)
-        asked = found.planted(known, np.arange(known.num_nodes), np.ones(1, dtype=bool))
-    else:
-        found = canaries.edges(known, dealt, plan.protection.relation, 1, rng)
-        asked = known
-    worlds = [canaries.planted(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
-    return plan, (worlds[0], worlds[1]), asked, found.units
-
-
-def _bare(graph: Graph) -> Graph:
-    empty = graph.adjacency * 0
-    empty.eliminate_zeros()
-    return replace(graph, adjacency=empty)
-
-
-def _score(
-    case: Case, plan: Plan[Any, Any], world: Partition, asked: Graph, unit: np.ndarray, path: tuple[int | str, ...]
-) -> float:
+def _score(case: Case, played: mutant_games.Game, world: Partition, path: tuple[int | str, ...]) -> float:
     """One run, read by the method's own evidence, as the viewer of the case sees it."""
+    plan = played.plan
     state = _trained(case, plan, world, path)
     seen_as: Any = plan
     if case.broken == "second colluder":  # rows of the second one are known, too
         facts = replace(plan.facts, colluders=2)
         seen_as = SimpleNamespace(protection=plan.protection, facts=facts, **{n: getattr(plan, n) for n in _READ})
-    if case.broken == "secure sum leaked":  # the server holds what each client sent
+    if case.broken == "secure sum leaked" and not plan.summed:  # the server holds what each client sent
         # a plan with this viewer and so little noise refuses to be made (``Plan``): only what evidence reads is handed on
         seen_as = SimpleNamespace(protection=_seen_by_server(plan), facts=plan.facts, **{n: getattr(plan, n) for n in _READ})
-    return float(plugins.load("methods", plan.method).evidence(seen_as, state, asked, unit)[0])
+    return played.read(seen_as, state)
 
 
 def _seen_by_server(plan: Plan[Any, Any]) -> Any:
@@ -222,11 +187,13 @@ def _trained(case: Case, plan: Plan[Any, Any], world: Partition, path: tuple[int
             sent.append(method.client(plan, work, state.model, round_, streams, desk))
         each = {name: [m[name].value for m in sent] for name in sent[0]}
         sums = {name: np.sum(values, axis=0) for name, values in each.items()}
-        inbox = Inbox(round_, sums, each if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
+        hidden = set() if case.broken == "secure sum leaked" else {name for name, _ in plan.summed}
+        told = {name: values for name, values in each.items() if name not in hidden}
+        inbox = Inbox(round_, sums, told if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
         after = method.server(plan, state, inbox)
         colluders = 2 if case.broken == "second colluder" else len(seen_by.colluding(plan))
         known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
-        seen.append((state.model, replace(inbox, each=each, colluding=known)))
+        seen.append((state.model, replace(inbox, each=told if plan.summed else each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))
     return state
 

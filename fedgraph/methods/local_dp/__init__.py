@@ -24,7 +24,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import torch
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
@@ -35,9 +34,11 @@ from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situat
 from fedgraph.methods.local_dp import attendance as attendance
 from fedgraph.methods.local_dp import merging, protected, statement
 from fedgraph.methods.local_dp.encoders import Encoding
+from fedgraph.methods.local_dp.evidence import of_graphs as of_graphs
+from fedgraph.methods.local_dp.evidence import reads_rounds as reads_rounds
 from fedgraph.methods.local_dp.params import ENCODING, Params
-from fedgraph.methods.local_dp.pooled import Pooled, histogram
-from fedgraph.methods.local_dp.training import Made, Work, clipped_gradients, on_public, trained, whole_update
+from fedgraph.methods.local_dp.pooled import Pooled
+from fedgraph.methods.local_dp.training import Made, Work, clipped_gradients, handed_in, on_public, trained, whole_update
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.types import Graph, Subgraph
@@ -208,18 +209,8 @@ def client(
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
-        now = trained(params, work, before) if plan.made.personal and params.release != "labels" else before
-        sent["embedding"] = desk.release("embedding", _embedded(plan, work, now))
+        sent["embedding"] = desk.release("embedding", handed_in(plan, work, model["parameters"]))
     return sent
-
-
-def _embedded(plan: Plan[Params, Made], work: Work, parameters: torch.Tensor) -> np.ndarray:
-    """What is handed to the desk in a retrieval round: rows, or one vector of the graph."""
-    pooled = plan.made.pooled
-    if pooled is not None and plan.params.release == "labels":
-        return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
-    rows = small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)
-    return rows if pooled is None else pooled.value(rows.mean(axis=0))
 
 
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:

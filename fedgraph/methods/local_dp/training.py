@@ -16,7 +16,7 @@ from fedgraph.methods.base import Plan
 from fedgraph.methods.local_dp.attendance import Attendance
 from fedgraph.methods.local_dp.encoders import Encoding
 from fedgraph.methods.local_dp.params import Params
-from fedgraph.methods.local_dp.pooled import Pooled
+from fedgraph.methods.local_dp.pooled import Pooled, histogram
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.types import Graph, Subgraph
@@ -146,9 +146,25 @@ def clipped_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.
     """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
     total = np.zeros_like(parameters)
     for graph in work.graphs:
-        found = small_graphs.gradient(graph.network, on_device(parameters[graph.where]), graph.inputs).cpu().numpy()
-        total[graph.where] += L2Ball(params.clip).enforce(found)
+        total[graph.where] += clipped_gradient(params, graph, parameters)
     return total
+
+
+def clipped_gradient(params: Params, graph: Part, parameters: np.ndarray) -> np.ndarray:
+    """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
+    found = small_graphs.gradient(graph.network, on_device(parameters[graph.where]), graph.inputs).cpu().numpy()
+    return L2Ball(params.clip).enforce(found)
+
+
+def handed_in(plan: Plan[Params, Made], work: Work, parameters: np.ndarray) -> np.ndarray:
+    """What is handed to the desk in a retrieval round: rows, or one vector of the graph. parameters: the broadcast model's."""
+    pooled, params = plan.made.pooled, plan.params
+    if pooled is not None and params.release == "labels":
+        return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
+    before = on_device(parameters[work.where])
+    now = trained(params, work, before) if plan.made.personal else before
+    rows = small_graphs.embedding(work.network, now, work.inputs, params.embedding)
+    return rows if pooled is None else pooled.value(rows.mean(axis=0))
 
 
 def on_public(plan: Plan[Params, Made], parameters: np.ndarray, public: Graph) -> np.ndarray:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import charts, plots
+from fedgraph.report import attacks, charts, plots
 from fedgraph.report.results import Row, bound, grouped, number, spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
@@ -32,6 +32,7 @@ def build(records: Records, notice: str | None) -> Section:
         "The number of nodes of every released graph is public, so a release has shown something only above the rows "
         "“graph size” and “constant embedding” (the encoder on ½ everywhere). “size and degrees” is raw data: its ε is ∞.",
         *solved(rows),
+        *attacks.sentences(rows, records.among),
     )
     return Section(sentences, (_table(rows),), _figures(records, rows, notice))
 
@@ -45,7 +46,7 @@ def _table(rows: Sequence[Row]) -> Table:
         model = bound(row.path("model"), 2) if "model" in paths else "nothing sent" if paths else "—"
         target = "none" if not paths else "no noise" if math.isinf(row["epsilon"]) else number(row["epsilon"])
         scores = tuple(spread(row, m) for m in (*METRICS, "spectral_ari", *asked))
-        prices = (number(row.published, 2), embedding, model, bound(row.provable, 2), "—")
+        prices = (number(row.published, 2), embedding, model, bound(row.provable, 2), attacks.measured(row))
         body.append((_name(row), row["protection"]["unit"], target, *scores, *prices))
     header = (
         "what is released", "unit", "target ε", "ARI", "NMI", "purity", "silhouette", "ARI, spectral",

@@ -1,0 +1,183 @@
+"""Canary graphs: what a client holds enters the training in one of two versions, and all that leaves it is read.
+
+Where the updates of a shared model are protected, the whole plan is run once more: a coin decides for each canary which version
+trains, is clipped, noised and encoded. The two versions of one canary, the others as their coins fell, are neighbours:
+
+    graph-replace   every node of the graph carries one word; version 1 has one class, version 0 spreads its nodes over others
+    node-replace    the same for one node, wherever it is held: no client holds two of the nodes in question
+
+The words and classes are chosen so that the two gradients point away from each other: a class against the mean of the others is
+the opposite direction, as far as the model is undecided. Edges and numbers of nodes stay as they are. How the scores are made
+is the method's own (``of_graphs``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
+
+``attacks.base.encoded_graphs`` reads encoded embeddings alone, for plans whose model path is in clear, public or empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph import plugins, seeds
+from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores, trained
+from fedgraph.audit import estimators
+from fedgraph.cell import Cell, Context
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.accounting.accountant import is_gaussian
+from fedgraph.privacy.units import Relation
+from fedgraph.types import Graph, Partition, Subgraph
+
+
+@dataclass(frozen=True, eq=False)
+class Canaries:
+    """zero, one: all clients with every canary in version 0, and in version 1. units: per client, int64 [graphs], the number of
+    the canary that decides each of its graphs, −1: none. coins: bool [m].
+    """
+
+    zero: Partition
+    one: Partition
+    units: tuple[np.ndarray, ...]
+    coins: np.ndarray
+
+    def dealt(self, sizes: Sequence[tuple[int, ...]]) -> Partition:
+        """The clients with every canary as its coin says. sizes: nodes of each graph, per client."""
+        parts = zip(self.zero.subgraphs, self.one.subgraphs, self.units, sizes, strict=True)
+        return replace(self.zero, subgraphs=tuple(_mixed(*p, self.coins) for p in parts))
+
+
+def measure(guesses: list[float], made: Plan[Any, Any], cell: Cell, context: Context, partition: Partition) -> Measured:
+    """Attack one cell whose updates are protected; nothing where no canary fits."""
+    rng = seeds.generator(context.root, "attack", *cell.path)
+    found = drawn(made, partition, rng)
+    if found is None or found.coins.size < 2:
+        return NOTHING
+    state = trained(made, found.dealt(made.made.sizes), cell, context)
+    scores = plugins.load("methods", made.method).of_graphs(made, state, found.zero, found.one, found.units)
+    if scores is None:
+        return NOTHING
+    what = (
+        f"{made.protection.relation.value} canaries, read in the noisy updates of all rounds and in what was released of graphs"
+    )
+    by = estimators.reported(all(is_gaussian(event) for event in made.declared().values()))
+    return of_scores(scores, found.coins, guesses, made.delta, what, centred=True, estimator=by)
+
+
+def drawn(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries | None:
+    """As many canaries as there are units; None where there is one class, or a unit that is not in question here."""
+    graphs = [s.graph for s in partition.subgraphs]
+    if graphs[0].num_classes < 2:
+        return None
+    if made.protection.relation is Relation.GRAPH_REPLACE:
+        return _graphs(made, partition, rng)
+    if made.protection.relation is Relation.NODE_REPLACE and made.facts.holdings is not None:
+        return _nodes(partition, rng)
+    return None
+
+
+def _graphs(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries:
+    """A coin for each graph."""
+    spread = made.params.release != "labels"  # the farthest histograms are two single classes
+    words = _Words([s.graph for s in partition.subgraphs], rng)
+    parts: list[list[Subgraph]] = [[], []]
+    units, count = [], 0
+    for subgraph, sizes in zip(partition.subgraphs, made.made.sizes, strict=True):
+        own = count + np.arange(len(sizes))
+        units.append(own)
+        count += len(sizes)
+        drawn_for = [(words.next(), _classes(subgraph.graph.num_classes, n, spread, rng)) for n in sizes]
+        features = sp.csr_array(sp.vstack([words.rows(word, n) for (word, _), n in zip(drawn_for, sizes, strict=True)]))
+        for version in (0, 1):
+            labels = np.concatenate([classes[version] for _, classes in drawn_for])
+            parts[version].append(replace(subgraph, graph=replace(subgraph.graph, features=features, labels=labels)))
+    made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
+    return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
+
+
+def _nodes(partition: Partition, rng: np.random.Generator) -> Canaries:
+    """A coin for each of some nodes, of which no client holds two; centres first, since their networks are theirs."""
+    holders: dict[int, list[int]] = {}
+    for place, s in enumerate(partition.subgraphs):
+        for node in s.nodes.tolist():
+            holders.setdefault(node, []).append(place)
+    centres = {int(s.nodes[s.center]) for s in partition.subgraphs if s.center is not None}
+    order = rng.permutation(sorted(holders))
+    words = _Words([s.graph for s in partition.subgraphs], rng)
+    units = [np.array([-1], dtype=np.int64) for _ in partition.subgraphs]
+    parts: list[list[Subgraph]] = [list(partition.subgraphs), list(partition.subgraphs)]
+    count = 0
+    for node in sorted(order.tolist(), key=lambda v: (v not in centres, len(holders[v]))):
+        if any(units[place][0] >= 0 for place in holders[node]):
+            continue
+        word = words.next()
+        classes = _classes(partition.subgraphs[0].graph.num_classes, 1, False, rng)
+        for place in holders[node]:
+            units[place] = np.array([count], dtype=np.int64)
+            for version in (0, 1):
+                parts[version][place] = _with_row(parts[version][place], node, words.rows(word, 1), int(classes[version][0]))
+        count += 1
+    made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
+    return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
+
+
+class _Words:
+    """Public words, each canary its own as long as there are enough. graphs: in whose rows a word counts as used."""
+
+    def __init__(self, graphs: Sequence[Graph], rng: np.random.Generator) -> None:
+        largest = np.max([np.asarray(abs(g.features).max(axis=0).todense()).ravel() for g in graphs], axis=0)
+        used = np.flatnonzero(largest)
+        self.columns = rng.permutation(used if used.size else np.arange(max(1, largest.size)))
+        self.values = np.where(largest > 0, largest, 1.0)
+        self.width, self.place = largest.size, 0
+
+    def next(self) -> int:
+        """The column of the next canary."""
+        self.place += 1
+        return int(self.columns[(self.place - 1) % self.columns.size])
+
+    def rows(self, column: int, n: int) -> sp.csr_array:
+        """[n, d]: the word alone, in each of n rows."""
+        if not self.width:
+            return sp.csr_array((n, 0), dtype=np.float32)
+        entries = (np.full(n, self.values[column], np.float32), (np.arange(n), np.full(n, column)))
+        return sp.csr_array(entries, shape=(n, self.width))
+
+
+def _classes(num_classes: int, n: int, spread: bool, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [n] labels of version 0 and of version 1. spread: version 0 divides its nodes among all other classes."""
+    one = int(rng.integers(num_classes))
+    others = rng.permutation(np.delete(np.arange(num_classes), one))
+    zero = np.resize(others, n) if spread else np.full(n, others[0])
+    return zero.astype(np.int64), np.full(n, one, dtype=np.int64)
+
+
+def _with_row(subgraph: Subgraph, node: int, row: sp.csr_array, label: int) -> Subgraph:
+    """The client with another row and label for one global node."""
+    graph, (place,) = subgraph.graph, np.flatnonzero(subgraph.nodes == node)
+    keep = np.ones(graph.num_nodes, dtype=np.float32)
+    keep[place] = 0
+    put = sp.csr_array((np.ones(1, np.float32), (np.array([place]), np.array([0]))), shape=(graph.num_nodes, 1))
+    features = sp.csr_array(sp.diags_array(keep) @ graph.features + put @ row).astype(np.float32)
+    features.eliminate_zeros()
+    features.sort_indices()
+    labels = graph.labels.copy()
+    labels[place] = label
+    return replace(subgraph, graph=replace(graph, features=features, labels=labels))
+
+
+def _mixed(zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...], coins: np.ndarray) -> Subgraph:
+    """A client whose graphs are those of ``one`` where their coin says so."""
+    with_one = (units >= 0) & coins[units]
+    if with_one.all() or not with_one.any():
+        return one if with_one.all() else zero
+    rows = np.repeat(with_one, sizes)
+    pick = sp.diags_array(rows.astype(np.float32))
+    leave = sp.diags_array((~rows).astype(np.float32))
+    features = sp.csr_array(pick @ one.graph.features + leave @ zero.graph.features).astype(np.float32)
+    features.eliminate_zeros()
+    features.sort_indices()
+    labels = np.where(rows, one.graph.labels, zero.graph.labels)
+    return replace(zero, graph=replace(zero.graph, features=features, labels=labels))

@@ -1,0 +1,110 @@
+"""The two neighbouring inputs on which whole methods are run, sound and broken (``mutants``), and how their runs are read.
+
+Nodes and edges: 90 nodes of the graph that is shipped, one canary node or edge. Graphs (``local_dp``): clients of six nodes
+each with two classes, and one canary graph: with two classes the gradients of the two versions point away from each other
+exactly, and a large step makes the clip bind, so that the canary moves an update by all that is priced. The histogram of labels
+that is released beside it moves by all that is priced, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph import data, plugins
+from fedgraph.attacks.base import canaries, canary_graphs
+from fedgraph.errors import DataError
+from fedgraph.methods.base import Budget, Plan, PublicFacts, State
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.types import Graph, Partition, Subgraph
+
+EPSILON, DELTA = 4.0, 1e-3
+SMALL = {  # one step of a small model, clipped, and a histogram of labels
+    "unit": "graph", "rounds": 2, "hidden": 2, "projection": 4, "local_epochs": 1, "learning_rate": 50.0, "clip": 0.01,
+    "release": "labels", "server_rate": 0.1,
+}  # fmt: skip
+NODES = 6  # of a client's graph
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """worlds: the clients without the canary (or in version 0), and with it. read: (plan, state) → score of one run."""
+
+    plan: Plan[Any, Any]
+    worlds: tuple[Partition, Partition]
+    read: Callable[[Any, State[Any]], float]
+
+
+def of(method: dict[str, Any], viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
+    """The game of one method. method: its settings, ``method`` among them."""
+    module = plugins.load("methods", method["method"])
+    settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
+    return (
+        _graphs(module, settings, clients, rng) if module.KIND == "embedder" else _units(module, settings, viewer, clients, rng)
+    )
+
+
+def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
+    whole = _shipped()
+    held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
+    parts = np.array_split(np.arange(held.num_nodes), clients)
+    dealt = Partition(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)), True, 0, f"{clients} clients")
+    edge = module.__name__.endswith("gap_edge")
+    facts = PublicFacts(
+        held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts), viewer,
+        public_graph=None if edge else public, public_attributes=_bare(held) if edge else None, members=tuple(parts),
+    )  # fmt: skip
+    plan = module.plan(settings, facts, Budget(EPSILON, DELTA))
+    known = canaries.joined(dealt, held)
+    if plan.protection.unit is Unit.NODE:
+        honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
+        found: canaries.Canaries = canaries.nodes(honest, public, plan.protection.relation, 1, "word", rng)
+        asked = found.planted(known, np.arange(known.num_nodes), np.ones(1, dtype=bool))
+    else:
+        found = canaries.edges(known, dealt, plan.protection.relation, 1, rng)
+        asked = known
+    worlds = [canaries.planted(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
+
+    def read(seen_as: Any, state: State[Any]) -> float:
+        return float(module.evidence(seen_as, state, asked, found.units)[0])
+
+    return Game(plan, (worlds[0], worlds[1]), read)
+
+
+def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) -> Game:
+    whole = _shipped()
+    two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
+    parts = [np.arange(NODES * i, NODES * (i + 1)) for i in range(clients)]
+    dealt = Partition(
+        tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)), True, 0, f"{clients} clients"
+    )
+    sizes = (NODES,) * clients
+    facts = PublicFacts(two.num_nodes, two.num_features, 2, sizes, Viewer.SERVER, holdings=dealt.holdings(two.num_nodes))
+    plan = module.plan(settings, facts, Budget(EPSILON, DELTA))
+    found = canary_graphs.drawn(plan, dealt, rng)
+    if found is None:
+        raise DataError(f"{plan.method}: no canary graph fits")
+    one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
+    units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
+
+    def read(seen_as: Any, state: State[Any]) -> float:
+        scores = module.of_graphs(seen_as, state, found.zero, one, units)
+        return float(scores[0])
+
+    return Game(plan, (found.zero, one), read)
+
+
+def _shipped() -> Graph:
+    whole = data.load("embedded/library")
+    if not isinstance(whole, Graph):
+        raise DataError("embedded/library is not one graph")
+    return whole
+
+
+def _bare(graph: Graph) -> Graph:
+    empty = graph.adjacency * 0
+    empty.eliminate_zeros()
+    return replace(graph, adjacency=empty)

@@ -1,0 +1,138 @@
+"""An attack on ``local_dp`` by the server: which of two versions each client's graph was, read in all that was released.
+
+The attacker knows both versions of every canary and all that is no canary, so it knows both values v₁, v₀ that a client would
+hand in at the broadcast model of a round. With h = (v₁ − v₀)/2 and coins x = ±1, what the server sees less the midpoints is
+
+    r = Σ_j h_j x_j + N(0, s² I)          each: of one client alone;   sum: of all that trained
+
+which over all rounds gives the normal equations (G + I) x̂ = y, G = Σ HᵀH/s², y = Σ Hᵀr/s²: the linear estimate of least mean
+square error, which takes off what canaries have along one another. Its log-likelihood ratio, exact for a canary alone, is
+2 x̂_j / [(G + I)⁻¹]_jj. The embedding's own ratio (``privacy.mechanisms.ratios``) is added: its noise is independent.
+
+The score is any function of what was released and of what is known without the coins, so a bound from it holds however good
+the estimate is. In a sum the attacker does not use that one client may collude, which the price counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedgraph.methods.base import Inbox, Plan, State
+from fedgraph.methods.local_dp.params import Params
+from fedgraph.methods.local_dp.training import Made, Work, clipped_gradient, handed_in, prepare, whole_update
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.mechanisms.ratios import log_ratios
+from fedgraph.privacy.sensitivity import L2Ball
+from fedgraph.types import Partition
+
+CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were clipped and sent without
+
+
+@dataclass(frozen=True, eq=False)
+class _Both:
+    """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none."""
+
+    zero: Work
+    one: Work
+    units: np.ndarray
+
+
+def reads_rounds(plan: Plan[Params, Made]) -> bool:
+    """Whether an attack wants the rounds kept: updates are protected, so what they show is in question."""
+    return plan.params.protects
+
+
+def of_graphs(
+    plan: Plan[Params, Made], state: State[object], zero: Partition, one: Partition, units: Sequence[np.ndarray]
+) -> np.ndarray | None:
+    """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept, or a canary is one of several
+    graphs whose update is clipped as one.
+
+    zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
+    the canary that decides that graph, −1: none. A canary may decide graphs of several clients.
+    """
+    several = any(own.size > 1 for own in units)
+    if not state.seen or (several and plan.params.training == "dp_fedavg"):
+        return None
+    pairs = zip(zero.subgraphs, one.subgraphs, units, strict=True)
+    clients = [_Both(prepare(plan, a), prepare(plan, b), own) for a, b, own in pairs]
+    count = 1 + max((int(own.max(initial=-1)) for own in units), default=-1)
+    gram, along, ratios = np.zeros((count, count)), np.zeros(count), np.zeros(count)
+    for model, inbox in state.seen:
+        for squares, projected in _of_updates(plan, clients, model["parameters"], inbox, count):
+            gram += squares
+            along += projected
+        ratios += _of_embeddings(plan, clients, model["parameters"], inbox, count)
+    inverse = np.linalg.inv(gram + np.eye(count))
+    return np.asarray(2.0 * (inverse @ along) / np.diag(inverse) + ratios)
+
+
+def _of_updates(
+    plan: Plan[Params, Made], clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
+    each, total = inbox.each.get("model"), inbox.sums.get("model")
+    if each is None and total is None:
+        return
+    training = plan.made.attendance.training[inbox.round]
+    mechanism = next(r.mechanism for r in plan.releases if r.path == "model")
+    std = mechanism.std if isinstance(mechanism, GaussianNoise) else CLEAR * plan.params.clip
+    middles = np.zeros(parameters.size)
+    moved = np.zeros((parameters.size, 0 if each is not None else count), dtype=np.float32)
+    for place, client in enumerate(training):
+        middle, own = _versions(plan, clients[client], parameters)
+        if each is None:
+            middles += middle
+            for unit, half in own.items():
+                moved[:, unit] += half
+        elif own:
+            ids, columns = np.array(list(own)), np.column_stack(list(own.values()))
+            squares, projected = np.zeros((count, count)), np.zeros(count)
+            squares[np.ix_(ids, ids)] = columns.T @ columns / std**2
+            projected[ids] = columns.T @ (each[place] - middle) / std**2
+            yield squares, projected
+    if each is None and total is not None:
+        variance = len(training) * std**2
+        yield moved.T @ moved / variance, moved.T @ (total - middles) / variance
+
+
+def _versions(plan: Plan[Params, Made], both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
+    params = plan.params
+    if params.training == "dp_fedavg":
+        bound, unit = L2Ball(params.clip), int(both.units.max(initial=-1))
+        one = bound.enforce(whole_update(params, both.one, parameters))
+        if unit < 0:
+            return one.astype(np.float64), {}
+        zero = bound.enforce(whole_update(params, both.zero, parameters))
+        return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
+    middle, halves = np.zeros(parameters.size), {}
+    for parts in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
+        one, zero = (np.zeros_like(parameters) for _ in "10")
+        for value, part in zip((one, zero), parts[:2], strict=True):
+            value[part.where] = clipped_gradient(params, part, parameters)
+        middle += (one.astype(np.float64) + zero) / 2
+        if parts[2] >= 0:
+            halves[int(parts[2])] = (one - zero) / 2
+    return middle, halves
+
+
+def _of_embeddings(
+    plan: Plan[Params, Made], clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
+) -> np.ndarray:
+    """float64 [canaries]: what the embeddings of one retrieval round add."""
+    found = np.zeros(count)
+    for client, sent in zip(plan.made.attendance.present[inbox.round], inbox.each.get("embedding", ()), strict=False):
+        both = clients[client]
+        if (both.units < 0).all():
+            continue
+        release, sizes = plan.made.sent[client], plan.made.sizes[client]
+        one, zero = (release.bound.enforce(handed_in(plan, work, parameters)) for work in (both.one, both.zero))
+        blocks = sizes if both.units.size > 1 else (len(sent),)
+        told = log_ratios(release.mechanism, sent, one, zero, blocks)
+        for unit, ratio in zip(both.units, told, strict=True):
+            found[unit] += ratio if unit >= 0 else 0.0
+    return found

@@ -1,0 +1,57 @@
+"""How much a released value speaks for one input against another: the log-likelihood ratio of every mechanism.
+
+    log P(released | one) − log P(released | zero)
+
+No test of the two inputs is better (Neyman & Pearson), so this is what an attacker computes who knows both. Entries and bits
+are independent, so their ratios add up. The coins that choose which bits are sent do not depend on the input and cancel.
+
+**Edge cases.** A value sent in clear has no ratio; the sign of what is returned says which input is nearer. A mechanism
+without a rule here → ``PrivacyError``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.mechanisms.blocks import PerBlock, split
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, LaplaceNoise, Mechanism, MultiBitEncoder
+
+
+def log_ratio(mechanism: Mechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+    """The ratio of one release. released, one, zero: arrays of one shape, what was sent and the two inputs after their bound.
+
+    >>> round(log_ratio(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
+    4.0
+    """
+    if isinstance(mechanism, GaussianNoise | Disclose):
+        variance = mechanism.std**2 if isinstance(mechanism, GaussianNoise) else 1.0
+        return float((np.square(released - zero).sum() - np.square(released - one).sum()) / (2 * variance))
+    if isinstance(mechanism, LaplaceNoise):
+        return float((np.abs(released - zero).sum() - np.abs(released - one).sum()) / mechanism.scale)
+    if isinstance(mechanism, KaryResponse):
+        return mechanism.epsilon * float(np.count_nonzero(released == one) - np.count_nonzero(released == zero))
+    if isinstance(mechanism, MultiBitEncoder):
+        return _of_bits(mechanism, released, one, zero)
+    raise PrivacyError(f"there is no likelihood ratio here for {mechanism.words}")
+
+
+def log_ratios(
+    mechanism: Mechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray, sizes: tuple[int, ...]
+) -> list[float]:
+    """The ratio of each block of rows. sizes: rows of each; of one block alone the mechanism may be any."""
+    if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
+        return [log_ratio(mechanism, released, one, zero)]
+    parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
+    blocks = zip(*(split(m, sizes) for m in (released, one, zero)), strict=True)
+    return [log_ratio(part, *three) for part, three in zip(parts, blocks, strict=True)]
+
+
+def _of_bits(mechanism: MultiBitEncoder, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+    strength, chosen = math.tanh(mechanism.epsilon_per_bit / 2), released != 0
+    unit = [(np.clip(x, mechanism.low, mechanism.high) - mechanism.low) / (mechanism.high - mechanism.low) for x in (one, zero)]
+    likely = [np.where(released > 0, (1 - strength) / 2 + x * strength, (1 + strength) / 2 - x * strength) for x in unit]
+    with np.errstate(divide="ignore"):
+        return float((np.log(likely[0][chosen]) - np.log(likely[1][chosen])).sum())
