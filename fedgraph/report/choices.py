@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 ALL = "all"
 HEAD, WEIGHTS = " + own head", " + own weights"
 PERSONAL = {"personalised": HEAD, "own weights": WEIGHTS}  # participation of a record → what its choice ends in
+KEPT = ("alone", "alone" + HEAD)  # what a client can have without anybody else
 WORDS = {
     "alone": "alone",
+    "alone + own head": "alone, own head",
     "central": "one curator",
     "secure": "joined, sums only",
     "secure + own head": "joined, sums only, own head",
@@ -102,9 +104,10 @@ class Choices:
                 return max(kept)[1], choice
         return None
 
-    def inside(self) -> tuple[str, float] | None:
-        """(learner, ε) of the best model that a client makes alone and keeps: of any ε, since a kept model needs none."""
-        found = [(v, one, e) for one in self.learners for e in self.epsilons if (v := self.value(one, e, "alone")) is not None]
+    def inside(self) -> tuple[str, float, str] | None:
+        """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
+        keys = [(one, e, kept) for one in self.learners for e in self.epsilons for kept in KEPT]
+        found = [(v, *key) for key in keys if (v := self.value(*key)) is not None]
         return max(found)[1:] if found else None
 
     def present(self, choices: Sequence[str]) -> list[str]:

@@ -62,7 +62,7 @@ def worth(found: Choices, client: str, epsilon: float) -> float | None:
 
 def _base(found: Choices, client: str) -> float | None:
     inside = found.inside()
-    return found.value(inside[0], inside[1], "alone", client) if inside else None
+    return found.value(*inside, client) if inside else None
 
 
 def _best_joined(found: Choices, client: str, epsilon: float) -> float | None:
