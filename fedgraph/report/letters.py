@@ -109,9 +109,9 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
         same = [e for e, g in gains.items() if g == 0]
         if same:
             return (
-                f"In short: joining brings you nothing. With ε = {_listed(same)} it is about as good as a model of your "
-                "own that you "
-                "keep to yourself" + (", otherwise it is worse." if len(same) < len(gains) else ".")
+                f"In short: joining brings you nothing that can be told from chance. With ε = {_listed(same)} it is about as "
+                "good as a model of your own that you keep to yourself"
+                + (", otherwise it is worse." if len(same) < len(gains) else ".")
             )
         return (
             "In short: stay alone. A model of your own that you keep to yourself is better than joining with any ε that "
@@ -220,10 +220,11 @@ def _alike(found: Choices, client: str, value: float, base: float) -> bool:
 def _compared(found: Choices, client: str, value: float, base: float | None) -> str:
     if base is None:
         return ""
-    if _alike(found, client, value, base):
-        return " (about as good as alone)"
     difference = round(100 * value) - round(100 * base)
-    return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone)"
+    if not difference:
+        return " (as good as alone)"
+    told = ", which may be chance" if _alike(found, client, value, base) else ""
+    return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone{told})"
 
 
 def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
