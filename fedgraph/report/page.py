@@ -143,7 +143,7 @@ def render(content: Content) -> str:
         loader=jinja2.FunctionLoader(lambda name: text(f"templates/{name}")),
     )
     environment.globals.update(
-        picture=picture, spec=spec, sort=sort, shared_tips=shared_tips, caveats=statement.caveats(content.secret)
+        picture=picture, spec=spec, sort=sort, words=words, shared_tips=shared_tips, caveats=statement.caveats(content.secret)
     )
     scripts = [Markup(text(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
     return environment.get_template("page.html").render(
@@ -181,6 +181,16 @@ def picture(figure: Figure) -> str:
 def sort(value: float | str) -> str:
     """What a cell is sorted by, as text: at most nine digits of a number."""
     return value if isinstance(value, str) else f"{value:.9g}"
+
+
+def words(table: Table) -> frozenset[int]:
+    """The columns of a table that hold words in most of their cells: they begin at the left, as in a text."""
+    found = set()
+    for i in range(len(table.header)):
+        cells = [row[i].lstrip("“(") for row in table.rows if i < len(row) and row[i] not in ("", "—")]
+        if 2 * sum(cell[:1].isalpha() for cell in cells) > len(cells):
+            found.add(i)
+    return frozenset(found)
 
 
 def shared_tips(lines: Sequence[everything.Line]) -> dict[str, int]:

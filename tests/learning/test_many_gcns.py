@@ -113,7 +113,7 @@ def test_a_federation_learns_what_the_loop_learns(
         engine = SerialRuntime()
         shared = engine.share("p", partition)
         state = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
-        return phases.chosen(state)[1]
+        return phases.answering(state)[0][1]
 
     fused = vector()
     with monkeypatch.context() as patch:

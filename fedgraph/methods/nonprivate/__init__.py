@@ -8,9 +8,10 @@ where the federation is, and Adam never begins anew. One client is central train
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
 report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``local``). A
 candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
-ceiling`` trains each candidate of a small grid and takes the best by validation accuracy (then loss); one that is two standard
-errors below the best after 100 steps is not trained to its end. With ``refit`` the chosen one is trained again on all training
-nodes, for as many rounds as were best; with a validation mask of the split it is not, as published work does not.
+ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and lets those within a standard
+error of the best answer together (``choice``); one that is two standard errors below the best after 100 steps is not trained to
+its end. With ``refit`` the chosen ones are trained again on all training nodes, for as many rounds as were best; with a
+validation mask of the split they are not, as published work does not.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
 the graph that is asked. Test labels are seen by nobody.
@@ -19,7 +20,6 @@ the graph that is asked. Test labels are seen by nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from fedgraph.methods.base import (
     setting_assumptions,
     several_colluders,
 )
-from fedgraph.methods.nonprivate import local, phases
+from fedgraph.methods.nonprivate import choice, local, phases
 from fedgraph.methods.nonprivate.params import CEILING, Asked, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
@@ -90,8 +90,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
         colluders=several_colluders(facts),
     )
-    count = len(params.candidates) + (1 if params.refit and params.validation else 0)
-    rounds = count * params.rounds
+    made = _asked(params, facts)
+    tried = len(params.candidates) * made.folds
+    rounds = (
+        tried + (min(params.members, len(params.candidates)) if params.refit and params.validation else 0)
+    ) * params.rounds
     event = Unprotected("parameters are sent without noise")
     note = f"Chosen on validation nodes from {len(params.candidates)} candidates; test labels are read once, at the end."
     return Plan(
@@ -102,16 +105,18 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         protection=protection,
         delta=budget.delta,
         facts=facts,
-        made=_asked(facts),
+        made=made,
         notes=(note,) if params.model == CEILING else (),
         sums_suffice=True,
     )
 
 
-def _asked(facts: PublicFacts) -> Asked:
+def _asked(params: Params, facts: PublicFacts) -> Asked:
+    attributes = facts.public_attributes
+    folds = params.divided(facts.num_train if attributes is None else int((attributes.labels >= 0).sum()))
     if facts.public_graph is None or facts.public_name != "test-graph":
-        return Asked(1.0)
-    return Asked(min(1.0, facts.public_graph.num_nodes / facts.num_train))
+        return Asked(1.0, *folds)
+    return Asked(min(1.0, facts.public_graph.num_nodes / facts.num_train), *folds)
 
 
 def num_sent(plan: Plan[Params, Asked]) -> int:
@@ -153,24 +158,33 @@ def server(plan: Plan[Params, Asked], state: State[phases.Training], inbox: Inbo
 
 def predict(plan: Plan[Params, Asked], state: State[phases.Training], graph: Graph) -> np.ndarray:
     """[n, c] scores on the asked graph."""
-    index, parameters = phases.chosen(state)
-    candidate = plan.params.candidates[index]
+    return choice.together([_scores(plan, index, parameters, graph) for index, parameters in phases.answering(state)])
+
+
+def _scores(plan: Plan[Params, Asked], index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
     network = fitting.made(phases.shape_of(plan, index), 0)
-    return local.scores(plan, candidate, network, parameters, graph, fitting.inputs(graph))
+    return local.scores(plan, plan.params.candidates[index], network, parameters, graph, fitting.inputs(graph))
 
 
 def tuned(
     plan: Plan[Params, Asked], state: State[phases.Training], graph: Graph, rng: np.random.Generator
 ) -> State[phases.Training]:
     """With the weights after a client's own steps on ``graph`` (``learning.fine_tuning``)."""
-    index, parameters = phases.chosen(state)
-    return replace(state, model={**state.model, "parameters": local.tuned(plan, index, parameters, graph, rng)})
+    own = [local.tuned(plan, index, parameters, graph, rng) for index, parameters in phases.answering(state)]
+    return phases.with_parameters(state, own)
 
 
 def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str, ...]:
-    """Which candidate answers, and how it did on the validation nodes."""
-    best = state.memory.best
-    if plan.params.model != CEILING or best is None:
+    """Which candidates answer, and how each did on the validation nodes."""
+    members, tried = state.memory.members, state.memory.tried
+    if plan.params.model != CEILING or not tried:
         return ()
-    found = plan.params.candidates[best.candidate]
-    return (f"Chosen: {found}; {best.accuracy:.3f} on validation nodes after {best.updates * plan.params.local_epochs} steps.",)
+    steps = plan.params.local_epochs
+    found = "; ".join(
+        f"{plan.params.candidates[m.candidate]} ({m.accuracy:.3f} after {m.updates * steps} steps)" for m in members
+    )
+    first = tried[members[0].candidate]
+    count = f"{first.count:.0f} validation nodes" + (f" in {first.folds} folds" if first.folds > 1 else "")
+    if len(members) == 1:
+        return (f"Chosen by {count}: {found}.",)
+    return (f"Within a standard error of the best by {count}, answering together: {found}.",)

@@ -29,14 +29,14 @@ class Work:
     """The graph of one client, or the disjoint union of several. starts: int64 [k + 1], each one's first row, and n.
 
     networks: candidate → network, built when first needed (its parameters are always broadcast). divided: of the latest run's
-    seed and phase, the labels that train and those that validate. thinned: of the latest run's seed, what validates.
+    seed, phase and fold, the labels that train and those that validate. thinned: of its seed and fold, what validates.
     """
 
     graph: Graph
     starts: np.ndarray
     networks: dict[int, Network] = field(default_factory=dict)
-    divided: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-    thinned: dict[int, Work] = field(default_factory=dict)
+    divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> fitting.Inputs:
@@ -49,13 +49,13 @@ class Work:
 
 def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
     """What the clients ``numbers`` send together."""
-    params, place = plan.params, phases.Place.of(model)
+    place = phases.Place.of(model)
     if not place.going:
         return np.zeros(1)
-    training, validation = _divided(work, params, place, numbers)
+    training, validation = _divided(work, plan.made.validation, place, numbers)
     judged = np.zeros(3)
     if (validation >= 0).any() and not plan.facts.asynchronous:  # an older model says nothing of the newest one
-        like_asked = _like_asked(plan, work, validation, place.seed, numbers)
+        like_asked = _like_asked(plan, work, validation, place, numbers)
         judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"]), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
     if plan.facts.asynchronous:
@@ -124,8 +124,7 @@ def _trained(
     how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
     before = fitting.Progress(model["parameters"], model["moments"])
 
-    def seed_of(number: int, step: int) -> int:
-        return phases.step_seed(place.seed, number, place.candidate, step)
+    seed_of = place.step_seed
 
     if _compiled(plan, place.candidate):
         seeds = np.zeros((len(numbers), how.count), dtype=np.int64)
@@ -140,9 +139,9 @@ def _trained(
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
 
 
-def _divided(work: Work, params: Params, place: phases.Place, numbers: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _divided(work: Work, share: float, place: phases.Place, numbers: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """(labels that train, labels that validate), int64 [n], −1 elsewhere."""
-    key = (place.seed, place.refits)
+    key = (place.seed, place.refits, place.fold)
     if key not in work.divided:
         work.divided.clear()
         labels = work.graph.labels
@@ -150,11 +149,13 @@ def _divided(work: Work, params: Params, place: phases.Place, numbers: Sequence[
         if not place.refits:
             sizes = zip(numbers, np.diff(work.starts), strict=True)
             drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
-            work.divided[key] = phases.divided(work.graph, params.validation, np.concatenate(drawn))
+            work.divided[key] = phases.divided(work.graph, share, np.concatenate(drawn), place.fold)
     return work.divided[key]
 
 
-def _like_asked(plan: Plan[Params, Asked], work: Work, validation: np.ndarray, seed: int, numbers: Sequence[int]) -> Work:
+def _like_asked(
+    plan: Plan[Params, Asked], work: Work, validation: np.ndarray, place: phases.Place, numbers: Sequence[int]
+) -> Work:
     """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
 
     Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
@@ -162,15 +163,15 @@ def _like_asked(plan: Plan[Params, Asked], work: Work, validation: np.ndarray, s
     """
     if plan.made.share == 1:
         return work
-    if seed not in work.thinned:
+    if (key := (place.seed, place.fold)) not in work.thinned:
         sizes = zip(numbers, np.diff(work.starts), strict=True)
-        drawn = np.concatenate([np.random.default_rng([seed, number, 1]).random(size) for number, size in sizes])
+        drawn = np.concatenate([np.random.default_rng([place.seed, number, 1]).random(size) for number, size in sizes])
         kept = sp.diags_array(((drawn < plan.made.share) | (validation >= 0)).astype(work.graph.adjacency.dtype))
         thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
         thin.eliminate_zeros()
         work.thinned.clear()
-        work.thinned[seed] = Work(replace(work.graph, adjacency=thin), work.starts, work.networks)
-    return work.thinned[seed]
+        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.starts, work.networks)
+    return work.thinned[key]
 
 
 def _network(plan: Plan[Params, Asked], work: Work, index: int) -> Network:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,6 +12,8 @@ from fedgraph.learning.baselines.networks import Shape, checked
 from fedgraph.settings import Settings
 
 CEILING = "ceiling"
+ENOUGH, MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
+FEW = 100  # validation nodes of five folds below which every labelled node validates once
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is known of the graph that will be asked. share: its nodes over those that train, where it is a graph of its own; at
-    most 1, and 1 where it is the training graph or unknown."""
+    """share: nodes of the graph that will be asked over those that train, where it is a graph of its own; at most 1, and 1
+    where it is the training graph or unknown. folds: parts of the training nodes that validate in turn; validation: the share
+    of the labelled nodes that is in each of them."""
 
     share: float
+    folds: int = 1
+    validation: float = 0.1
 
 
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
@@ -74,6 +80,14 @@ class Params(Settings):
     alpha: float = Field(0.25, gt=0, le=1, description="teleport probability of the spread of scores (logistic, mlp); 1: none")
     propagation_steps: int = Field(10, ge=0, description="power iterations over the asked graph (logistic, mlp)")
     validation: float = Field(0.1, ge=0, lt=1, description="share of training nodes that stops and chooses; 0: last round")
+    folds: Literal["auto"] | Annotated[int, Field(ge=1)] = Field(
+        "auto",
+        description="ceiling: parts of the training nodes that validate in turn, each of the share validation; auto: as many "
+        "as make 1,000 validation nodes, at most 5",
+    )
+    members: int = Field(
+        3, ge=1, description="ceiling: networks that answer together, where as many are within a standard error"
+    )
     patience: int = Field(10, ge=1, description="rounds without a better validation loss or accuracy, then the candidate stops")
     refit: bool = Field(
         True, description="train again on all training nodes for the rounds found (not with a given validation mask)"
@@ -92,6 +106,10 @@ class Params(Settings):
                 raise ValueError("arguments belong to one model; model: ceiling tries several")
             if not self.validation:
                 raise ValueError("model: ceiling chooses on validation nodes; validation must be > 0")
+            if self.folds != "auto" and self.folds * self.validation > 1:
+                raise ValueError(
+                    f"{self.folds} folds of {self.validation:g} are more than all training nodes; lower one of them"
+                )
             if unknown := [m for m in self.among if m not in known]:
                 raise ValueError(
                     f"among: {unknown[0]!r} is not in the grid; allowed: {', '.join(dict.fromkeys(c.model for c in GRID))}"
@@ -99,8 +117,20 @@ class Params(Settings):
         else:
             if self.among:
                 raise ValueError("among is for model: ceiling")
+            if self.folds not in ("auto", 1):
+                raise ValueError("folds is for model: ceiling")
             checked(self.model, self.arguments)
         return self
+
+    def divided(self, num_labelled: int) -> tuple[int, float]:
+        """(parts of ``num_labelled`` nodes that validate in turn, share of each); one part where a single model is trained."""
+        if self.model != CEILING or len(self.candidates) == 1:
+            return 1, self.validation
+        if self.folds != "auto":
+            return self.folds, self.validation
+        of_one = max(1.0, self.validation * num_labelled)
+        folds = max(1, min(math.ceil(ENOUGH / of_one), MOST_FOLDS, math.floor(1 / self.validation)))
+        return folds, max(self.validation, 1 / folds) if folds * of_one < FEW else self.validation
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

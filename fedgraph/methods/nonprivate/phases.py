@@ -1,23 +1,25 @@
 """The server's side: averages, early stopping, one candidate after another, and the refit.
 
-A phase is the training of one candidate, at most ``rounds`` rounds; the last one, where there is a refit, trains the chosen
-candidate on all training nodes. Phases that end early leave rounds over; they pass with empty messages at the end.
+A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates are tried with
+the first fold; those within two standard errors of the best go on to the next one, until one is left or the folds are through.
+The last phases, where there is a refit, train the chosen ones (``choice``) on all training nodes. Phases that end early leave
+rounds over; they pass with empty messages at the end.
 
 What a message holds: ``local``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Shape
 from fedgraph.methods.base import Inbox, Plan, State
-from fedgraph.methods.nonprivate import server_steps
+from fedgraph.methods.nonprivate import choice, server_steps
+from fedgraph.methods.nonprivate.choice import Best, Tried
 from fedgraph.methods.nonprivate.params import Asked, Params
 from fedgraph.types import Graph
 
@@ -25,52 +27,50 @@ PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standar
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
-    """A round of a candidate. accuracy, loss: on validation nodes; updates: rounds that led there; parameters: float32 [p]."""
-
-    candidate: int
-    accuracy: float
-    loss: float
-    updates: int
-    parameters: np.ndarray
-
-    def beats(self, other: Best | None) -> bool:
-        return other is None or (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
-
-
-@dataclass(frozen=True, eq=False)
 class Training:
-    """What the server knows. best: of the finished phases; in_phase: of this one; waited: rounds without progress; lowest: loss
-    of this phase; last: the latest parameters; moments: of the server's own optimiser.
+    """What the server knows. in_phase: the best round of this phase; curve: [right, loss, count] after each of its rounds;
+    waited: rounds without progress; lowest: loss of this phase; last: the latest parameters; moments: of the server's own
+    optimiser. tried: candidate → what it showed in finished phases; going: who is trained in this fold; members: who answers,
+    of whom the first ``fitted`` are trained again.
     """
 
     seed: int
     last: np.ndarray
     moments: server_steps.Moments
-    best: Best | None = None
     in_phase: Best | None = None
+    curve: tuple[np.ndarray, ...] = ()
     waited: int = 0
     lowest: float = np.inf
+    tried: Mapping[int, Tried] = field(default_factory=dict)
+    going: tuple[int, ...] = ()
+    members: tuple[Best, ...] = ()
+    fitted: int = 0
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the training is. steps: that every client has taken in this phase; going: false once all is done."""
+    """Where the training is. steps: that every client has taken in this phase; going: false once all is done; fold: which part
+    of the training nodes validates."""
 
     candidate: int
     steps: int
     seed: int
     refits: bool
     going: bool
+    fold: int = 0
 
     @classmethod
     def of(cls, model: Mapping[str, np.ndarray]) -> Place:
-        candidate, steps, seed, refits, going = (int(v) for v in model["place"])
-        return cls(candidate, steps, seed, bool(refits), bool(going))
+        candidate, steps, seed, refits, going, fold = (int(v) for v in model["place"])
+        return cls(candidate, steps, seed, bool(refits), bool(going), fold)
 
     def broadcast(self, parameters: np.ndarray, moments: np.ndarray) -> dict[str, np.ndarray]:
-        place = np.array([self.candidate, self.steps, self.seed, self.refits, self.going], dtype=np.int64)
+        place = np.array([self.candidate, self.steps, self.seed, self.refits, self.going, self.fold], dtype=np.int64)
         return {"parameters": parameters, "moments": moments, "place": place}
+
+    def step_seed(self, client: int, step: int) -> int:
+        """Of the dropout of one step of a client."""
+        return step_seed(self.seed, client, self.candidate, step, *_later(self.fold))
 
 
 def shape_of(plan: Plan[Params, Asked], index: int) -> Shape:
@@ -80,18 +80,22 @@ def shape_of(plan: Plan[Params, Asked], index: int) -> Shape:
 
 
 def step_seed(*path: int) -> int:
-    """Of the dropout of one step: (run, client, candidate, step)."""
+    """Of the dropout of one step: (run, client, candidate, step), and the fold after the first one."""
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
-def divided(graph: Graph, share: float, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _later(fold: int) -> tuple[int, ...]:
+    return (fold,) if fold else ()
+
+
+def divided(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
 
-    drawn: [n], uniform in [0, 1).
+    drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
     """
     if graph.validation is not None:
         return graph.labels, graph.validation
-    held_out = (drawn < share) & (graph.labels >= 0)
+    held_out = (drawn >= fold * share) & (drawn < (fold + 1) * share) & (graph.labels >= 0)
     return np.where(held_out, -1, graph.labels), np.where(held_out, graph.labels, -1)
 
 
@@ -105,19 +109,31 @@ def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def begin(plan: Plan[Params, Asked], seed: int) -> State[Training]:
-    return _phase(plan, Training(seed, np.zeros(0, np.float32), server_steps.Moments()), 0, refits=False)
+    everybody = tuple(range(len(plan.params.candidates)))
+    return _phase(plan, Training(seed, np.zeros(0, np.float32), server_steps.Moments(), going=everybody), 0)
 
 
-def chosen(state: State[Training]) -> tuple[int, np.ndarray]:
-    """(candidate, parameters) that answer: of the best round, of the refit, or the last where nothing was validated."""
-    return Place.of(state.model).candidate, state.model["parameters"]
+def answering(state: State[Training]) -> list[tuple[int, np.ndarray]]:
+    """(candidate, parameters) of every network that answers: the chosen ones, or the one that is being trained."""
+    if "members" not in state.model:
+        return [(Place.of(state.model).candidate, state.model["parameters"])]
+    candidates, sizes = state.model["members"]
+    parts = np.split(state.model["parameters"], np.cumsum(sizes)[:-1])
+    return [(int(candidate), part) for candidate, part in zip(candidates, parts, strict=True)]
 
 
-def _phase(plan: Plan[Params, Asked], training: Training, candidate: int, refits: bool) -> State[Training]:
+def with_parameters(state: State[Training], parameters: list[np.ndarray]) -> State[Training]:
+    """The same networks with other parameters."""
+    return replace(state, model={**state.model, "parameters": np.concatenate(parameters)})
+
+
+def _phase(
+    plan: Plan[Params, Asked], training: Training, candidate: int, *, refits: bool = False, fold: int = 0
+) -> State[Training]:
     """A candidate from its initial parameters."""
-    fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate))
-    own = replace(training, last=fresh.vector, moments=server_steps.Moments(), in_phase=None, waited=0, lowest=np.inf)
-    place = Place(candidate, 0, training.seed, refits, going=True)
+    fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate, *_later(fold)))
+    own = replace(training, last=fresh.vector, moments=server_steps.Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
+    place = Place(candidate, 0, training.seed, refits, going=True, fold=fold)
     moments = fresh.moments if plan.params.client_optimiser == "adam" else np.zeros((2, 0), np.float32)
     return State(place.broadcast(fresh.vector, moments), own)
 
@@ -142,45 +158,76 @@ def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> S
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
     if count:
-        training = _noted(training, Best(place.candidate, right / count, loss / count, done, old))
-    limit = training.best.updates if place.refits and training.best else plan.params.rounds
-    hopeless = count > 0 and place.steps >= PROBATION and _is_behind(training, count)
+        training = _noted(training, Best(place.candidate, right / count, loss / count, done, old), total[at + 1 : at + 4])
+    limit = training.members[training.fitted].updates if place.refits else plan.params.rounds
+    hopeless = count > 0 and place.steps >= PROBATION and not place.fold and _is_behind(training, count)
     if done + 1 < limit and training.waited < plan.params.patience and not hopeless:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
         return State(after.broadcast(stepped, moments), training)
     return _next(plan, training, place, bool(masked))
 
 
-def _noted(training: Training, found: Best) -> Training:
+def _noted(training: Training, found: Best, row: np.ndarray) -> Training:
     """A better round is the best of the phase; a better accuracy or a lower loss gives the phase new patience."""
     better = found.beats(training.in_phase)
     waited = 0 if better or found.loss < training.lowest else training.waited + 1
     in_phase = found if better else training.in_phase
-    return replace(training, in_phase=in_phase, waited=waited, lowest=min(training.lowest, found.loss))
+    unheard = found.updates - len(training.curve)  # rounds in which no validation node answered
+    curve = (*training.curve, *(training.curve[-1:] or (row,)) * unheard, row)
+    return replace(training, in_phase=in_phase, curve=curve, waited=waited, lowest=min(training.lowest, found.loss))
 
 
 def _is_behind(training: Training, count: float) -> bool:
     """Whether the candidate in training is ``FAR`` standard errors (of ``count`` validation nodes) below the best one."""
-    best, own = training.best, training.in_phase
-    if best is None or own is None:
+    if not training.tried or training.in_phase is None:
         return False
-    return own.accuracy < best.accuracy - FAR * math.sqrt(max(best.accuracy * (1 - best.accuracy), 0.01) / count)
+    best = max(t.first.accuracy for t in training.tried.values())
+    return training.in_phase.accuracy < best - FAR * choice.standard_error(best, count)
 
 
 def _next(plan: Plan[Params, Asked], training: Training, place: Place, masked: bool) -> State[Training]:
-    """The next candidate, the refit of the best, or the end."""
-    ended, best = training.in_phase, training.best
-    best = ended if ended is not None and ended.beats(best) else best
-    training = replace(training, best=best)
-    if place.refits or best is None:
-        return _over(training, place.candidate, training.last)
-    if place.candidate + 1 < len(plan.params.candidates):
-        return _phase(plan, training, place.candidate + 1, refits=False)
-    if plan.params.refit and not masked and best.updates:
-        return _phase(plan, training, best.candidate, refits=True)
-    return _over(training, best.candidate, best.parameters)
+    """The next candidate, the next fold, the refit of a chosen one, or the end."""
+    if place.refits:
+        return _refitted(plan, training)
+    ended, tried = training.in_phase, dict(training.tried)
+    if ended is not None:
+        curve, before = np.array(training.curve), tried.get(place.candidate)
+        if plan.params.refit and not masked and ended.updates:  # it will be trained again: its parameters need not be kept
+            ended = replace(ended, parameters=np.zeros(0, np.float32))
+        tried[place.candidate] = Tried(curve, 1, ended) if before is None else before.after(curve)
+    training = replace(training, tried=tried)
+    if left := [c for c in training.going if c > place.candidate]:
+        return _phase(plan, training, left[0], fold=place.fold)
+    going = tuple(sorted(choice.within(tried, FAR))) or tuple(range(len(plan.params.candidates)))
+    if len(going) > 1 and place.fold + 1 < plan.made.folds and not masked:
+        return _phase(plan, replace(training, going=going), going[0], fold=place.fold + 1)
+    chosen = choice.within(tried, choice.NEAR)[: plan.params.members]
+    if not chosen:
+        last = Best(place.candidate, np.nan, np.nan, 0, training.last)
+        return _over(replace(training, members=(last,)))
+    training = replace(training, members=tuple(tried[c].best for c in chosen))
+    return _refit(plan, training) if plan.params.refit and not masked else _over(training)
 
 
-def _over(training: Training, candidate: int, parameters: np.ndarray) -> State[Training]:
-    place = Place(candidate, 0, training.seed, refits=False, going=False)
-    return State(place.broadcast(parameters, np.zeros((2, 0), np.float32)), training)
+def _refit(plan: Plan[Params, Asked], training: Training) -> State[Training]:
+    """The next member that has something to learn, on all training nodes; or the end."""
+    while training.fitted < len(training.members) and not training.members[training.fitted].updates:
+        training = replace(training, fitted=training.fitted + 1)
+    if training.fitted == len(training.members):
+        return _over(training)
+    return _phase(plan, training, training.members[training.fitted].candidate, refits=True)
+
+
+def _refitted(plan: Plan[Params, Asked], training: Training) -> State[Training]:
+    members, at = list(training.members), training.fitted
+    members[at] = replace(members[at], parameters=training.last)
+    return _refit(plan, replace(training, members=tuple(members), fitted=at + 1))
+
+
+def _over(training: Training) -> State[Training]:
+    members = training.members
+    place = Place(members[0].candidate, 0, training.seed, refits=False, going=False)
+    model = place.broadcast(np.concatenate([m.parameters for m in members]), np.zeros((2, 0), np.float32))
+    if len(members) > 1:
+        model["members"] = np.array([[m.candidate for m in members], [m.parameters.size for m in members]], dtype=np.int64)
+    return State(model, training)

@@ -1,0 +1,96 @@
+"""Which candidates answer: what each of them showed on all validation nodes, and who is within a standard error of the best.
+
+A part of the training nodes (a fold) validates while the others train, and each fold does so in turn. What a candidate showed
+is added up over folds, round by round, so that one number of rounds is chosen on all validation nodes together: a choice on 150
+nodes follows chance, and the best of many rounds on them even more. Where several candidates are within a standard error of
+the best, nobody can tell which is better. They answer together: the mean of their log-probabilities, as an average of models is
+seldom worse than the one among them that happens to be chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+NEAR = 1.0  # standard errors below the best within which a candidate answers too
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """A round of a candidate. accuracy, loss: on validation nodes; updates: rounds that led there; parameters: float32 [p]."""
+
+    candidate: int
+    accuracy: float
+    loss: float
+    updates: int
+    parameters: np.ndarray
+
+    def beats(self, other: Best | None) -> bool:
+        return other is None or (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """What a candidate showed in ``folds`` folds.
+
+    curve: float64 [rounds, 3], right answers, summed loss and number of validation nodes of the model after so many rounds,
+    summed over folds; a fold that stopped earlier counts with its last row. first: the best round of the first fold.
+    """
+
+    curve: np.ndarray
+    folds: int
+    first: Best
+
+    @property
+    def best(self) -> Best:
+        """The best round by what all folds say together; its parameters are those of the first fold's best round."""
+        right, loss, count = self.curve.T
+        at = max(range(len(self.curve)), key=lambda t: (right[t] / count[t], -loss[t] / count[t]))
+        if self.folds == 1:
+            return self.first
+        return replace(self.first, accuracy=right[at] / count[at], loss=loss[at] / count[at], updates=at)
+
+    @property
+    def count(self) -> float:
+        """Validation nodes, over all folds."""
+        return float(self.curve[0, 2])
+
+    def after(self, curve: np.ndarray) -> Tried:
+        """With one more fold."""
+        length = max(len(curve), len(self.curve))
+        return replace(self, curve=_lengthened(self.curve, length) + _lengthened(curve, length), folds=self.folds + 1)
+
+
+def _lengthened(curve: np.ndarray, length: int) -> np.ndarray:
+    return np.concatenate([curve, np.repeat(curve[-1:], length - len(curve), axis=0)])
+
+
+def standard_error(accuracy: float, count: float) -> float:
+    """Of an accuracy on ``count`` nodes; never below that of an accuracy of 0.99, so that few nodes do not seem sure."""
+    return math.sqrt(max(accuracy * (1 - accuracy), 0.01) / count)
+
+
+def within(tried: Mapping[int, Tried], errors: float) -> list[int]:
+    """Candidates at most ``errors`` standard errors below the best, from the best on; of those that saw the most folds."""
+    if not tried:
+        return []
+    folds = max(t.folds for t in tried.values())
+    whole = {c: t.best for c, t in tried.items() if t.folds == folds}
+    order = sorted(whole, key=lambda c: (-whole[c].accuracy, whole[c].loss))
+    top = whole[order[0]]
+    least = top.accuracy - errors * standard_error(top.accuracy, tried[order[0]].count)
+    return [c for c in order if whole[c].accuracy >= least]
+
+
+def together(scores: Sequence[np.ndarray]) -> np.ndarray:
+    """[n, c]: the scores of the only member as they are, or the mean of all members' log-probabilities."""
+    if len(scores) == 1:
+        return scores[0]
+    found = np.zeros_like(scores[0], dtype=np.float64)
+    for own in scores:
+        shifted = own.astype(np.float64) - own.max(axis=1, keepdims=True)
+        found += shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return (found / len(scores)).astype(scores[0].dtype)
