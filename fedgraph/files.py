@@ -14,6 +14,9 @@ def require_free(path: Path, replace: bool = False) -> None:
     if path.exists() and (path.is_dir() or not replace):
         what = "is a folder" if path.is_dir() else "exists already; say --force to replace it"
         raise ScenarioError(f"{path}: {what}")
+    above = next((p for p in path.absolute().parents if p.exists()), None)
+    if above is not None and not above.is_dir():
+        raise ScenarioError(f"{path}: cannot be written: {above} is not a folder")
 
 
 def write_new(path: Path, content: bytes, replace: bool = False) -> None:

@@ -152,9 +152,9 @@ def of(records: Records, metric: str | None = None) -> Choices:
         for record in entry["facts"]["participations"]:
             choice = choice_of(str(entry["setting"]), str(record["participation"]))
             key = (learner(entry), float(entry["epsilon"]), choice, str(record["client"]))
+            found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
             if metric in record["metrics"]:
                 found.values.setdefault(key, []).append(float(record["metrics"][metric]))
-                found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
                 found.toward[choice] = str(record["toward"])
     return found
 
@@ -168,7 +168,8 @@ def _count(found: Choices, every: Sequence[dict[str, Any]], seeds: int) -> None:
                 continue
             found.reachable[client] = min(1.0, metrics[FOUND] / metrics["precision_at_alerts"])
             size = max(1, round(found.alerts * size)) * metrics["precision_at_alerts"] / metrics[FOUND]
-        found.tested[client] = max(found.tested.get(client, 0.0), size * seeds)
+        if size:
+            found.tested[client] = max(found.tested.get(client, 0.0), size * seeds)
 
 
 def learner(entry: dict[str, Any]) -> str:
@@ -189,8 +190,12 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
 
 def in_hundred(epsilon: float, delta: float) -> str:
-    """``at most 74 of 100 times``, rounded up."""
+    """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
     if epsilon == 0:
         return "no more often than by guessing, 50 of 100 times"
     share = right_at_most(epsilon, delta)
-    return "up to always: nothing limits it" if share >= 0.99995 else f"at most {bound(100 * share, 1)} of 100 times"
+    return (
+        "up to always: nothing limits it"
+        if share >= 0.99995
+        else f"at most {bound(100 * share, 1 + (share > 0.995))} of 100 times"
+    )

@@ -90,8 +90,6 @@ class Found:
         trust, _, without = setting.partition(" without ")
         if without:  # its data were not used: nobody can learn anything of them
             client = self.federation.names.index(without)
-            if not (asked.truth >= 0).any():
-                return []  # nobody knows its answers
             return [
                 self._record("left-out", without, self.nodes(client), scores, asked.truth, 0.0, "everybody: it did not join")
             ]
@@ -108,9 +106,8 @@ class Found:
         found = [self._record(participation, ALL, nodes, scores, truth, max(prices), toward)]
         for client, name in enumerate(self.federation.names):
             rows = self.federation.asked_of(client)
-            if (truth[rows] >= 0).any():
-                own = (scores[rows], truth[rows], prices[client])
-                found.append(self._record(participation, name, self.nodes(client), *own, toward))
+            own = (scores[rows], truth[rows], prices[client])
+            found.append(self._record(participation, name, self.nodes(client), *own, toward))
         return found
 
     def personal(
@@ -167,12 +164,15 @@ class Found:
     def _record(
         self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
     ) -> dict[str, Any]:
+        """Without metrics where of no asked node the answer is known."""
+        tested = int((truth >= 0).sum())
+        measured = {} if not tested else self.pooled(scores, truth) if client == ALL else self.briefly(scores, truth)
         return {
             "participation": participation,
             "client": client,
             "nodes": nodes,
-            "tested": int((truth >= 0).sum()),
-            "metrics": self.pooled(scores, truth) if client == ALL else self.briefly(scores, truth),
+            "tested": tested,
+            "metrics": measured,
             "epsilon": epsilon,
             "toward": toward,
         }

@@ -219,7 +219,7 @@ def test_own_weights_are_refused_where_a_method_has_none(library: Graph) -> None
 
 
 def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph) -> None:
-    """Nobody knows the answers of the first: it has no numbers and is not left out. The second is one node, asked or not."""
+    """Nobody knows the answers of the first: it has no number and is not left out. The second is one node, asked or not."""
     owner = np.repeat([0, 1, 2, 3], [60, 1, 100, 139])
     labels = np.where(owner == 0, -1, library.labels)
     graph = replace(library, labels=labels, owner=owner, owner_names=("silent", "single", "c", "d"))
@@ -229,11 +229,14 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
     assert "secure without silent" not in found
     for setting, outcome in found.items():
         records = outcome.facts["participations"]
-        assert "silent" not in [r["client"] for r in records]
+        assert all(bool(r["metrics"]) == bool(r["tested"]) for r in records), "NaN is no accuracy"
+        assert not any(r["tested"] for r in records if r["client"] == "silent")
+        assert {r["client"] for r in found["secure"].facts["participations"]} == {"all", "silent", "single", "c", "d"}
         assert all(math.isfinite(v) for r in records for v in r["metrics"].values()), setting
     named = participation.Params(
         **{**given, "left_out": ["silent"], "settings": ["secure"], "epsilons": [1.0], "methods": methods[:1]}
     )
     where = context(graph)
     (cell,) = (c for c in participation.cells(named, where) if "without" in c.setting)
-    assert participation.run(named, cell, where).facts["participations"] == []
+    (record,) = participation.run(named, cell, where).facts["participations"]
+    assert record["metrics"] == {}
