@@ -1,10 +1,11 @@
 """A federation of the size of all of Facebook100: processor seconds and peak memory of one cell per method.
 
-    python -m benchmarks.large_federation [--share 1 | --real] [--cells features GAP-NDP …] [--settings secure central] [--json]
+    python -m benchmarks.large_federation [--share 1 | --real] [--cells features GAP-NDP …] [--settings secure central]
+        [--epsilon 4] [--json]
 
 Eighty-nine generated campuses with 870,056 nodes and 33.3 million edges in all (the numbers of the whole collection), of very
 different size; six classes; a node has five of the columns that all campuses share and of the 150 that its campus has alone.
-``--real`` takes the campuses that ``FEDGRAPH_DATA`` has instead (ε = 4); ``--share 0.25`` makes a quarter of the campuses. On
+``--real`` takes the campuses that ``FEDGRAPH_DATA`` has instead; ``--share 0.25`` makes a quarter of the campuses. On
 generated ones accuracy means nothing: edges join classes at random. Each cell runs in a process of its own, with the serial
 engine, and memory is the largest resident size of
 that process, the data included. The last line is JSON.
@@ -79,14 +80,14 @@ def federation(share: float) -> Graph:
     return Graph("large", adjacency, features, labels, CLASSES, made, owner=owner, owner_names=names)
 
 
-def measured(name: str, setting: str, share: float, real: bool) -> dict[str, Any]:
+def measured(name: str, setting: str, share: float, real: bool, epsilon: float) -> dict[str, Any]:
     """One cell in this process."""
     began = time.process_time()
     graph = data.load("facebook100/federation") if real else federation(share)
     assert isinstance(graph, Graph)
     ready, before = time.process_time() - began, _peak()
     protocol, method = CELLS[name]
-    given = {"participations": ["federated", "curator"], "settings": ["secure"], "epsilons": [4.0], "methods": [method]}
+    given = {"participations": ["federated", "curator"], "settings": ["secure"], "epsilons": [epsilon], "methods": [method]}
     params = participation.Params(**given, protocol=protocol)
     context = Context("large", "large", graph, root=1, seeds=1, runtime=SerialRuntime())
     began = time.process_time()
@@ -111,19 +112,30 @@ def main() -> None:
     parser.add_argument("--real", action="store_true", help="the campuses that FEDGRAPH_DATA has")
     parser.add_argument("--cells", nargs="+", choices=tuple(CELLS), default=list(CELLS))
     parser.add_argument("--settings", nargs="+", choices=("secure", "central"), default=["secure", "central"])
+    parser.add_argument("--epsilon", type=float, default=4.0, help="budget of every cell, above 0 (default 4)")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print nothing but the last line")
     args = parser.parse_args()
     if not 0 < args.share <= 1:
         parser.error("--share: allowed: above 0 and at most 1")
+    if not args.epsilon > 0:
+        parser.error("--epsilon: allowed: above 0")
     if args.one:
-        print(json.dumps(measured(args.cells[0], args.settings[0], args.share, args.real)))
+        print(json.dumps(measured(args.cells[0], args.settings[0], args.share, args.real, args.epsilon)))
         return
     found = []
     for name in args.cells:
         for setting in args.settings:
             command = [sys.executable, "-m", "benchmarks.large_federation", "--one", "--share", str(args.share)]
-            command += ["--cells", name, "--settings", setting, *(["--real"] if args.real else [])]
+            command += [
+                "--cells",
+                name,
+                "--settings",
+                setting,
+                "--epsilon",
+                str(args.epsilon),
+                *(["--real"] if args.real else []),
+            ]
             done = subprocess.run(
                 command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
             )

@@ -146,8 +146,9 @@ def text(wanted: Wanted, folder: Path) -> str:
     )
     if data.federation:
         task = draft_federation.task(wanted.unit, wanted.trust, wanted.epsilons, data.clients, data.split, data.crossing)
+        quick = draft_federation.quick(wanted.unit, wanted.trust, wanted.epsilons, task)
     else:
-        task = _task(wanted)
+        task, quick = _task(wanted), "  seeds: 1"
     return f"""\
 # {data.found}
 name: {wanted.title}
@@ -159,7 +160,7 @@ datasets:
 tasks:
 {task}
 quick:                           # what --quick replaces
-  seeds: 1
+{quick}
 """
 
 

@@ -24,12 +24,12 @@ def task(unit: str, trust: Sequence[str], epsilons: Sequence[float], num_clients
     trust: some of ``curator``, ``sums``, ``nobody``. split: the clients brought masks. crossing: edges between clients.
     """
     edge = unit == "edge"
-    joined = [{"sums": "secure", "nobody": "local"}[t] for t in trust if t != "curator"]
+    joined = [t for t in trust if t != "curator"]
     choices = ["alone", *(["federated"] if joined else []), *(["curator"] if "curator" in trust else [])]
     choices += ["personalised"] if joined else []
-    enough = num_clients > (2 if "secure" in joined else 1)  # a sum hides nobody where one client is left
+    enough = num_clients > (2 if "sums" in joined else 1)  # a sum hides nobody where one client is left
     choices += ["left-out"] if joined and not edge and enough else []
-    settings = joined or ["secure"]
+    settings = _settings(trust)
     budgets = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in epsilons)
     lines = [
         "  - task: participation",
@@ -48,6 +48,29 @@ def task(unit: str, trust: Sequence[str], epsilons: Sequence[float], num_clients
         (EDGE if edge else NODE).replace("SUMS", settings[0]),
     ]  # fmt: skip
     return "\n".join(lines).replace("SOME", str(min(LEFT_OUT, num_clients)))
+
+
+def quick(unit: str, trust: Sequence[str], epsilons: Sequence[float], task: str) -> str:
+    """The lines below ``quick:``: one seed, one budget and no privacy, one level of trust, one client left out, few steps.
+
+    task: as ``task`` wrote it.
+    """
+    finite = [e for e in epsilons if math.isfinite(e)]
+    budgets = [f"{max(finite):g}"] * bool(finite) + ["inf"] * (len(finite) < len(epsilons) or unit == "node")
+    settings = _settings(trust)[0]
+    steps = {"node": ("steps: 40", "steps: 40", "rounds: 3", "rounds: 3"), "edge": ("epochs: 30", "epochs: 30", "rounds: 3")}
+    lines = [
+        "  seeds: 1",
+        f"  tasks.0.epsilons: [{', '.join(budgets)}]",
+        f"  tasks.0.settings: [{settings}]",
+        *(["  tasks.0.left_out: 1"] if "left_out:" in task else []),
+        *(f"  tasks.0.methods.{place}.{fewer}" for place, fewer in enumerate(steps[unit])),
+    ]
+    return "\n".join(lines)
+
+
+def _settings(trust: Sequence[str]) -> list[str]:
+    return [{"sums": "secure", "nobody": "local"}[t] for t in trust if t != "curator"] or ["secure"]
 
 
 def _crossing(edge: bool, crossing: int) -> list[str]:

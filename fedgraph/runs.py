@@ -50,6 +50,25 @@ class Run:
         return self.folders[0]
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What tables call each run: its folder's name, with as many of the folders above it as tell it from the others."""
+        whole = [folder.resolve().parts for folder in self.folders]
+        deepest = max(map(len, whole))
+        for depth in range(1, deepest + 1):
+            found = ["/".join(parts[-depth:]) for parts in whole]
+            if len(set(found)) == len(found):
+                break
+        return tuple(found)
+
+    @property
+    def notice(self) -> str | None:
+        """What every output says where data of a run were generated; None where all are real."""
+        said = [(name, run.notice) for name, run in zip(self.names, self.kept, strict=True) if run.notice]
+        if len({notice for _, notice in said}) == 1 and len(said) == len(self.kept):
+            return said[0][1]
+        return " ".join(f"{name}: {notice}" for name, notice in said) or None
+
+    @cached_property
     def rows(self) -> tuple[results.Row, ...]:
         """Every configuration, its seeds together, run by run."""
         return tuple(row for _, row in self._owned)
@@ -58,7 +77,8 @@ class Run:
     def _owned(self) -> tuple[tuple[Path, results.Row], ...]:
         found = [(run.folder, row) for run in self.kept for row in run.rows]
         seen = Counter(anchor(row) for _, row in found)
-        return tuple((f, _named(row, f.name) if seen[anchor(row)] > 1 else row) for f, row in found)
+        called = dict(zip(self.folders, self.names, strict=True))
+        return tuple((f, _named(row, called[f]) if seen[anchor(row)] > 1 else row) for f, row in found)
 
     @cached_property
     def answered(self) -> answer.Answer:
@@ -101,7 +121,8 @@ class Run:
         """One line per configuration, with the columns ``COLUMNS``; ε are floats, ∞ included."""
         import pandas
 
-        owner = {id(row): folder.name for folder, row in self._owned}
+        called = dict(zip(self.folders, self.names, strict=True))
+        owner = {id(row): called[folder] for folder, row in self._owned}
         return pandas.DataFrame([_line(s, owner[id(s.row)]) for s in self.answered.scores], columns=list(COLUMNS))
 
     def figure(self, unit: str | None = None) -> Figure:
@@ -138,9 +159,12 @@ class Run:
 
 
 def open_run(*folders: str | Path) -> Run:
-    """Finished runs by their folders. Raises ``DataError`` in one line for a folder that holds none."""
+    """Finished runs by their folders. Raises ``DataError`` in one line for a folder that holds none or is named twice."""
     if not folders:
         raise ScenarioError("name at least one run's folder")
+    twice = [str(f) for f, count in Counter(Path(f).resolve() for f in folders).items() if count > 1]
+    if twice:
+        raise ScenarioError(f"{twice[0]} is named twice; allowed: each run once")
     return Run(tuple(stored.load(Path(f)) for f in folders))
 
 

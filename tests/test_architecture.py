@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "partition": {"types", "seeds", "errors", "plugins", "settings"},
     "comparison": {"types", "seeds", "errors", "compiled"},
     "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "settings"},
-    "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "settings"},
+    "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "settings", "compiled"},  # streams of masks
     "runtime": {"types", "errors"},
     "audit": {"privacy", "learning", "types", "errors", "seeds"},
     "report": {"privacy", "audit", "types", "errors", "plugins", "store", "settings", "entries"},

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from fedgraph.commands import show
-from fedgraph.files import write_new
+from fedgraph.errors import ScenarioError
+from fedgraph.files import require_free, write_new
 
 HELP = "compare finished runs: one answer, one table, one page"
 
@@ -21,14 +22,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from fedgraph import runs
 
+    targets = [path for path in (options.csv, options.html) if path]
+    if len({path.resolve() for path in targets}) < len(targets):
+        raise ScenarioError(f"{options.csv}: --csv and --html name one file; allowed: two")
+    for path in targets:  # all of them before anything is written
+        require_free(path, options.force)
     found = runs.open_run(*options.runs)
-    if options.csv:
-        write_new(options.csv, found.table().to_csv(index=False).encode(), options.force)
+    table = found.table().to_csv(index=False).encode() if options.csv else b""
+    page = b""
     if options.html:
         from fedgraph.report import together
 
-        write_new(options.html, together.page_of(found.rows, [f.name for f in found.folders]).encode(), options.force)
+        page = together.page_of(found.rows, found.names, found.notice).encode()
+    for path, content in ((options.csv, table), (options.html, page)):
+        if path:
+            write_new(path, content, options.force)
     print(show.shown(found))
-    for path in filter(None, (options.csv, options.html)):
+    for path in targets:
         print(f"written: {path}")
     return 0

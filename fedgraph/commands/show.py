@@ -40,7 +40,7 @@ def shown(found: Run) -> str:
         groups.setdefault((score.asked, score.unit), []).append(score)
     tables = [_table(scores, here) for here in groups.values()]
     more = "Every column of every row, with the name that “fedgraph sheet” takes: fedgraph show RUN --csv"
-    return "\n\n".join([found.answer, *tables, more])
+    return "\n\n".join([*([found.notice] if found.notice else []), found.answer, *tables, more])
 
 
 def _table(scores: tuple[Score, ...], here: list[Score]) -> str:

@@ -65,7 +65,8 @@ def _opened(content: bytes, name: str) -> np.lib.npyio.NpzFile:
     try:
         archive = np.load(io.BytesIO(content), allow_pickle=False)
     except _DAMAGED as error:
-        raise DataError(f"{name}: not an .npz archive ({error}); a pickle is refused") from error
+        why = "its bytes are no zip" if "pickle" in str(error) else error  # numpy would advise to open it as a pickle
+        raise DataError(f"{name}: not an .npz archive ({why}); a pickle is refused") from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
     members_of_zip = archive.zip.infolist() if archive.zip else []

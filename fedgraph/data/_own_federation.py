@@ -7,7 +7,8 @@
       bank_c/  graph.npz                   gnn-benchmark layout (``_npz``)  [feature_names.txt]
       bank_d/  graph.pt                    torch.save(data.to_dict(), …) of a PyG ``Data``  [feature_names.txt]
 
-Without a manifest every subfolder is a client, in the order of their names.
+Without a manifest every subfolder is a client, in the order of their names. A client without edges or without labels has that
+file with its head alone (``source,target``, ``id,label``).
 
 **Features** are matched by the names of their columns, so clients may have different ones: a client without a column has
 zeros there. ``features.csv`` starts with a header ``id,<name>,<name>,…``, or is sparse: exactly ``id,feature,value``, one
@@ -45,6 +46,10 @@ from fedgraph.types import Graph, Masks, Provenance
 from fedgraph.validation import validate
 
 MANIFEST = "federation.yaml"
+NOTHING = {  # file → how a client says that it has none, so that a file that was forgotten is not taken for that
+    "edges": "allowed: a line per edge; of a client without edges, a table with the head source,target and no line",
+    "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
+}
 PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 
 
@@ -160,7 +165,13 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
     ending = kind.rpartition(".")[2]
 
     def text(stem: str) -> tuple[bytes, str]:
-        return read(raw, f"{stem}.{ending}"), str(raw.folder / f"{stem}.{ending}")
+        file = raw.folder / f"{stem}.{ending}"
+        if stem in NOTHING and not file.exists():
+            raise DataError(f"{file}: there is none; {NOTHING[stem]}")
+        content = read(raw, file.name)
+        if stem in NOTHING and not content.strip():
+            raise DataError(f"{file}: empty; {NOTHING[stem]}")
+        return content, str(file)
 
     rows, set_rows, columns, column_names, values = _own_tables.named_features(*text("features"))
     one, two = _tables.edges(*text("edges"), rows)

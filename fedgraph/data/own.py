@@ -103,6 +103,10 @@ def _from_npz(path: Path) -> Graph:
 def _from_csv(path: Path, params: CsvParams) -> Graph:
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
+    files = (params.edges, params.features, params.labels)
+    missing = [name for name in files if not (path / name).exists()]
+    if missing:
+        raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}")
     raw = RawFiles(path)
     rows, features = _tables.features(raw.read(params.features), str(path / params.features))
     sources, targets = _tables.edges(raw.read(params.edges), str(path / params.edges), rows)

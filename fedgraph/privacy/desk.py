@@ -81,9 +81,9 @@ def summed(before: Summed | None, value: Released | Summed) -> Summed:
     return Summed(total, before.num_clients + value.num_clients)
 
 
-def masked(value: Released, mask: np.ndarray) -> Released:
-    """``value + mask``, whole numbers that wrap. The mask does not depend on data: post-processing, which is free."""
-    hidden = value.value + mask
+def masked(value: Released, mask: np.ndarray, bits: int) -> Released:
+    """(``value + mask``) modulo 2^``bits``. The mask does not depend on data: post-processing, which is free."""
+    hidden = (value.value + mask) & value.value.dtype.type(2**bits - 1)
     hidden.flags.writeable = False
     return Released(hidden, value.entry)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
@@ -55,6 +56,7 @@ class Panel:
     xlabel: str = "privacy budget ε"
     axis: Literal["even", "log"] = "even"
     heads: tuple[str, ...] = field(default=())  # titles of the legend's groups
+    symbols: tuple[str, ...] = field(default=())  # names of the second group whose symbols are the same in every figure
 
     def positions(self) -> dict[float | str, float]:
         """Where each x stands."""
@@ -99,7 +101,9 @@ def draw(
 ) -> plots.Figure:
     """The figure with all panels. shared: one scale of y, so that panels can be compared."""
     groups = legend(panels)
-    styles = _styles(groups)
+    first = next((p.symbols for p in panels if p.symbols), ())
+    groups[1:2] = [sorted(group, key=lambda key: (*first, *group).index(key)) for group in groups[1:2]]
+    styles = _styles(groups, first)
 
     def paint(axes: list[Axes]) -> None:
         for ax, panel in zip(axes, panels, strict=True):
@@ -132,8 +136,10 @@ def legend(panels: Sequence[Panel]) -> list[list[str]]:
     ]
 
 
-def _styles(groups: Sequence[Sequence[str]]) -> list[dict[str, int]]:
-    return [{key: i for i, key in enumerate(group)} for group in groups]
+def _styles(groups: Sequence[Sequence[str]], symbols: Sequence[str]) -> list[dict[str, int]]:
+    """Of each group, the number of the colour or symbol of each name. symbols: names of the second group that come first."""
+    ordered = [list(dict.fromkeys((*symbols, *group) if i == 1 else group)) for i, group in enumerate(groups)]
+    return [{key: i for i, key in enumerate(group)} for group in ordered]
 
 
 def _mark(index: int, group: int, groups: int) -> dict[str, Any]:
@@ -171,7 +177,9 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
     for index, (label, value) in enumerate(sorted(panel.levels, key=lambda level: -level[1])):
         ax.axhline(value, ls=DASHES[index % 3], color="#4c566a", lw=1.2)
         side = "bottom" if index % 2 == 0 else "top"  # two near levels: one label above its line, the other below
-        ax.annotate(label, (0.01, value), xycoords=("axes fraction", "data"), fontsize=7, va=side, color="#4c566a")
+        clear = [patheffects.withStroke(linewidth=2.5, foreground="white")]  # lines that pass below a label do not cross it
+        at = {"xycoords": ("axes fraction", "data"), "va": side, "path_effects": clear, "zorder": 9}
+        ax.annotate(label, (0.01, value), fontsize=7, color="#4c566a", **at)
     ticks = panel.ticks()
     ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
     title = textwrap.fill(panel.title, TITLE_WIDTH)  # as long as it is, it stays above its own panel

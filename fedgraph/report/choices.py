@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 ALL = "all"
 HEAD, WEIGHTS = " + own head", " + own weights"
 PERSONAL = {"personalised": HEAD, "own weights": WEIGHTS}  # participation of a record → what its choice ends in
+KEPT = ("alone", "alone" + HEAD)  # what a client can have without anybody else
 WORDS = {
     "alone": "alone",
+    "alone + own head": "alone, own head",
     "central": "one curator",
     "secure": "joined, sums only",
     "secure + own head": "joined, sums only, own head",
@@ -102,9 +104,10 @@ class Choices:
                 return max(kept)[1], choice
         return None
 
-    def inside(self) -> tuple[str, float] | None:
-        """(learner, ε) of the best model that a client makes alone and keeps: of any ε, since a kept model needs none."""
-        found = [(v, one, e) for one in self.learners for e in self.epsilons if (v := self.value(one, e, "alone")) is not None]
+    def inside(self) -> tuple[str, float, str] | None:
+        """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
+        keys = [(one, e, kept) for one in self.learners for e in self.epsilons for kept in KEPT]
+        found = [(v, *key) for key in keys if (v := self.value(*key)) is not None]
         return max(found)[1:] if found else None
 
     def present(self, choices: Sequence[str]) -> list[str]:
@@ -149,9 +152,9 @@ def of(records: Records, metric: str | None = None) -> Choices:
         for record in entry["facts"]["participations"]:
             choice = choice_of(str(entry["setting"]), str(record["participation"]))
             key = (learner(entry), float(entry["epsilon"]), choice, str(record["client"]))
+            found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
             if metric in record["metrics"]:
                 found.values.setdefault(key, []).append(float(record["metrics"][metric]))
-                found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
                 found.toward[choice] = str(record["toward"])
     return found
 
@@ -165,7 +168,8 @@ def _count(found: Choices, every: Sequence[dict[str, Any]], seeds: int) -> None:
                 continue
             found.reachable[client] = min(1.0, metrics[FOUND] / metrics["precision_at_alerts"])
             size = max(1, round(found.alerts * size)) * metrics["precision_at_alerts"] / metrics[FOUND]
-        found.tested[client] = max(found.tested.get(client, 0.0), size * seeds)
+        if size:
+            found.tested[client] = max(found.tested.get(client, 0.0), size * seeds)
 
 
 def learner(entry: dict[str, Any]) -> str:
@@ -186,8 +190,12 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
 
 def in_hundred(epsilon: float, delta: float) -> str:
-    """``at most 74 of 100 times``, rounded up."""
+    """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
     if epsilon == 0:
         return "no more often than by guessing, 50 of 100 times"
     share = right_at_most(epsilon, delta)
-    return "up to always: nothing limits it" if share >= 0.99995 else f"at most {bound(100 * share, 1)} of 100 times"
+    return (
+        "up to always: nothing limits it"
+        if share >= 0.99995
+        else f"at most {bound(100 * share, 1 + (share > 0.995))} of 100 times"
+    )

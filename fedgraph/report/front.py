@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fedgraph.report import answer, charts, plots, questions
 from fedgraph.report.answer import Answer, Best
 from fedgraph.report.results import bound, number
-from fedgraph.report.scores import METRICS, Score
+from fedgraph.report.scores import METRICS, Score, Trust
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,8 @@ def _panel(here: Sequence[Score], unit: str, public: str) -> charts.Panel:
         most = max(free, key=lambda s: s.mean)
         levels.append((f"releases nothing: {questions.called(most, here)}", most.mean))
     ylabel = METRICS[here[0].metric]
-    return charts.Panel(
-        f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads=("Method", "Whom it trusts")
-    )
+    heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in reversed(Trust))
+    return charts.Panel(f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols)
 
 
 def tip(score: Score) -> str:

@@ -25,7 +25,7 @@ LIMITS = {  # assumptions that an owner has to know: name → plain words
     "promised-degree": "The numbers hold only if no {one} has more ties than was promised.",
 }
 SHORT = (
-    "this was a short run (--quick), whose models have hardly been trained. It shows what this page looks like, and it "
+    "This was a short run (--quick), whose models have hardly been trained. It shows what this page looks like, and it "
     "cannot say "
     "whether you should join. Run the scenario without --quick before you decide."
 )
@@ -62,7 +62,7 @@ def worth(found: Choices, client: str, epsilon: float) -> float | None:
 
 def _base(found: Choices, client: str) -> float | None:
     inside = found.inside()
-    return found.value(inside[0], inside[1], "alone", client) if inside else None
+    return found.value(*inside, client) if inside else None
 
 
 def _best_joined(found: Choices, client: str, epsilon: float) -> float | None:
@@ -85,7 +85,7 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
     sentences += [_joining(found, client, epsilon, base) for epsilon in finite]
     sentences += [_unprotected(found, client, finite), _left_out(found, client, finite)]
     if client not in found.tested:
-        sentences.append(f"Nothing was measured for you: of none of your {found.called[1]} that are asked is the answer known.")
+        sentences.append(f"Nothing was measured for you: no answer is known of your {found.called[1]} that are asked.")
     return Letter(
         client=client,
         title=f"For the owner of {client}",
@@ -100,7 +100,7 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
 def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     """Join or not, at which ε."""
     if found.short:
-        return f"In short: {SHORT}"
+        return SHORT
     gains = {e: g for e in finite if (g := worth(found, client, e)) is not None}
     if not gains:
         return ""
@@ -109,9 +109,9 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
         same = [e for e, g in gains.items() if g == 0]
         if same:
             return (
-                f"In short: joining brings you nothing. With ε = {_listed(same)} it is about as good as a model of your "
-                "own that you "
-                "keep to yourself" + (", otherwise it is worse." if len(same) < len(gains) else ".")
+                f"In short: joining brings you nothing that can be told from chance. With ε = {_listed(same)} it is about as "
+                "good as a model of your own that you keep to yourself"
+                + (", otherwise it is worse." if len(same) < len(gains) else ".")
             )
         return (
             "In short: stay alone. A model of your own that you keep to yourself is better than joining with any ε that "
@@ -160,11 +160,12 @@ def _about(found: Choices, dataset: str, client: str, base: float | None) -> str
 
 def _joining(found: Choices, client: str, epsilon: float, base: float | None) -> str:
     picked = found.best(epsilon, JOINED)
-    value = None if picked is None else found.value(picked[0], epsilon, picked[1], client)
-    if picked is None or value is None:
+    if picked is None:
         return ""
     where = "when the server sees only sums" if picked[1] == "secure" else "when the server sees your messages"
-    text = f"Joined at ε = {number(epsilon)}, {where}: {_hundred(value)}{_compared(found, client, value, base)}."
+    value = found.value(picked[0], epsilon, picked[1], client)
+    text = f"Joined at ε = {number(epsilon)}, {where}"
+    text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
     for own, what in ((choices.HEAD, "the last step"), (choices.WEIGHTS, "the whole model")):
         value = found.value(picked[0], epsilon, picked[1] + own, client)
         if value is not None:
@@ -219,10 +220,11 @@ def _alike(found: Choices, client: str, value: float, base: float) -> bool:
 def _compared(found: Choices, client: str, value: float, base: float | None) -> str:
     if base is None:
         return ""
-    if _alike(found, client, value, base):
-        return " (about as good as alone)"
     difference = round(100 * value) - round(100 * base)
-    return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone)"
+    if not difference:
+        return " (as good as alone)"
+    told = ", which may be chance" if _alike(found, client, value, base) else ""
+    return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone{told})"
 
 
 def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:

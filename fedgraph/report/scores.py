@@ -110,9 +110,10 @@ class Score:
 
     @property
     def name(self) -> str:
-        """Method and variant, as a table shows them."""
-        same = self.variant in ("default", "baseline", self.method)
-        return self.method if same else f"{self.method} · {self.variant}"
+        """Method and variant, as a table shows them; one of them where they are the same word."""
+        if self.variant in ("default", "baseline"):
+            return self.method
+        return self.variant if self.variant.lower() == self.method else f"{self.method} · {self.variant}"
 
     @property
     def short(self) -> str:

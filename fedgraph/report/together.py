@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from fedgraph.report import answer, everything, families, front, page, results
 
 
-def page_of(rows: Sequence[results.Row], runs: Sequence[str]) -> str:
-    """The self-contained page of rows from several runs. runs: their names, for the title."""
+def page_of(rows: Sequence[results.Row], runs: Sequence[str], notice: str | None = None) -> str:
+    """The self-contained page of rows from several runs. runs: their names, for the title. notice: of generated data."""
     answered = answer.of(rows)
     methods, datasets, papers = page.library(rows, {}, [])
     content = page.Content(
-        title=f"{len(runs)} runs together: {', '.join(runs)}",
+        title=f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}",
         lead="Rows of runs with other seeds, data or versions can be compared only where these do not matter: each run's own "
         "report says how it was made.",
-        notice=None,
+        notice=notice,
         answered=answered,
         opening=page.opening(answered, ()),
-        front=front.figures(answered, None),
+        front=front.figures(answered, notice),
         prices=tuple(front.prices(answered)),
         chapters=(),
         said=families.of(rows),

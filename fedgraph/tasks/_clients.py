@@ -22,7 +22,10 @@ from fedgraph.types import Graph
 ALL = "all"  # the name of the record that is about everybody's nodes
 PARTICIPATIONS = {"central": "curator", "secure": "federated", "local": "federated"}
 WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
+NOBODY = "nobody: the model and its answers stay with the client that made them"
 OWN_EYES = "the server and the other clients; whoever sees the head, the weights or their answers is not kept from anything"
+
+Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c]
 
 
 def number(name: str, names: Sequence[str], key: str) -> int:
@@ -90,9 +93,8 @@ class Found:
             return [
                 self._record("left-out", without, self.nodes(client), scores, asked.truth, 0.0, "everybody: it did not join")
             ]
-        each = per_client(done.guarantee, done.outcome.releases)
         worst = done.settled.epsilon
-        prices = [worst if setting == "central" else each.get(k, 0.0) for k in range(len(self.federation.names))]
+        prices = [worst] * len(self.federation.names) if setting == "central" else self.prices(done)
         return self.records_of_all(PARTICIPATIONS[trust], scores, prices, made.protection.viewer.words)
 
     def records_of_all(
@@ -104,15 +106,19 @@ class Found:
         found = [self._record(participation, ALL, nodes, scores, truth, max(prices), toward)]
         for client, name in enumerate(self.federation.names):
             rows = self.federation.asked_of(client)
-            if (truth[rows] >= 0).any():
-                own = (scores[rows], truth[rows], prices[client])
-                found.append(self._record(participation, name, self.nodes(client), *own, toward))
+            own = (scores[rows], truth[rows], prices[client])
+            found.append(self._record(participation, name, self.nodes(client), *own, toward))
         return found
 
     def personal(
-        self, scores: np.ndarray, answers: Callable[[Graph], np.ndarray], done: Trained, rng: np.random.Generator
+        self,
+        scores: np.ndarray,
+        answers: Callable[[int], Answers],
+        prices: Sequence[float],
+        toward: str,
+        rng: np.random.Generator,
     ) -> list[dict[str, Any]]:
-        """Each client's own head on the shared scores, fitted to its own labelled nodes. answers: of the shared model."""
+        """Each client's own head on ``scores``, fitted to its own labelled nodes. answers: client → of the model it has."""
         federation, asked = self.federation, self.federation.setting.asked
         after = np.zeros(scores.shape)
         for client, share in enumerate(federation.partition.subgraphs):
@@ -121,12 +127,10 @@ class Found:
                 mine = personal_head.inputs(share.graph, _scores.probabilities(scores[share.nodes]))
                 after[rows] = personal_head.fitted(mine, share.graph.labels, rng).scores(mine)
             elif rows.size:
-                mine, labels = _as_asked(share.graph, rows.size, answers, rng)
+                mine, labels = _as_asked(share.graph, rows.size, answers(client), rng)
                 then = personal_head.inputs(asked.induced(rows), _scores.probabilities(scores[rows]))
                 after[rows] = personal_head.fitted(mine, labels, rng).scores(then)
-        each = per_client(done.guarantee, done.outcome.releases)
-        prices = [each.get(k, 0.0) for k in range(len(federation.names))]
-        return self.records_of_all("personalised", after, prices, OWN_EYES)
+        return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
         self, made: Plan[Any, Any], method: Any, asked: Graph, done: Trained, rng: np.random.Generator
@@ -146,9 +150,12 @@ class Found:
             after = np.zeros((asked.num_nodes, own.shape[1])) if after is None else after
             after[rows] = own
         assert after is not None
+        return self.records_of_all(WEIGHTS, after, self.prices(done), OWN_EYES)
+
+    def prices(self, done: Trained) -> list[float]:
+        """ε of each client's dearest unit, by what was released."""
         each = per_client(done.guarantee, done.outcome.releases)
-        prices = [each.get(k, 0.0) for k in range(len(self.federation.names))]
-        return self.records_of_all(WEIGHTS, after, prices, OWN_EYES)
+        return [each.get(k, 0.0) for k in range(len(self.federation.names))]
 
     def nodes(self, client: int) -> int:
         """How many nodes ``client`` brings."""
@@ -157,20 +164,21 @@ class Found:
     def _record(
         self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
     ) -> dict[str, Any]:
+        """Without metrics where of no asked node the answer is known."""
+        tested = int((truth >= 0).sum())
+        measured = {} if not tested else self.pooled(scores, truth) if client == ALL else self.briefly(scores, truth)
         return {
             "participation": participation,
             "client": client,
             "nodes": nodes,
-            "tested": int((truth >= 0).sum()),
-            "metrics": self.pooled(scores, truth) if client == ALL else self.briefly(scores, truth),
+            "tested": tested,
+            "metrics": measured,
             "epsilon": epsilon,
             "toward": toward,
         }
 
 
-def _as_asked(
-    graph: Graph, size: int, answers: Callable[[Graph], np.ndarray], rng: np.random.Generator
-) -> tuple[personal_head.Inputs, np.ndarray]:
+def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[personal_head.Inputs, np.ndarray]:
     """A client's own labelled nodes as its test nodes will be: random parts of about ``size`` nodes, each a graph of its own.
 
     On the whole training graph a node has more neighbours than a test node has, and the shared model is surer there.

@@ -10,7 +10,7 @@ Each owner of the data (a campus, a country, a bank) is a client. One cell is on
 * ``personalised``: beside ``secure`` and ``local``: each client goes on from the shared model on its own data in clear, and
   fits a head to its scores (``learning.personal_head``) or all of its weights (``learning.fine_tuning``). Both stay with the
   client. Toward everybody else that costs nothing beyond the shared model; toward whoever gets to see them or their answers, it
-  protects nothing.
+  protects nothing. Beside ``alone`` each client fits the same head to its own model, so that joining is compared with as much.
 
 Every world has the same δ, that of the whole federation, so that one person's ε can be compared between them. Each client
 predicts at home: of a public test graph it reads its own part. Scores are kept per client (``facts.participations``): what it
@@ -128,14 +128,15 @@ def _worlds(params: Params, spec: dict[str, Any], federation: _joining.Federatio
 
 
 def _left_out(params: Params, federation: _joining.Federation) -> list[int]:
-    """The numbers of the clients that are left out in turn."""
-    names, many = federation.names, len(federation.names)
+    """The numbers of the clients that are left out in turn: of those of whom some answer is known, unless they are named."""
+    names, truth = federation.names, federation.setting.truth
+    known = [k for k in range(len(names)) if (truth[federation.asked_of(k)] >= 0).any()]
     if params.left_out == "all":
-        return list(range(many))
+        return known
     if isinstance(params.left_out, int):
-        sizes = np.array([s.nodes.size for s in federation.partition.subgraphs])
-        order = np.argsort(sizes, kind="stable")
-        return sorted({int(k) for k in order[np.linspace(0, many - 1, min(params.left_out, many)).round().astype(int)]})
+        order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
+        places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
+        return sorted({order[k] for k in places})
     return [_clients.number(name, names, "left_out") for name in params.left_out]
 
 
@@ -175,7 +176,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if "personalised" in params.participations and cell.setting in ("secure", "local"):
         own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
-            records += found.personal(scores, answers, done, own())
+            records += found.personal(scores, lambda client: answers, found.prices(done), _clients.OWN_EYES, own())
         if params.personalised in ("weights", "both"):
             records += found.tuned(made, method, asked, done, own("weights"))
     if "federated" not in params.participations:
@@ -190,6 +191,7 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: _joinin
     scores: np.ndarray | None = None
     lines: list[Line] = []
     prices: list[float] = []
+    models: list[_clients.Answers] = []
     for client, name in enumerate(federation.names):
         key = f"{_key(params, cell.seed, context)}:alone:{client}"
         make = functools.partial(_joining.alone, federation, client, params.split == "parts")
@@ -197,7 +199,8 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: _joinin
         made = _planned(params, cell, federation, world)
         done = _training.train(world, key, made, cell, context, (name,))
         asked = _protocols.question(world.setting, made, functools.partial(getattr, done.settled, "epsilon"))
-        own = method.predict(made, done.outcome.state, asked)
+        models.append(functools.partial(method.predict, made, done.outcome.state))
+        own = models[-1](asked)
         scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
         scores[federation.asked_of(client)] = own
         lines += [replace(line, cell=cell.key, clients=((client, client),)) for line in done.outcome.releases]
@@ -208,6 +211,9 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: _joinin
     settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
     together = replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines)))
     records = found.records_of_all("alone", scores, prices, made.protection.viewer.words)
+    if "personalised" in params.participations and params.personalised in ("head", "both"):
+        rng = seeds.generator(context.root, "personal", *cell.path)
+        records += found.personal(scores, models.__getitem__, [np.inf] * len(models), _clients.NOBODY, rng)
     return _clients.outcome(cell, made, together, records, {}, world, params.protocol, method, len(federation.names))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import fedgraph
 from fedgraph import cli, plugins, scenario, shipped
 
 COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "completion", "sheet"}
@@ -151,14 +152,24 @@ def test_what_new_writes_of_a_federation_runs(
         (("--graph", "embedded/library", "--epsilons", "1", "1"), "twice"),
         (("--graph", "embedded/library", "--clients", "1"), "2 or more"),
         (("--federation", "nowhere"), "not a folder"),
+        (("--graph", "text.npz"), "not an .npz archive (its bytes are no zip)"),
+        (("--graph", "empty"), "edges.csv and features.csv and labels.csv missing"),
+        (("--graph", "embedded/library", "--out", "there.yaml"), "exists already; say --force"),
+        (("--graph", "embedded/library", "--out", "empty"), "is a folder"),
+        (("--graph", "embedded/library", "--out", "there.yaml/x.yaml"), "there.yaml is not a folder"),
     ],
 )
 def test_new_refuses_in_one_line(
     words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "there.yaml").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
     assert says in said(capsys, "new", *words, status=2)
-    assert not list(tmp_path.iterdir()), "nothing is half-written"
+    assert sorted(tmp_path.rglob("*")) == before, "nothing is half-written"
+    assert (tmp_path / "there.yaml").read_text() == "mine"
 
 
 def test_check_counts_and_estimates(capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,3 +210,46 @@ def test_completion_knows_commands_and_scenarios(shell: str, capsys: pytest.Capt
 @pytest.mark.parametrize("command", ["show", "explain", "compare"])
 def test_a_folder_that_is_no_run_is_refused(command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert str(tmp_path) in said(capsys, command, str(tmp_path), status=2)
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two runs of one scenario, in folders of one name, on a generated stand-in."""
+    folders = [tmp_path_factory.mktemp(name) / "out" for name in ("first", "second")]
+    asked = {
+        "name": "twins",
+        "runtime": {"engine": "serial"},
+        "datasets": [{"name": "planetoid/cora", "when_unavailable": "synthetic"}],
+        "tasks": [
+            {"task": "node_classification", "settings": ["central"], "epsilons": [1],
+             "methods": [{"method": "features", "model": "logistic", "steps": 3}]}
+        ],
+    }  # fmt: skip
+    for seed, folder in enumerate(folders):
+        fedgraph.run({**asked, "seed": seed}, out=folder, data_root=folder.parent, quiet=True)
+    return folders
+
+
+def test_compare_tells_runs_apart_and_says_what_was_generated(
+    twins: list[Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page, table = tmp_path / "page.html", tmp_path / "table.csv"
+    text = said(capsys, "compare", *map(str, twins), "--html", str(page), "--csv", str(table))
+    names = [f"{folder.parent.name}/out" for folder in twins]
+    assert all(f"@ {name}" in text for name in names)
+    assert "SYNTHETIC" in text
+    assert "SYNTHETIC" in page.read_text(encoding="utf-8").split("<h1>")[0], "the page says it above its title"
+    assert sorted(line.split(",")[0] for line in table.read_text(encoding="utf-8").splitlines()[1:]) == sorted(names)
+
+
+def test_compare_writes_nothing_before_it_may_write_all(
+    twins: list[Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page, table = tmp_path / "page.html", tmp_path / "table.csv"
+    page.write_text("mine")
+    assert "exists already" in said(capsys, "compare", str(twins[0]), "--csv", str(table), "--html", str(page), status=2)
+    assert page.read_text() == "mine"
+    assert not table.exists()
+    assert "two" in said(capsys, "compare", str(twins[0]), "--csv", str(table), "--html", str(table), status=2)
+    assert "named twice" in said(capsys, "compare", str(twins[0]), str(twins[0]), status=2)
+    assert not table.exists()

@@ -149,7 +149,9 @@ def test_wrong_manifests_get_one_line(text: str, says: str, two: Path) -> None:
         ("features", "id,feature,value\na,x,1\na,x,2\n", "has feature 'x' twice"),
         ("features", "id,age\n", "no nodes"),
         ("edges", "a,q\n", r"edges\.csv:1: unknown node 'q'"),
+        ("edges", "", r"edges\.csv: empty; .*a table with the head source,target and no line"),
         ("labels", "a,no\na,yes\n", r"labels\.csv:2"),
+        ("labels", "", r"labels\.csv: empty; .*a table with the head id,label and no line"),
         ("ids", "a,h1\nb,h1\n", r"ids\.csv:2: hash 'h1'"),
         ("ids", "a,h1\na,h2\n", r"ids\.csv:2"),
         ("ids", "q,h1\n", r"ids\.csv:1: unknown node 'q'"),
@@ -167,6 +169,19 @@ def test_every_fault_gets_one_line_that_names_the_file(name: str, text: str, say
         load(two)
     assert "\n" not in str(caught.value)
     assert "north" in str(caught.value)
+
+
+def test_a_client_without_labels_or_edges_says_so(two: Path) -> None:
+    """A head alone is a client that has none; a file that is not there is not taken for one."""
+    write(two, "north", labels="id,label\n", edges="source,target\n")
+    graph = load(two)
+    assert graph.owner is not None
+    north = graph.owner == graph.owner_names.index("north")
+    assert (graph.labels[north] == -1).all()
+    assert graph.induced(np.flatnonzero(north)).num_edges == 0
+    (two / "north" / "labels.csv").unlink()
+    with pytest.raises(DataError, match=r"north/labels\.csv: there is none; .*without labels"):
+        load(two)
 
 
 def test_a_pickle_is_refused_and_nothing_runs(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def test_a_difference_that_chance_may_make_is_none() -> None:
     """25 tested nodes: one standard error of two shares near one half is 14 of 100."""
     letter = letters.of(choices.of(of(entries())), "d")[1]
     assert "Differences below 14 may be chance." in letter.sentences[0]
-    assert "joining brings you nothing. With ε = 4 it is about as good" in letter.answer
+    assert "joining brings you nothing that can be told from chance. With ε = 4 it is about as good" in letter.answer
+    assert "55 of 100 (5 fewer than alone, which may be chance)" in " ".join(letter.sentences)
     assert letter.rows[0][-1] == "no difference"
 
 
@@ -107,7 +108,7 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
         "viewer": "server", "unit": "node", "relation": "node-zero-out", "assumptions": ["features-from-edges"],
     }  # fmt: skip
     found = choices.of(of(given))
-    assert found.inside() == ("features", 4.0)
+    assert found.inside() == ("features", 4.0, "alone")
     letter = letters.of(found, "d")[0]
     assert "keep to yourself: 65 of 100" in " ".join(letter.sentences)
     assert any("What the rows of others say of this person" in s for s in letter.last)

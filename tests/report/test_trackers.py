@@ -56,11 +56,22 @@ def test_every_row_has_a_line_and_infinity_is_no_metric(run: Run) -> None:
     assert not list(trackers.lines(failed))
 
 
-def test_tensorboard_has_one_folder_per_row(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard", reason="pip install tensorboard")
+def test_tensorboard_reads_every_row_back(run: Run, tmp_path: Path) -> None:
+    """Written with torch's writer, read with TensorBoard's own reader: parameters, numbers, and no ∞ among the numbers."""
+    reason = "the extra 'tensorboard' is not installed"
+    readers: Any = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason=reason)
+    hparams: Any = pytest.importorskip("tensorboard.plugins.hparams.plugin_data_pb2", reason=reason)
     assert run.to_tensorboard(tmp_path / "logs") == 2
-    events = {path.parent.name for path in (tmp_path / "logs").rglob("events.out.*")}
-    assert {line.name for line in trackers.lines(run.answered.scores)} <= events
+    folders = {path.parent.name: path.parent for path in (tmp_path / "logs").rglob("events.out.*")}
+    for line in trackers.lines(run.answered.scores):
+        found = readers.EventAccumulator(str(folders[line.name])).Reload()
+        metrics = {tag: found.Scalars(tag)[-1].value for tag in found.Tags()["scalars"]}
+        assert metrics == pytest.approx(line.metrics, rel=1e-6)
+        assert all(math.isfinite(value) for value in metrics.values())
+        stored = found.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+        told = hparams.HParamsPluginData.FromString(stored).session_start_info.hparams
+        params = {name: getattr(value, value.WhichOneof("kind")) for name, value in told.items()}
+        assert params == line.params
 
 
 def test_mlflow_gets_a_nested_run_per_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,17 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+import ray
+from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 
+from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import versions, watchdog
 from fedgraph.runtime.placement import Node, chosen, room
-from fedgraph.runtime.ray import cluster
+from fedgraph.runtime.ray import RayRuntime, cluster
+from fedgraph.runtime.ray.calls import Calls
 
 
 def test_an_address_where_nobody_listens() -> None:
@@ -129,3 +134,54 @@ def test_another_version_is_named() -> None:
     versions.require_equal(here, [("one", here)])
     with pytest.raises(RuntimeFailure, match=r"on two is not .* \(python: driver 3.11.7, worker 3.12.1; torch: driver 2"):
         versions.require_equal(here, [("one", here), ("two", there)])
+
+
+def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Ray raises where its store is full and the disk, too."""
+
+    def full(value: object) -> None:
+        raise ObjectStoreFullError("the disk\nis full")
+
+    engine = object.__new__(RayRuntime)
+    engine._shared, engine._originals = {}, {}
+    monkeypatch.setattr(ray, "put", full)
+    with pytest.raises(RuntimeFailure, match=r"the graph does not fit into Ray's object store: .*the disk is full") as said:
+        engine.share("the graph", 1)
+    assert "\n" not in str(said.value)
+    with pytest.raises(RuntimeFailure, match="Ray's object store is full") as said:
+        object.__new__(Calls)._raise_own(OutOfDiskError("no space\nleft"))
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize("error", [Exception("the node timed out\nduring startup"), ConnectionError("no answer")])
+def test_a_ray_that_does_not_start_is_one_line(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself raises a bare exception where a busy machine takes more than 30 seconds."""
+
+    def fails(address: str, cpus: int) -> None:
+        raise error
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(cluster, "_init", fails)
+    with pytest.raises(RuntimeFailure, match=r"a local Ray cannot be used .*or use --runtime serial") as said:
+        cluster.connect(2)
+    assert "\n" not in str(said.value)
+
+
+def ones(items: range, count: int) -> np.ndarray:
+    return np.ones(count)
+
+
+def total(items: range, values: np.ndarray) -> float:
+    return float(values.sum())
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_values_larger_than_the_object_store_go_to_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(cluster, "_LOCAL_STORE_BYTES", 80 * 1024**2)
+    with runtime.start("ray", workers=2) as engine:
+        shared = engine.share("large", np.ones(15_000_000))  # 120 MB
+        assert [engine.get(f) for f in engine.on_workers(total, 2, shared)] == [15e6, 15e6]
+        made = [future for _ in range(3) for future in engine.on_workers(ones, 2, 8_000_000)]  # 384 MB in all
+        assert [engine.get(future).sum() for future in made] == [8e6] * 6

@@ -51,6 +51,9 @@ def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> No
         assert sum(r["nodes"] for r in records[1:]) == records[0]["nodes"] == 240
         assert sum(r["tested"] for r in records[1:]) == records[0]["tested"] == 60
         assert all(0.9 < r["epsilon"] <= 1.0 for r in records)
+    kept = [r for r in found["alone"].facts["participations"] if r["participation"] == "personalised"]
+    assert [r["client"] for r in kept] == ["all", "client 1", "client 2", "client 3", "client 4"], "the same head as who joins"
+    assert all(math.isinf(r["epsilon"]) and r["toward"].startswith("nobody") for r in kept), "it stays with the client"
     for k in (1, 2, 3, 4):
         (left,) = found[f"secure without client {k}"].facts["participations"]
         assert (left["client"], left["participation"], left["epsilon"]) == (f"client {k}", "left-out", 0.0)
@@ -213,3 +216,27 @@ def test_own_weights_are_refused_where_a_method_has_none(library: Graph) -> None
     (cell, *_) = participation.cells(made, where)
     with pytest.raises(ScenarioError, match=r"gap_edge has no weights .* features, gap_node"):
         participation.plan(made, cell, where)
+
+
+def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph) -> None:
+    """Nobody knows the answers of the first: it has no number and is not left out. The second is one node, asked or not."""
+    owner = np.repeat([0, 1, 2, 3], [60, 1, 100, 139])
+    labels = np.where(owner == 0, -1, library.labels)
+    graph = replace(library, labels=labels, owner=owner, owner_names=("silent", "single", "c", "d"))
+    given = {"partition": {"partition": "natural"}, "protocol": "asking", "participations": EVERY, "left_out": "all"}
+    methods = [{"method": "features", "steps": 4}, {"method": "label_hop", "steps": 4}]
+    found = outcomes(graph, **given, methods=methods)
+    assert "secure without silent" not in found
+    for setting, outcome in found.items():
+        records = outcome.facts["participations"]
+        assert all(bool(r["metrics"]) == bool(r["tested"]) for r in records), "NaN is no accuracy"
+        assert not any(r["tested"] for r in records if r["client"] == "silent")
+        assert {r["client"] for r in found["secure"].facts["participations"]} == {"all", "silent", "single", "c", "d"}
+        assert all(math.isfinite(v) for r in records for v in r["metrics"].values()), setting
+    named = participation.Params(
+        **{**given, "left_out": ["silent"], "settings": ["secure"], "epsilons": [1.0], "methods": methods[:1]}
+    )
+    where = context(graph)
+    (cell,) = (c for c in participation.cells(named, where) if "without" in c.setting)
+    (record,) = participation.run(named, cell, where).facts["participations"]
+    assert record["metrics"] == {}

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
@@ -39,8 +40,8 @@ class _Secrets:
 # agreed on for letters (these keys are never rebuilt by anybody).
 _of_round: dict[tuple[str, int, int], _Secrets] = {}
 _pairs: dict[tuple[str, int, int, int], bytes] = {}
-_letter_keys: dict[tuple[str, int], X25519PrivateKey] = {}
-_channels: dict[tuple[str, int, int], bytes] = {}
+_letter_keys: dict[tuple[str, int], tuple[X25519PrivateKey, bytes]] = {}
+_channels: dict[tuple[str, int, int], AESGCM] = {}
 _MOST = 400_000
 
 
@@ -49,9 +50,7 @@ def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[b
     now = protocol.of(job, round_)
     if now is None:
         return {}
-    return {
-        c: (keys.public(_secrets(job, c, round_, now).key), keys.public(_letter_key(job, c))) for c in _asked(blocks, job, now)
-    }
+    return {c: (keys.public(_secrets(job, c, round_, now).key), _letter_keys_of(job, c)[1]) for c in _asked(blocks, job, now)}
 
 
 def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[int, list[tuple[int, bytes]]]:
@@ -83,7 +82,8 @@ def hide(job: Job, client: int, round_: int, released: Mapping[str, Released], b
         if name not in _pairs:
             _pairs[name] = keys.agreed(secrets.key, board[other][0])
         pairs.append((1 if client < other else -1, _pairs[name]))
-    return {name: masked(value, _mask(value.value, secrets.seed, pairs, round_, name)) for name, value in released.items()}
+    bits = protocol.mechanism(job).bits
+    return {n: masked(v, _mask(v.value, secrets.seed, pairs, round_, n, bits), bits) for n, v in released.items()}
 
 
 def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given: Any) -> dict[int, list[tuple[int, int]]]:
@@ -115,12 +115,11 @@ def _asked(blocks: Sequence[int], job: Job, now: protocol.Round) -> Iterator[int
     return (client for block in blocks for client in cut[block] if client in now.near)
 
 
-def _mask(value: np.ndarray, seed: bytes, pairs: Sequence[tuple[int, bytes]], round_: int, part: str) -> np.ndarray:
-    total = np.array(keys.stream(seed, round_, part, value.size, value.dtype.type))
-    for sign, agreement in pairs:
-        found = keys.stream(agreement, round_, part, value.size, value.dtype.type)
-        (np.add if sign > 0 else np.subtract)(total, found, out=total)
-    return total.reshape(value.shape)
+def _mask(value: np.ndarray, seed: bytes, pairs: Sequence[tuple[int, bytes]], round_: int, part: str, bits: int) -> np.ndarray:
+    total = np.zeros_like(value)
+    for sign, secret in ((1, seed), *pairs):
+        keys.add_stream(total, secret, round_, part, bits, sign)
+    return total
 
 
 def _secrets(job: Job, client: int, round_: int, now: protocol.Round) -> _Secrets:
@@ -137,21 +136,23 @@ def _secrets(job: Job, client: int, round_: int, now: protocol.Round) -> _Secret
     return _of_round[name]
 
 
-def _letter_key(job: Job, client: int) -> X25519PrivateKey:
+def _letter_keys_of(job: Job, client: int) -> tuple[X25519PrivateKey, bytes]:
+    """(private, public), of the whole run."""
     name = (job.key, client)
     if name not in _letter_keys:
         if len(_letter_keys) >= _MOST:
             _letter_keys.clear()
         secret = seeds.secret_generator(job.root, *job.stream, "letters", client, job.fingerprint).bytes(32)
-        _letter_keys[name] = keys.private(secret)
+        own = keys.private(secret)
+        _letter_keys[name] = own, keys.public(own)
     return _letter_keys[name]
 
 
-def _channel(job: Job, client: int, other: int, board: Board) -> bytes:
+def _channel(job: Job, client: int, other: int, board: Board) -> AESGCM:
     """Agreed once for the whole run."""
     name = (job.key, client, other)
     if name not in _channels:
         if len(_channels) >= _MOST:
             _channels.clear()
-        _channels[name] = keys.agreed(_letter_key(job, client), board[other][1])
+        _channels[name] = keys.channel(keys.agreed(_letter_keys_of(job, client)[0], board[other][1]))
     return _channels[name]

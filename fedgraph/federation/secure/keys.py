@@ -14,6 +14,9 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from numba import types
+
+from fedgraph.compiled import compiled
 
 PUBLIC_BYTES, TAG_BYTES = 32, 16
 
@@ -32,13 +35,31 @@ def agreed(own: X25519PrivateKey, other: bytes) -> bytes:
     return own.exchange(X25519PublicKey.from_public_bytes(other))
 
 
-def stream(secret: bytes, round_: int, part: str, size: int, kind: type[np.unsignedinteger]) -> np.ndarray:
-    """[size] uniform whole numbers of a type. The array is used again by the next call: add it at once."""
+def add_stream(total: np.ndarray, secret: bytes, round_: int, part: str, bits: int, sign: int) -> None:
+    """``total`` ± as many numbers, uniform modulo 2^``bits``, in place; C-contiguous whole numbers that wrap. sign: 1 or −1.
+
+    Of a modulus between 2^17 and 2^24 three bytes per number are drawn in place of four.
+    """
+    flat = total.reshape(-1)
+    three = 16 < bits <= 24 and flat.dtype == np.uint32
     key = hashlib.blake2b(f"{round_} {part}".encode(), key=secret, digest_size=16, person=b"fedgraph-masks").digest()
-    count = size * np.dtype(kind).itemsize
-    zeros, out = _buffers(count)
+    zeros, out = _buffers(flat.size * (3 if three else flat.dtype.itemsize))
     Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update_into(zeros, out)
-    return np.frombuffer(out, dtype=kind, count=size)
+    if three:
+        low, high = np.frombuffer(out, np.uint16, flat.size), np.frombuffer(out, np.uint8, flat.size, 2 * flat.size)
+        _add_three_bytes(flat, low, high, sign > 0)
+    else:
+        (np.add if sign > 0 else np.subtract)(flat, np.frombuffer(out, flat.dtype, flat.size), out=flat)
+
+
+@compiled(types.void(types.uint32[::1], types.uint16[::1], types.uint8[::1], types.boolean))
+def _add_three_bytes(total, low, high, plus):  # type: ignore[no-untyped-def]
+    if plus:
+        for i in range(len(total)):
+            total[i] += np.uint32(low[i]) + (np.uint32(high[i]) << np.uint32(16))
+    else:
+        for i in range(len(total)):
+            total[i] -= np.uint32(low[i]) + (np.uint32(high[i]) << np.uint32(16))
 
 
 @lru_cache(maxsize=8)
@@ -46,15 +67,16 @@ def _buffers(count: int) -> tuple[bytes, bytearray]:
     return bytes(count), bytearray(count + 15)
 
 
-def sealed(agreement: bytes, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
-    return _cipher(agreement).encrypt(*_letter(round_, sender, text, recipient))
+def sealed(channel: AESGCM, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
+    return channel.encrypt(*_letter(round_, sender, text, recipient))
 
 
-def opened(agreement: bytes, round_: int, sender: int, recipient: int, letter: bytes) -> bytes:
-    return _cipher(agreement).decrypt(*_letter(round_, sender, letter, recipient))
+def opened(channel: AESGCM, round_: int, sender: int, recipient: int, letter: bytes) -> bytes:
+    return channel.decrypt(*_letter(round_, sender, letter, recipient))
 
 
-def _cipher(agreement: bytes) -> AESGCM:
+def channel(agreement: bytes) -> AESGCM:
+    """Between two clients, for letters."""
     return AESGCM(hashlib.blake2b(key=agreement, digest_size=32, person=b"fedgraph-letter").digest())
 
 

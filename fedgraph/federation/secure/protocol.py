@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedgraph import seeds
+from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.secure import neighbours
+from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 
 if TYPE_CHECKING:
     from fedgraph.federation.messages import Job
@@ -61,3 +63,11 @@ def _made(job: Job, masks: Masks, round_: int) -> Round:
     if any(len(answering.intersection(of_one)) < shape.threshold for of_one in near.values()):
         answering = frozenset(sent.tolist())  # the silent ones are asked again until they answer
     return Round(tuple(asked.tolist()), frozenset(sent.tolist()), answering, near, shape.threshold)
+
+
+def mechanism(job: Job) -> IntegerShare:
+    """All parts of a masked message have one step and one modulus (``plan``)."""
+    (found,) = {r.mechanism for r in job.plan.releases}
+    if not isinstance(found, IntegerShare):
+        raise RuntimeFailure(f"masks hide whole numbers, found {found.words}")
+    return found

@@ -13,7 +13,7 @@ from fedgraph.federation.messages import Job, Receipt
 from fedgraph.federation.secure import keys, protocol, shamir
 from fedgraph.federation.secure.client import Answers, Board, joined
 from fedgraph.methods.base import State
-from fedgraph.privacy.mechanisms.integer_shares import IntegerShare, word
+from fedgraph.privacy.mechanisms.integer_shares import word
 
 
 def merge(
@@ -26,8 +26,11 @@ def merge(
     def opened(sums: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         if now is None:
             return sums
-        mechanism = _mechanism(job)
-        return {name: mechanism.opened(total) for name, total in unmasked(now, round_, sums, joined(boards), answers).items()}
+        mechanism = protocol.mechanism(job)
+        return {
+            name: mechanism.opened(total)
+            for name, total in unmasked(now, round_, sums, joined(boards), answers, mechanism.bits).items()
+        }
 
     after, model, receipt = server.merge_parts(job, state, round_, sent, opened)
     if now is None:
@@ -37,40 +40,32 @@ def merge(
 
 
 def unmasked(
-    now: protocol.Round, round_: int, sums: dict[str, np.ndarray], board: Board, answers: Sequence[Answers]
+    now: protocol.Round, round_: int, sums: dict[str, np.ndarray], board: Board, answers: Sequence[Answers], bits: int
 ) -> dict[str, np.ndarray]:
     """``sums`` without the masks: the seeds of who sent, and the streams between who sent and who did not."""
     totals = {name: np.array(total) for name, total in sums.items()}
     for client in now.asked:
         secret = _rebuilt(client, now.threshold, round_, answers)
         if client in now.sent:
-            _add(totals, secret, round_, -1)
+            _add(totals, secret, round_, bits, -1)
             continue
         own = keys.private(secret)
         if keys.public(own) != board[client][0]:
             raise RuntimeFailure(f"round {round_}: the shares of client {client} do not give its key; round aborted")
         for other in now.near[client]:
             if other in now.sent:
-                _add(totals, keys.agreed(own, board[other][0]), round_, -1 if other < client else 1)
+                _add(totals, keys.agreed(own, board[other][0]), round_, bits, -1 if other < client else 1)
     return totals
 
 
 def wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, int]:
     """(down, up) of one client: keys, sealed shares, masked numbers of ``bits`` bits each, who sent, and shares."""
-    k, size = len(next(iter(now.near.values()))), np.dtype(word(_mechanism(job).bits)).itemsize
+    k, size = len(next(iter(now.near.values()))), np.dtype(word(protocol.mechanism(job).bits)).itemsize
     letter = 2 * shamir.SHARE_BYTES + keys.TAG_BYTES
-    numbers = -(-(receipt.up // size) * _mechanism(job).bits // 8)
+    numbers = -(-(receipt.up // size) * protocol.mechanism(job).bits // 8)
     up = 2 * keys.PUBLIC_BYTES + k * letter + numbers + k * shamir.SHARE_BYTES
     down = receipt.down + k * (2 * keys.PUBLIC_BYTES + letter) + -(-k // 8)
     return down, up
-
-
-def _mechanism(job: Job) -> IntegerShare:
-    """All parts of a masked message have one step and one modulus (``plan``)."""
-    (found,) = {r.mechanism for r in job.plan.releases}
-    if not isinstance(found, IntegerShare):
-        raise RuntimeFailure(f"masks hide whole numbers, found {found.words}")
-    return found
 
 
 def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers]) -> bytes:
@@ -82,7 +77,6 @@ def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers
     return shamir.joined(dict(shares[:threshold]))
 
 
-def _add(totals: dict[str, np.ndarray], secret: bytes, round_: int, sign: int) -> None:
+def _add(totals: dict[str, np.ndarray], secret: bytes, round_: int, bits: int, sign: int) -> None:
     for name, total in totals.items():
-        found = keys.stream(secret, round_, name, total.size, total.dtype.type).reshape(total.shape)
-        (np.add if sign > 0 else np.subtract)(total, found, out=total)
+        keys.add_stream(total, secret, round_, name, bits, sign)

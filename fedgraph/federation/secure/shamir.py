@@ -6,6 +6,7 @@ Any t points give the value at 0 back; fewer say nothing of it at all (Shamir 19
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 PRIME = 2**256 + 297
 SECRET_BYTES, SHARE_BYTES = 32, 33
@@ -23,7 +24,8 @@ def split(secret: bytes, coefficients: Sequence[int], count: int) -> list[int]:
     return shares
 
 
-def weights(places: Sequence[int]) -> list[int]:
+@lru_cache(maxsize=4096)
+def weights(places: tuple[int, ...]) -> list[int]:
     """Lagrange's: Σ weight · share at ``places`` is the value at 0."""
     found = []
     for place in places:
@@ -42,7 +44,7 @@ def joined(shares: Mapping[int, int]) -> bytes:
     >>> joined(dict(zip((1, 3), (split(bytes(31) + b"x", [7], 3)[i] for i in (0, 2))))) == bytes(31) + b"x"
     True
     """
-    value = sum(w * s for w, s in zip(weights(list(shares)), shares.values(), strict=True)) % PRIME
+    value = sum(w * s for w, s in zip(weights(tuple(shares)), shares.values(), strict=True)) % PRIME
     if value >= 2 ** (8 * SECRET_BYTES):
         raise ValueError("the shares do not belong to one secret")
     return value.to_bytes(SECRET_BYTES, "big")

@@ -91,9 +91,12 @@ class Parts:
 
     def joined(self, first: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """The inverse of ``split``."""
-        h, c = self.h, self.c
-        w1 = rest[h : h + h * c].reshape(h, c).T
-        return np.concatenate([rest[:h], first.T.ravel(), rest[h + h * c :], w1.ravel()])
+        d, h, c = self.d, self.h, self.c
+        b1, vector = h + h * d, np.empty(h + h * d + c + c * h, dtype=first.dtype)
+        vector[:h], vector[b1 : b1 + c] = rest[:h], rest[h + h * c :]
+        vector[h:b1].reshape(h, d)[:] = first.T
+        vector[b1 + c :].reshape(c, h)[:] = rest[h : h + h * c].reshape(h, c).T
+        return vector
 
 
 def parts_of(shape: Shape) -> Parts:
@@ -125,7 +128,7 @@ def trained(
     first, rest, untouched = _begun(parts, before, how, rates, steps)
     known = np.concatenate([[0], np.cumsum(labels >= 0)])
     weights = np.diff(known[clients.starts]).astype(np.float64)
-    sums, rest_sums = weights.sum() * untouched.astype(np.float64), np.zeros(rest.shape)
+    sums, rest_sums = np.multiply(untouched, weights.sum(), dtype=np.float64), np.zeros(rest.shape)
     for some in _chunks(clients, shape, how):
         values, keep = _masks(shape, clients, some, seeds, how)
         train(

@@ -94,8 +94,8 @@ def _who_gains(found: Choices) -> list[str]:
     return said
 
 
-def _gain(found: Choices, epsilon: float, picked: tuple[str, str], inside: tuple[str, float], client: str) -> float | None:
-    joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(*inside, "alone", client)
+def _gain(found: Choices, epsilon: float, picked: tuple[str, str], inside: tuple[str, float, str], client: str) -> float | None:
+    joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(*inside, client)
     return None if joined is None or base is None else joined - base
 
 
@@ -120,7 +120,7 @@ def _clients(found: Choices, epsilon: float) -> Table:
     body = []
     for client, nodes in found.clients.items() if picked else ():
         assert picked is not None
-        kept = _text(found.value(*inside, "alone", client) if inside else None)
+        kept = _text(found.value(*inside, client) if inside else None)
         shown = _text(found.value(here[0], epsilon, "alone", client) if here else None)
         gain = _gain(found, epsilon, picked, inside, client) if inside else None
         price = found.price(picked[0], epsilon, picked[1], client)

@@ -13,6 +13,7 @@
 
   // ---- charts: the picture is replaced by one that answers the pointer --------------------------------------------
   const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "wye", "cross", "times"];
+  const DASHES = ["6 4", "2 4", "8 3 2 3"]; // of the horizontal lines of a panel, in their order
   const colour = (i) => `var(--c${i % 10})`;
   const symbol = (i) => SYMBOLS[i % SYMBOLS.length];
 
@@ -26,6 +27,13 @@
     return svg.node();
   }
 
+  // A name in lines of at most so many letters, broken between words.
+  const wrapped = (text, letters) => text.split(" ").reduce((rows, word) => {
+    if (rows.length && rows.at(-1).length + 1 + word.length <= letters) rows.push(`${rows.pop()} ${word}`);
+    else rows.push(word);
+    return rows;
+  }, []).join("\n");
+
   function panel(spec, hidden, range, caption, width) {
     const points = [], lines = [], height = Math.round(Math.max(260, Math.min(400, width * 0.7)));
     for (const line of spec.lines) {
@@ -36,26 +44,29 @@
     }
     const ticks = new Map(spec.ticks.map(([at, label]) => [at, label]));
     const places = [...ticks.keys()];
+    const letters = Math.max(7, Math.floor((width - 60) / places.length / 6.6)), named = places.map((at) => wrapped(ticks.get(at), letters));
+    const deep = Math.max(...named.map((text) => text.split("\n").length));
     const room = Math.max(0.25, 0.06 * (Math.max(...places) - Math.min(...places)));
-    const marks = [Plot.gridY({ strokeOpacity: 0.15 }), Plot.axisX(places, { tickFormat: (d) => ticks.get(d), label: spec.xlabel, labelArrow: "none", labelAnchor: "center", fontSize: 12 }),
+    const marks = [Plot.gridY({ strokeOpacity: 0.15 }), Plot.axisX(places, { tickFormat: (d, i) => named[i], label: spec.xlabel, labelArrow: "none", labelAnchor: "center", fontSize: 12 }),
       Plot.axisY({ label: spec.ylabel, fontSize: 12, labelArrow: "none" })];
-    const perUnit = (height - 72) / (range[1] - range[0]);
-    let above = -Infinity; // where the label above ends, so that labels of near levels do not cover each other
-    spec.levels.map((level, i) => ({ ...level, i })).sort((a, b) => b.y - a.y).forEach((level) => {
-      const place = Math.max((range[1] - level.y) * perUnit, above + 12);
-      above = place;
-      marks.push(Plot.ruleY([level.y], { strokeDasharray: ["6 4", "2 4", "8 3 2 3"][level.i % 3], strokeOpacity: 0.7 }));
-      marks.push(Plot.text([level], { y: "y", text: "label", frameAnchor: "left", dy: -6 + place - (range[1] - level.y) * perUnit, dx: 3, fontSize: 11,
-        fill: "var(--ink)", stroke: "var(--back)", strokeWidth: 4 }));
-    });
+    spec.levels.forEach((level, i) => marks.push(Plot.ruleY([level.y], { strokeDasharray: DASHES[i % 3], strokeOpacity: 0.7 })));
     marks.push(Plot.link(points.filter((p) => p.e > 0), { x1: "x", x2: "x", y1: (p) => p.y - p.e, y2: (p) => p.y + p.e, stroke: "c", strokeOpacity: 0.7 }));
     marks.push(Plot.line(lines.flat(), { x: "x", y: "y", z: "z", stroke: "c", strokeWidth: 1.6 }));
     marks.push(Plot.dot(points, { x: "x", y: "y", stroke: "c", fill: "c", symbol: "s", r: 4.5 }));
     marks.push(Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: "tip", maxRadius: 30, fontSize: 12, fill: "var(--back)", stroke: "var(--soft)" })));
     return Plot.plot({
-      width, height, marginTop: 30, marginLeft: 52, marginBottom: 42, style: { fontFamily: "inherit" }, ariaLabel: `${spec.title}: ${caption}`,
+      width, height, marginTop: 30, marginLeft: 52, marginBottom: 28 + 14 * deep, style: { fontFamily: "inherit" }, ariaLabel: `${spec.title}: ${caption}`,
       x: { type: "linear", domain: [Math.min(...places) - room, Math.max(...places) + room] },
       y: { domain: range, nice: true }, color: { type: "identity" }, symbol: { type: "identity" }, marks,
+    });
+  }
+
+  // What the dashed lines of a panel say, above it: inside, points and lines would cover the words.
+  function levels(spec) {
+    return spec.levels.map((level, i) => {
+      const dash = d3.create("svg").attr("viewBox", "0 0 28 8").attr("aria-hidden", "true");
+      dash.append("path").attr("d", "M0 4H28").attr("stroke", "currentColor").attr("stroke-width", 1.5).attr("stroke-dasharray", DASHES[i % 3]);
+      return make("span", {}, dash.node(), make("span", { text: `${level.label} ${level.y.toFixed(2)}` }));
     });
   }
 
@@ -76,7 +87,8 @@
       const svg = panel(p, hidden, spec.shared ? shared : bounds([p]), caption, Math.min(760, Math.max(280, room)));
       svg.setAttribute("role", "img");
       $("[aria-label]", svg).forEach((g) => { g.dataset.mark = g.getAttribute("aria-label"); g.removeAttribute("aria-label"); });
-      return make("div", {}, ...(p.title ? [make("h4", { text: p.title, role: "presentation" })] : []), svg);
+      const head = p.title ? [make("h4", { text: p.title, role: "presentation" })] : [];
+      return make("div", {}, ...head, ...(p.levels.length ? [make("p", { class: "levels" }, ...levels(p))] : []), svg);
     }));
     const legends = spec.legend.map((group, i) => {
       const row = make("div", { class: "legend", role: "group", "aria-label": group.title || "Lines" });

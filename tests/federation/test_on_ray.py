@@ -1,0 +1,138 @@
+"""Masks and FedBuff on Ray: three workers give the serial engine's bits, also after one of them has died."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedgraph import runtime, seeds
+from fedgraph.federation import rounds
+from fedgraph.federation.asynchronous import schedule
+from fedgraph.federation.participation import Attendance, Participation, attendance
+from fedgraph.federation.secure import plan as secure_plan
+from fedgraph.federation.secure.protocol import Masks
+from fedgraph.methods import features
+from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.partition import uniform
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.base import Runtime
+from fedgraph.types import Graph
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+CLIENTS, BUDGET = 40, Budget(4.0, 1e-3)
+MASKED = Participation(secure_aggregation="masks", drop_out=0.1)
+LATE = Participation(mode="asynchronous", buffer=7, compute_s=2.0, spread=0.8)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Runtime]:
+    with runtime.start("ray", workers=3) as engine:
+        yield engine
+
+
+def facts_of(library: Graph, viewer: Viewer, **more: Any) -> PublicFacts:
+    partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
+    return dataclasses.replace(facts, participation="some", **more)
+
+
+def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, Masks]:
+    facts = facts_of(library, Viewer.SERVER_SECURE_AGGREGATION, least_answers=MASKED.answers_needed(CLIENTS), colluders=2)
+    ideal = features.plan(features.Params(steps=4), facts, BUDGET)
+    plan = secure_plan.masked(ideal, BUDGET, features.num_sent(ideal))
+    return plan, attendance(MASKED, CLIENTS, 4, facts.cohort, 0, ("r",)), Masks(2, facts.cohort, MASKED.drop_out)
+
+
+def buffered(library: Graph) -> tuple[Plan[Any, Any], Attendance, None]:
+    facts = facts_of(library, Viewer.SERVER, least_answers=LATE.buffer, asynchronous=True)
+    who = schedule(LATE, CLIENTS, 12, 0, ("r",), 20)
+    assert who.versions is not None
+    assert max(len(who.needed(r)) for r in range(12)) > 1, "somebody is stale"
+    return features.plan(features.Params(steps=12), facts, BUDGET), who, None
+
+
+def trained(
+    engine: Runtime,
+    library: Graph,
+    made: tuple[Plan[Any, Any], Attendance, Masks | None],
+    root: int,
+    on_state: Callable[[int, Any], None] = lambda round_, state: None,
+) -> rounds.Outcome:
+    plan, who, masks = made
+    partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
+    shared = engine.share("partition", partition)
+    out = rounds.run(
+        engine, shared, plan, root, ("x",), ("x",), rounds.Prefixes(), attendance=who, masks=masks, on_state=on_state
+    )
+    engine.forget(shared)
+    return out
+
+
+def nobody_comes(who: Attendance) -> Attendance:
+    """Round 1 asks nobody; in round 2 all who were asked drop out."""
+    chosen, answered = np.array(who.chosen), np.array(who.answered)
+    chosen[1] = answered[1] = answered[2] = False
+    assert answered[[0, 3]].any(axis=1).all()
+    return dataclasses.replace(who, chosen=chosen, answered=answered)
+
+
+def own_pid(items: range) -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize("way", [masked, buffered])
+def test_three_workers_give_the_bits_of_one_process(
+    way: Callable[[Graph], tuple[Plan[Any, Any], Attendance, Masks | None]], pool: Runtime, library: Graph
+) -> None:
+    made = way(library)
+    with runtime.start("serial") as serial:
+        truth, other = trained(serial, library, made, 5), trained(serial, library, made, 6)
+    expected = truth.state.model["parameters"]
+    assert not np.array_equal(other.state.model["parameters"], expected)  # another root, another noise
+    for dies in (False, True):
+        if dies:  # what it kept of keys, agreements and prepared clients is gone with it
+            os.kill(pool.get(pool.on_workers(own_pid, 3)[1]), signal.SIGKILL)
+        found = trained(pool, library, made, 5)
+        assert np.array_equal(found.state.model["parameters"], expected)
+        assert found.releases == truth.releases
+        assert found.sizes == truth.sizes
+    assert pool.describe()["workers"] == 3
+    assert pool.describe()["workers_lost"] >= 1
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["plain", "masks"])
+def test_rounds_without_anybody_leave_the_model(hidden: bool, pool: Runtime, library: Graph) -> None:
+    plan, who, masks = masked(library)
+    if not hidden:
+        plan = features.plan(features.Params(steps=4), facts_of(library, Viewer.SERVER, least_answers=1), BUDGET)
+    made = (plan, nobody_comes(who), masks if hidden else None)
+    states: list[np.ndarray] = []
+    with runtime.start("serial") as serial:
+        truth = trained(serial, library, made, 5, on_state=lambda _, state: states.append(state.value.model["parameters"]))
+    assert np.array_equal(states[0], states[2])
+    assert not np.array_equal(states[2], states[3])
+    found = trained(pool, library, made, 5)
+    assert np.array_equal(found.state.model["parameters"], states[3])
+    assert found.releases == truth.releases
+
+
+def test_more_workers_than_clients(pool: Runtime, library: Graph) -> None:
+    partition = uniform.split(library, uniform.Params(clients=2), seeds.generator(0, "deal"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
+    plan = features.plan(features.Params(steps=3), facts, BUDGET)
+    outs = []
+    with runtime.start("serial") as serial:
+        for engine in (serial, pool):
+            shared = engine.share("two", partition)
+            outs.append(rounds.run(engine, shared, plan, 0, ("two",), ("two",), rounds.Prefixes()))
+    assert np.array_equal(outs[0].state.model["parameters"], outs[1].state.model["parameters"])
+    assert outs[0].releases == outs[1].releases
