@@ -26,7 +26,7 @@ from fedgraph.attacks.base.scene import Finding, Scene, of_label
 from fedgraph.attacks.base.whole_run import log_probabilities
 from fedgraph.attacks.rmia import ratios
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
@@ -45,7 +45,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """Nodes that are public are no secret."""
-    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+    return game.why_nobody_is_left_out(made)
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -16,7 +16,7 @@ from pydantic import Field
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene, log_odds, of_label
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Settings
 
 REFERENCE = "Carlini, Chien, Nasr, Song, Terzis & Tramèr, IEEE S&P 2022, arXiv 2112.03570"
@@ -36,7 +36,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """Nodes that are public are no secret."""
-    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+    return game.why_nobody_is_left_out(made)
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Settings
 
 REFERENCE = "Olatunji, Nejdl & Khosla, IEEE TPS 2021, arXiv 2101.06570"
@@ -38,7 +38,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """Nodes that are public are no secret."""
-    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+    return game.why_nobody_is_left_out(made)
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -23,7 +23,7 @@ from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import Run
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Settings
 from fedgraph.types import Partition
 
@@ -42,7 +42,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """Labels that are public are no secret."""
-    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+    return game.why_nobody_is_left_out(made)
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -15,7 +15,7 @@ from pydantic import Field
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene, of_label
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.settings import Settings
 
 REFERENCE = "Zarifzadeh, Liu & Shokri, ICML 2024, arXiv 2312.03262"
@@ -32,7 +32,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """Nodes that are public are no secret."""
-    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+    return game.why_nobody_is_left_out(made)
 
 
 def attack(params: Params, scene: Scene) -> Finding:

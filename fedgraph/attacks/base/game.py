@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from fedgraph.attacks.base import canaries
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Partition, Subgraph
 
 Kind = Literal["nodes", "edges", "words", "clients"]
@@ -197,6 +197,15 @@ def _inside(s: Subgraph) -> np.ndarray:
     rows, columns = s.graph.adjacency.nonzero()
     once = rows < columns
     return np.column_stack([s.nodes[rows[once]], s.nodes[columns[once]]]).astype(np.int64)
+
+
+def why_nobody_is_left_out(made: Plan[Any, Any]) -> str | None:
+    """Why no node of this plan can train or not by a coin, or None."""
+    if made.protection.unit is not Unit.NODE:
+        return "features and labels are public here"
+    if made.protection.relation is Relation.NODE_REPLACE:
+        return "who takes part is public here (nodes are replaced, not left out)"
+    return None
 
 
 def relation_of(kind: Kind, made: Plan[Any, Any]) -> Relation | None:

@@ -1,0 +1,133 @@
+"""Graphs that nobody had in mind: every attack says something or says why not, and too few people are said in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph import run
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import Context, Outcome
+from fedgraph.types import Graph, Provenance
+
+NODES: list[dict[str, Any]] = [
+    {"attack": "lira"},
+    {"attack": "rmia"},
+    {"attack": "bayes_optimal"},
+    {"attack": "posterior_classifier"},
+    {"attack": "attribute_inference"},
+    {"attack": "property_inference", "worlds": 4},
+    {"attack": "gradient_inversion"},
+    {"attack": "label_distribution"},
+]
+LINKS: list[dict[str, Any]] = [
+    *({"attack": "link_stealing", "number": k, "label": f"links {k}"} for k in (0, 2, 3)),
+    *({"attack": "linkteller", "pairs": p, "label": f"teller {p}", "most": 8} for p in ("uniform", "by-degree", "two-hops")),
+    {"attack": "graph_reconstruction", "steps": 3},
+]
+PLAIN = {"method": "nonprivate", "rounds": 2, "validation": 0.0, "refit": False}
+SHAPES = ("hub with isolated nodes", "two components", "imbalanced", "no edge", "two edges", "six labels")
+
+
+def graph(shape: str) -> Graph:
+    """60 nodes of the shape that is named."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 60)
+    pairs = {
+        "hub with isolated nodes": np.array([(0, i) for i in range(1, 40)]),
+        "two components": np.concatenate([rng.integers(0, 30, (60, 2)), rng.integers(30, 60, (60, 2))]),
+        "no edge": np.zeros((0, 2), dtype=np.int64),
+        "two edges": np.array([(0, 1), (2, 3)]),
+    }.get(shape, rng.integers(0, 60, (120, 2)))
+    if shape == "imbalanced":
+        labels = np.concatenate([np.zeros(57), [1, 1, 2]]).astype(np.int64)
+    if shape == "six labels":
+        labels = np.concatenate([[0, 1, 0, 1, 0, 1], np.full(54, -1)]).astype(np.int64)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    ends = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
+    adjacency = sp.csr_array((np.ones(len(ends), np.float32), (ends[:, 0], ends[:, 1])), shape=(60, 60))
+    features = sp.csr_array((rng.random((60, 12)) < 0.3).astype(np.float32))
+    return Graph(shape, adjacency, features, labels, int(labels.max()) + 1, Provenance("own", "drawn for a test"))
+
+
+def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Outcome:
+    given: dict[str, Any] = {
+        "methods": [method],
+        "settings": ["local"],
+        "epsilons": [2.0],
+        "delta": 1e-3,
+        "partition": {"partition": "uniform", "clients": 3},
+        "attack": {"canaries": 1000, "named": named, "shadows": 2},
+    }
+    params = node_classification.Params(**(given | changes))
+    where = Context("t", on.name, on, root=5, seeds=1, runtime=SerialRuntime())
+    (cell,) = node_classification.cells(params, where)
+    return node_classification.run(params, cell, where)
+
+
+def every_attack_is_told(found: Outcome, named: list[dict[str, Any]]) -> None:
+    told = {v["attack"]: v for v in found.facts["named"]}
+    names = {str(spec.get("label", spec["attack"])) for spec in named}
+    assert set(told) | set(found.facts["refused"]) == names
+    assert not set(told) & set(found.facts["refused"])
+    for verdict in told.values():
+        assert 0 <= verdict["auc"] <= 1
+        assert verdict["epsilon"] is None or verdict["epsilon"] >= 0
+    assert all(found.facts["refused"].values()), "a reason in words"
+    assert found.epsilon_measured is None or 0 <= found.epsilon_measured < np.inf
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_attacks_on_people(shape: str) -> None:
+    found = outcome(graph(shape), {"method": "features", "steps": 2}, NODES)
+    every_attack_is_told(found, NODES)
+    assert any("test node" in note for note in found.notes), "so few people are said in words"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_attacks_on_links(shape: str) -> None:
+    central = {"settings": ["central"], "protocol": "transductive", "epsilons": [np.inf]}
+    every_attack_is_told(outcome(graph(shape), PLAIN | {"model": "gcn"}, LINKS, **central), LINKS)
+
+
+def test_nobody_is_left_out_where_who_takes_part_is_public() -> None:
+    central = {"settings": ["central"], "protocol": "transductive"}
+    found = outcome(graph("two components"), {"method": "lpgnn"}, NODES[:6], **central)
+    every_attack_is_told(found, NODES[:6])
+    assert "public" in found.facts["refused"]["lira"]
+
+
+SCENARIO = """
+name: outside
+runtime: {engine: serial}
+datasets: [{name: own/csv, path: folder}]
+tasks:
+  - task: node_classification
+    settings: [central]
+    epsilons: [2]
+    delta: 1.0e-3
+    attack: {canaries: 1000, shadows: 2, named: [{attack: lira}, {attack: attribute_inference}]}
+    methods: [{method: features, steps: 2}]
+"""
+
+
+def test_a_folder_with_repeated_edges_and_isolated_people(tmp_path: Path) -> None:
+    """A multigraph with a hub, through the command that users run."""
+    folder, rng = tmp_path / "folder", np.random.default_rng(0)
+    folder.mkdir()
+    rows = [f"n{i}," + ",".join(str(int(x)) for x in rng.integers(0, 2, 8)) for i in range(60)]
+    (folder / "features.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    edges = [f"n0,n{i}" for i in range(1, 30)] * 2 + [f"n{i},n0" for i in range(1, 10)]
+    (folder / "edges.csv").write_text("\n".join(edges) + "\n", encoding="utf-8")
+    (folder / "labels.csv").write_text("\n".join(f"n{i},{'ab'[i % 2]}" for i in range(60)) + "\n", encoding="utf-8")
+    (tmp_path / "outside.yaml").write_text(SCENARIO, encoding="utf-8")
+    assert run.main([str(tmp_path / "outside.yaml"), "--out", str(tmp_path / "out")]) == 0
+    (page,) = (tmp_path / "out").glob("*.html")
+    text = page.read_text(encoding="utf-8")
+    assert "lira" in text
+    assert "test nodes only" in text
