@@ -23,6 +23,8 @@ from fedgraph.report.scores import anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
 
+LETTERS = 126  # that stand side by side in a table of 1,000 pixels
+LONGEST = 26  # letters of a cell that may break into lines
 LIBRARIES = ("d3.min.js", "plot.umd.min.js")
 
 
@@ -143,7 +145,13 @@ def render(content: Content) -> str:
         loader=jinja2.FunctionLoader(lambda name: text(f"templates/{name}")),
     )
     environment.globals.update(
-        picture=picture, spec=spec, sort=sort, words=words, shared_tips=shared_tips, caveats=statement.caveats(content.secret)
+        picture=picture,
+        spec=spec,
+        sort=sort,
+        words=words,
+        wide=wide,
+        shared_tips=shared_tips,
+        caveats=statement.caveats(content.secret),
     )
     scripts = [Markup(text(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
     return environment.get_template("page.html").render(
@@ -181,6 +189,16 @@ def picture(figure: Figure) -> str:
 def sort(value: float | str) -> str:
     """What a cell is sorted by, as text: at most nine digits of a number."""
     return value if isinstance(value, str) else f"{value:.9g}"
+
+
+def wide(table: Table) -> bool:
+    """Whether a table needs more room than a page of 1,000 pixels has; its rows are then shown as cards there."""
+    columns = [[row[i] for row in table.rows if i < len(row)] for i in range(len(table.header))]
+    needed = [
+        max(max(map(len, head.split() or [""])), min(LONGEST, max(map(len, cells), default=0)))
+        for head, cells in zip(table.header, columns, strict=True)
+    ]
+    return sum(needed) + 2 * len(needed) > LETTERS
 
 
 def words(table: Table) -> frozenset[int]:

@@ -68,7 +68,8 @@ def _sweep(group: list[Records]) -> Sweep:
     if len(group) == 1:
         return Sweep(tuple(group))
     if len(labels) == 1:
-        return Sweep(tuple(group), "data set", tuple(r.dataset for r in group))
+        inside = within(group[0])
+        return Sweep(tuple(group), inside[0].thing if inside else "data set", tuple(r.dataset for r in group))
     thing, values = _thing({r.label: r for r in group})
     return Sweep(tuple(group), thing, tuple(values[r.label] for r in group))
 
@@ -106,24 +107,48 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def within(record: Records) -> tuple[str, dict[str, tuple[float, str]]] | None:
-    """The one number that varies between the methods of a part: its name, and variant → (value, the row without it)."""
+@dataclass(frozen=True)
+class Varied:
+    """One setting of the methods of a part that takes several values. places: row → (its value, the line it stands on)."""
+
+    thing: str
+    places: Mapping[str, tuple[float, str]]
+
+
+def within(record: Records) -> tuple[Varied, ...]:
+    """The numbers that vary between the methods of a part while all else stays equal, three values of each at least."""
     specs = getattr(record.params, "methods", None)
-    if not isinstance(specs, list) or len(specs) < 3:
-        return None
-    for key in dict.fromkeys(k for s in specs for k in s if k not in ("label", "method")):
-        if not all(isinstance(s.get(key), int | float) and not isinstance(s.get(key), bool) for s in specs):
-            continue
-        series: dict[str, list[float]] = {}
-        values: dict[str, tuple[float, str]] = {}
-        for s in specs:
-            rest = {k: v for k, v in s.items() if k not in ("label", key)}
-            name = " · ".join(str(v) for v in rest.values())
-            series.setdefault(name, []).append(float(s[key]))
-            values[f"{s['method']}/{_variant(s)}"] = (float(s[key]), name)
-        if all(len(set(found)) >= 3 and len(set(found)) == len(found) for found in series.values()):
-            return key.replace("_", " "), values
-    return None
+    found = []
+    for key in dict.fromkeys(k for s in specs or () for k in s if k not in ("label", "method")):
+        series: dict[str, list[Mapping[str, Any]]] = {}
+        for s in specs or ():
+            if _number(s.get(key)) is not None:
+                series.setdefault(repr(sorted((k, repr(v)) for k, v in s.items() if k not in ("label", key))), []).append(s)
+        lines = [own for own in series.values() if len(own) > 1 and len({_number(s[key]) for s in own}) == len(own)]
+        if any(len(own) >= 3 for own in lines):
+            heads = [{k: v for k, v in own[0].items() if k not in ("label", key)} for own in lines]
+            told = [k for k in dict.fromkeys(k for h in heads for k in h) if len({repr(h.get(k)) for h in heads}) > 1]
+            places = {}
+            for own, head in zip(lines, heads, strict=True):
+                words = [head["method"], *(_said(k, head) for k in told if k != "method")]
+                for s in own:
+                    places[f"{s['method']}/{_variant(s)}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
+            found.append(Varied(key.replace("_", " "), places))
+    return tuple(found)
+
+
+def _number(value: Any) -> float | None:
+    """A setting as a number; None where it is none. A list of one number counts as that number, ``inf`` as ∞."""
+    if isinstance(value, list) and len(value) == 1:
+        return _number(value[0])
+    if isinstance(value, str):
+        return math.inf if value in ("inf", ".inf") else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _said(key: str, settings: Mapping[str, Any]) -> str:
+    value = settings.get(key, "default")
+    return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
 def _variant(spec: Mapping[str, Any]) -> str:
@@ -133,25 +158,28 @@ def _variant(spec: Mapping[str, Any]) -> str:
 
 def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
     """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
-    if sweep.thing is None:
-        return _draw_within(sweep.parts[0], notice)
+    inside = within(sweep.parts[0])
+    if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
+        return _draw_within(sweep.parts, inside, notice)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
     rows = [row for r in sweep.parts for row in grouped(r.entries)]
     points = [(places[s.task, s.dataset], s, s.name) for s in scored(rows) if (s.task, s.dataset) in places]
     return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
 
 
-def _draw_within(record: Records, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
-    inside = within(record)
-    if inside is None:
-        return (), ()
-    thing, values = inside
-    points = []
-    for s in scored(grouped(record.entries)):
-        known = values.get(f"{s.method}/{s.variant}")
-        if known is not None:
-            points.append((known[0], s, known[1]))
-    return _drawn(record.name, thing, points, True, notice)
+def _draw_within(
+    parts: Sequence[Records], inside: Sequence[Varied], notice: str | None
+) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
+    """One figure and one table for each setting that varies between the methods, with a panel per data set and ε."""
+    figures: list[plots.Figure] = []
+    tables: list[Table] = []
+    scores = [s for record in parts for s in scored(grouped(record.entries))]
+    for varied in inside:
+        known = [(varied.places[f"{s.method}/{s.variant}"], s) for s in scores if f"{s.method}/{s.variant}" in varied.places]
+        drawn = _drawn(parts[0].name, varied.thing, [(at, s, line) for (at, line), s in known], True, notice)
+        figures += drawn[0]
+        tables += drawn[1]
+    return tuple(figures), tuple(tables)
 
 
 Point = tuple[float | str, Score, str]
@@ -182,7 +210,7 @@ def _drawn(
     figure = charts.draw(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
     ordered = list(dict.fromkeys(at for at, _, _ in points))
     ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
-    header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {at:g}" for at in ordered))
+    header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {number(at)}" for at in ordered))
     rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
     return (figure,), (Table(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
 

@@ -113,11 +113,61 @@ def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() ->
     methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.3, 0.5)]
     entries = [cell("m", 0.5 + s["split"], variant=s["label"]) for s in methods]
     part = record("t", entries, methods=methods)
-    assert sweeps.within(part) is not None
+    assert [v.thing for v in sweeps.within(part)] == ["split"]
     (figure,), _ = sweeps.draw(sweeps.found([part])[0], None)
     assert figure.spec is not None
     assert figure.spec["panels"][0]["xlabel"] == "split"
     assert len(figure.spec["panels"][0]["lines"]) == 1
+
+
+def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
+    """Steps as lists of one number, ∞ among them; a row without them stands on no line; a second setting has its own line."""
+    methods = [
+        *({"method": "m", "steps": [n], "label": f"{n}"} for n in (1, 5, "inf")),
+        *({"method": "m", "steps": [n], "prior": 0, "label": f"{n}, no prior"} for n in (1, 5)),
+        {"method": "m", "label": "none"},
+        {"method": "m", "steps": [1, 2], "label": "both"},
+    ]
+    entries = [cell("m", 0.5 + i / 100, variant=s["label"]) for i, s in enumerate(methods)]
+    parts = [record("t", entries, name, methods=methods) for name in ("one", "two")]
+    (sweep,) = sweeps.found(parts)
+    assert (sweep.thing, sweep.at) == ("steps", ("one", "two"))
+    (figure,), (table,) = sweeps.draw(sweep, None)
+    assert figure.spec is not None
+    assert len(figure.spec["panels"]) == 2
+    first = figure.spec["panels"][0]
+    assert [label for _, label in first["ticks"]] == ["1", "5", "∞"]
+    assert [len(line["points"]) for line in first["lines"]] == [3, 2]
+    assert {line["keys"][0] for line in first["lines"]} == {"m · prior default", "m · prior 0"}
+    assert table.header[-1] == "steps = ∞"
+
+
+def test_two_values_are_no_axis() -> None:
+    methods = [{"method": "m", "hops": n, "label": f"{n}"} for n in (1, 2)]
+    assert sweeps.within(record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)) == ()
+
+
+def test_a_table_of_short_columns_stays_a_table_and_a_wide_one_becomes_cards() -> None:
+    short = base.Table("t", tuple("abcdefgh"), (tuple(f"{x}.123" for x in range(8)),))
+    wide = base.Table("t", tuple("abcdefgh"), (tuple("a sentence of some words" for _ in range(8)),))
+    assert (page.wide(short), page.wide(wide)) == (False, True)
+    assert page.words(base.Table("t", ("a", "b", "c"), (("x", "1", "—"), ("“y”", "2 ± 1", "")))) == frozenset({0})
+
+
+def test_trust_has_one_symbol_in_every_figure() -> None:
+    """The order in which rows are met does not decide which symbol means whom."""
+    seen = []
+    for viewers in ((Viewer.SERVER, Viewer.CURATOR_TRUSTED), (Viewer.CURATOR_TRUSTED, Viewer.SERVER)):
+        entries = [
+            cell(name, 0.5, protection=Protection(Relation.NODE_REPLACE, viewer, ()).to_dict())
+            for name, viewer in zip("ab", viewers, strict=True)
+        ]
+        (figure,) = front.figures(answer.of(results.grouped(entries)), None)
+        assert figure.spec is not None
+        (group,) = [g for g in figure.spec["legend"] if g["title"] == "Whom it trusts"]
+        seen.append([(e["label"], e["symbol"]) for e in group["entries"]])
+    assert seen[0] == seen[1]
+    assert [label for label, _ in seen[0]] == ["curator", "own client"]
 
 
 def test_tasks_with_other_rows_stand_alone() -> None:

@@ -153,6 +153,20 @@ def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "\n" not in str(said.value)
 
 
+@pytest.mark.parametrize("error", [Exception("the node timed out\nduring startup"), ConnectionError("no answer")])
+def test_a_ray_that_does_not_start_is_one_line(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself raises a bare exception where a busy machine takes more than 30 seconds."""
+
+    def fails(address: str, cpus: int) -> None:
+        raise error
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(cluster, "_init", fails)
+    with pytest.raises(RuntimeFailure, match=r"a local Ray cannot be used .*or use --runtime serial") as said:
+        cluster.connect(2)
+    assert "\n" not in str(said.value)
+
+
 def ones(items: range, count: int) -> np.ndarray:
     return np.ones(count)
 
