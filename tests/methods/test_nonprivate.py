@@ -145,6 +145,11 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
             lambda step, index=index: phases.step_seed(kept.seed, 0, index, step),
         )  # fmt: skip
         assert np.allclose(alone.vector, parameters, atol=1e-5), "the refit reads all training nodes, for the rounds found"
+    assert nonprivate.TOO_FEW not in nonprivate.says(plan, state)  # type: ignore[arg-type]
+    few = replace(library, labels=np.where(np.arange(library.num_nodes) % 20 == 0, library.labels, -1))
+    plan, state = trained(few, params.model_copy(update={"among": ["logistic"], "rounds": 3}))
+    assert nonprivate.TOO_FEW in nonprivate.says(plan, state)  # type: ignore[arg-type]
+    assert all(m.updates for m in state.memory.members)
     single = trained(library, Params(model="gcn", rounds=4))[0]
     assert single.made.folds == 1, "one model alone needs no folds"  # type: ignore[attr-defined]
 
@@ -180,6 +185,14 @@ def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> 
     assert both[0].best.accuracy == pytest.approx((79 + 90) / 200)
     assert choice.within(both, 1.0) == [0], "0.79 is more than 0.026 below"
     assert choice.within(both, 3.0) == [0, 1], "one that saw fewer folds is out"
+    untrained, after = replace(best(0, 0.9), updates=0), best(0, 0.2)
+    assert after.beats(untrained), "an untrained network is right by chance"
+    assert not untrained.beats(after)
+    two = {
+        0: choice.Tried(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
+        1: choice.Tried(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
+    }
+    assert choice.within(two, phases.FAR) == [0, 1], "one right of two is not behind two of two"
     scores = [np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])]
     assert choice.together(scores[:1]) is scores[0]
     wanted = np.log(1 / (1 + np.exp([[-2.0, 2.0]]))) / 2 + np.log(1 / (1 + np.exp([[1.0, -1.0]]))) / 2

@@ -39,7 +39,7 @@ from fedgraph.methods.base import (
     several_colluders,
 )
 from fedgraph.methods.nonprivate import choice, local, phases
-from fedgraph.methods.nonprivate.params import CEILING, Asked, Params
+from fedgraph.methods.nonprivate.params import CEILING, FEW, Asked, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -73,6 +73,10 @@ SITUATIONS = (
     Situation("asking", settings={"rounds": 3}),
 )
 
+TOO_FEW = (
+    f"Fewer than {FEW} validation nodes cannot tell networks apart: this row may lie below a plain network. Compare with "
+    "one, or label more nodes."
+)
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 ANY_BROADCAST = True  # nothing is guaranteed anyway
 PARTIAL = True  # rounds in which not every client answers: averages are weighted by what came
@@ -185,6 +189,7 @@ def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str,
     )
     first = tried[members[0].candidate]
     count = f"{first.count:.0f} validation nodes" + (f" in {first.folds} folds" if first.folds > 1 else "")
-    if len(members) == 1:
-        return (f"Chosen by {count}: {found}.",)
-    return (f"Within a standard error of the best by {count}, answering together: {found}.",)
+    said = f"Chosen by {count}: {found}."
+    if len(members) > 1:
+        said = f"Within a standard error of the best by {count}, answering together: {found}."
+    return (said, TOO_FEW) if first.count < FEW else (said,)

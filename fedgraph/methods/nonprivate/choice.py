@@ -20,16 +20,25 @@ NEAR = 1.0  # standard errors below the best within which a candidate answers to
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """A round of a candidate. accuracy, loss: on validation nodes; updates: rounds that led there; parameters: float32 [p]."""
+    """A round of a candidate. accuracy, loss: on validation nodes; updates: rounds that led there; parameters: float32 [p].
+
+    least: rounds that must have led there; before, a network is hardly trained, and a handful of nodes praises it by chance.
+    """
 
     candidate: int
     accuracy: float
     loss: float
     updates: int
     parameters: np.ndarray
+    least: int = 1
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """The larger the better. A network that is hardly trained is the last choice."""
+        return self.updates >= self.least, self.accuracy, -self.loss
 
     def beats(self, other: Best | None) -> bool:
-        return other is None or (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
+        return other is None or self.rank > other.rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +56,10 @@ class Tried:
     @property
     def best(self) -> Best:
         """The best round by what all folds say together; its parameters are those of the first fold's best round."""
-        right, loss, count = self.curve.T
-        at = max(range(len(self.curve)), key=lambda t: (right[t] / count[t], -loss[t] / count[t]))
         if self.folds == 1:
             return self.first
-        return replace(self.first, accuracy=right[at] / count[at], loss=loss[at] / count[at], updates=at)
+        rounds = (replace(self.first, accuracy=r / n, loss=loss / n, updates=t) for t, (r, loss, n) in enumerate(self.curve))
+        return max(rounds, key=lambda found: found.rank)
 
     @property
     def count(self) -> float:
@@ -69,8 +77,9 @@ def _lengthened(curve: np.ndarray, length: int) -> np.ndarray:
 
 
 def standard_error(accuracy: float, count: float) -> float:
-    """Of an accuracy on ``count`` nodes; never below that of an accuracy of 0.99, so that few nodes do not seem sure."""
-    return math.sqrt(max(accuracy * (1 - accuracy), 0.01) / count)
+    """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure."""
+    likely = (accuracy * count + 1) / (count + 2)
+    return math.sqrt(likely * (1 - likely) / count)
 
 
 def within(tried: Mapping[int, Tried], errors: float) -> list[int]:

@@ -13,7 +13,7 @@ from fedgraph.settings import Settings
 
 CEILING = "ceiling"
 ENOUGH, MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
-FEW = 100  # validation nodes of five folds below which every labelled node validates once
+FEW = 100  # validation nodes of all folds below which every labelled node validates once, and no early round is trusted
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from fedgraph.learning.baselines.networks import Shape
 from fedgraph.methods.base import Inbox, Plan, State
 from fedgraph.methods.nonprivate import choice, server_steps
 from fedgraph.methods.nonprivate.choice import Best, Tried
-from fedgraph.methods.nonprivate.params import Asked, Params
+from fedgraph.methods.nonprivate.params import FEW, Asked, Params
 from fedgraph.types import Graph
 
 PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
@@ -158,13 +158,20 @@ def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> S
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
     if count:
-        training = _noted(training, Best(place.candidate, right / count, loss / count, done, old), total[at + 1 : at + 4])
+        best = Best(place.candidate, right / count, loss / count, done, old, _least(plan, count))
+        training = _noted(training, best, total[at + 1 : at + 4])
     limit = training.members[training.fitted].updates if place.refits else plan.params.rounds
     hopeless = count > 0 and place.steps >= PROBATION and not place.fold and _is_behind(training, count)
     if done + 1 < limit and training.waited < plan.params.patience and not hopeless:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
         return State(after.broadcast(stepped, moments), training)
     return _next(plan, training, place, bool(masked))
+
+
+def _least(plan: Plan[Params, Asked], count: float) -> int:
+    """Rounds before which a choice by ``count`` validation nodes in this fold, and as many in each other one, trusts nobody."""
+    surely = len(plan.params.candidates) == 1 or plan.made.folds * count >= FEW
+    return 1 if surely else max(1, PROBATION // plan.params.local_epochs)
 
 
 def _noted(training: Training, found: Best, row: np.ndarray) -> Training:
