@@ -14,7 +14,8 @@ NODE = """\
       - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
 EDGE = """\
       - {method: gap_edge, label: GAP-EDP, folds: 2}      # noisy sums over neighbours
-      - {method: gap_edge, label: no edges, hops: 0, folds: 2, settings: [SUMS]}   # a private method has to be better than this
+      - {method: gap_edge, label: no edges, hops: 0, folds: 2, settings: [SUMS]}   # a private one has to be better than this"""
+GCN = """\
       - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
 
 
@@ -45,7 +46,7 @@ def task(unit: str, trust: Sequence[str], epsilons: Sequence[float], num_clients
         f"    epsilons: [{budgets}]       # privacy budgets ε (no unit); inf: no privacy",
         "    delta: 1/n_train             # δ of every guarantee; 1/n_train: one over all training nodes of the federation",
         "    methods:",
-        (EDGE if edge else NODE).replace("SUMS", settings[0]),
+        (_edge_rows(crossing) if edge else NODE).replace("SUMS", settings[0]),
     ]  # fmt: skip
     return "\n".join(lines).replace("SOME", str(min(LEFT_OUT, num_clients)))
 
@@ -64,9 +65,14 @@ def quick(unit: str, trust: Sequence[str], epsilons: Sequence[float], task: str)
         f"  tasks.0.epsilons: [{', '.join(budgets)}]",
         f"  tasks.0.settings: [{settings}]",
         *(["  tasks.0.left_out: 1"] if "left_out:" in task else []),
-        *(f"  tasks.0.methods.{place}.{fewer}" for place, fewer in enumerate(steps[unit])),
+        *(f"  tasks.0.methods.{place}.{fewer}" for place, fewer in enumerate(steps[unit][: task.count("{method:")])),
     ]
     return "\n".join(lines)
+
+
+def _edge_rows(crossing: int) -> str:
+    """The methods at edge level. A plain GCN has no way to an edge's other client, so it stands where no edge has one."""
+    return f"{EDGE}\n{GCN}" if not crossing else EDGE
 
 
 def _settings(trust: Sequence[str]) -> list[str]:

@@ -262,3 +262,21 @@ def test_links_of_cora_as_printed(data_root: Any) -> None:
     harder = [{"attack": "linkteller", "most": 60, "pairs": "two-hops"}]
     two = told(outcome(graph, model, harder, protocol="transductive", train_fraction=0.1))
     assert two["linkteller"]["more"]["auc_published"] < 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.dataset
+def test_links_of_twitch_as_printed(data_root: Any) -> None:
+    """LinkTeller learns on ES and asks about RU: AUC near .999 where a neighbour adds more than what comes over two edges, and
+    far less where it does not and strangers have the degrees of neighbours (``python -m benchmarks.linkteller``).
+    """
+    twitch = pytest.importorskip("benchmarks.linkteller")
+    source, target = (data.load(f"twitch/{name}", root=data_root) for name in ("es", "ru"))
+    found = {}
+    for norm in ("first-order", "symmetric"):
+        rng = np.random.default_rng([0, 0])
+        network, nodes = twitch.learnt(source, norm, 0), twitch.chosen(target, 150, "high", rng)
+        found[norm] = twitch.attacked(target, network, nodes, rng).auc
+    assert found["first-order"]["uniform"] > 0.99
+    assert found["symmetric"]["uniform"] > found["symmetric"]["by degree"] + 0.04
+    assert found["symmetric"]["by degree"] < 0.9 < found["first-order"]["by degree"]

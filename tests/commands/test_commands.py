@@ -130,14 +130,14 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["node", "edge"])
+@pytest.mark.parametrize(("unit", "cross"), [("node", False), ("edge", False), ("edge", True)])
 def test_what_new_writes_of_a_federation_runs(
-    unit: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unit: str, cross: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = federation(tmp_path / "banks")
+    folder = federation(tmp_path / "banks", cross=cross)
     said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", "curator", "sums", "--epsilons", "4")
-    said(capsys, "run", "banks.yaml", "--out", "out", "--runtime", "serial", "--seeds", "1")
+    said(capsys, "run", "banks.yaml", "--out", "out", "--runtime", "serial", "--quick")
     assert len(list((tmp_path / "out/owners").glob("*.html"))) >= 2
 
 
