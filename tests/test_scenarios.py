@@ -26,6 +26,11 @@ def test_parses(path: Path, quick: bool) -> None:
     assert ready.scenario.title
 
 
+def test_scenarios_of_benchmarks_parse() -> None:
+    for path in sorted((FOLDER.parent / "benchmarks").glob("*.yaml")):
+        assert scenario.load(path).scenario.name == path.stem
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_every_key_is_commented(path: Path) -> None:
     """A scalar key at first sight carries a comment saying what it is (unit, default)."""
