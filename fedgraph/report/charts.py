@@ -178,7 +178,7 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
         ax.axhline(value, ls=DASHES[index % 3], color="#4c566a", lw=1.2)
         side = "bottom" if index % 2 == 0 else "top"  # two near levels: one label above its line, the other below
         clear = [patheffects.withStroke(linewidth=2.5, foreground="white")]  # lines that pass below a label do not cross it
-        at = {"xycoords": ("axes fraction", "data"), "va": side, "path_effects": clear, "zorder": 9}
+        at: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": side, "path_effects": clear, "zorder": 9}
         ax.annotate(label, (0.01, value), fontsize=7, color="#4c566a", **at)
     ticks = panel.ticks()
     ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])

@@ -1,0 +1,63 @@
+"""Graphs that nobody tuned on, made here: learners run, and the ceiling is not below an MLP or the majority."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fedgraph
+from fedgraph.types import Graph, Provenance
+
+Likes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # classes at both ends [m] → how likely such an edge is, [m]
+
+
+def made(labels: np.ndarray, likes: Likes, degree: int, width: int, words: int = 10, seed: int = 0) -> Graph:
+    """Edges by the classes at their ends; each class has its own frequent words, which overlap much."""
+    rng, n = np.random.default_rng(seed), labels.size
+    one, other = rng.integers(n, size=(2, 40 * n * degree))
+    kept = (rng.random(one.size) < likes(labels[one], labels[other])) & (one != other)
+    pairs = np.stack([one[kept], other[kept]])[:, : n * degree // 2]
+    ends = np.concatenate([pairs, pairs[::-1]], axis=1)
+    both = sp.coo_array((np.ones(ends.shape[1], np.float32), (ends[0], ends[1])), shape=(n, n)).tocsr()
+    both.data[:] = 1
+    frequent = np.sqrt(rng.random((labels.max() + 1, width)))[labels]
+    rows = rng.random((n, width)) < frequent / frequent.sum(axis=1, keepdims=True) * words
+    kinds = int(labels.max()) + 1
+    return Graph(
+        "made", sp.csr_array(both), sp.csr_array(rows.astype(np.float32)), labels, kinds, Provenance("own", "made here")
+    )
+
+
+def imbalanced() -> Graph:
+    labels = (np.random.default_rng(2).random(400) < 0.05).astype(np.int64)
+    return made(labels, lambda a, b: np.where(a == b, 0.9, 0.1), 8, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [imbalanced])
+def test_every_learner_runs_and_the_ceiling_is_one(make: Callable[[], Graph], tmp_path: Path) -> None:
+    clear = {"method": "nonprivate", "epsilons": ["inf"], "patience": 6}
+    ceiling = {**clear, "model": "ceiling", "label": "ceiling", "among": ["logistic", "mlp", "gcn", "gprgnn"], "rounds": 20}
+    plain = {**clear, "model": "mlp", "label": "mlp", "rounds": 20}
+    graph = make()
+    fedgraph.compare(
+        graph,
+        ["features", "label_hop", "gap_edge", "gcon", ceiling, plain],
+        epsilons=[8],
+        out=tmp_path / "run",
+        name=make.__name__,
+    )
+    lines = (tmp_path / "run" / "results.csv").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in csv.DictReader(line for line in lines if not line.startswith("#")) if row["metric"] == "accuracy"]
+    assert {row["method"] for row in rows} == {"features", "label_hop", "gap_edge", "gcon", "nonprivate"}
+    assert {row["status"] for row in rows} == {"ok"}
+    found = {row["variant"]: float(row["value"]) for row in rows}
+    least = max(found["mlp"], np.bincount(graph.labels).max() / graph.num_nodes)
+    count = graph.num_nodes / 5
+    assert found["ceiling"] >= least - 2.5 * math.sqrt(0.25 / count), found
