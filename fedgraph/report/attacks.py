@@ -79,9 +79,11 @@ def summary(rows: Sequence[Row]) -> list[str]:
     closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
     share = (closest.measured or 0.0) / closest.guaranteed
     where = f"{_name(closest)}, {closest['task']}"
+    count = num_bounds(rows)
+    opening = f"{count} lower bounds on ε were measured. The closest to its proof is" if count > 1 else "one lower bound on ε,"
     return [
-        f"Attacks: {num_bounds(rows)} lower bounds on ε were measured. The closest to its proof is {where}: ε ≥ "
-        f"{measured(closest)} of {bound(closest.guaranteed)} ({math.floor(100 * share)} %). A low bound proves nothing."
+        f"Attacks: {opening} {where}: ε ≥ {measured(closest)} of {bound(closest.guaranteed)} ({math.floor(100 * share)} %). "
+        f"A low bound proves nothing."
     ]
 
 
@@ -96,8 +98,8 @@ def sentences(rows: Sequence[Row], among: int = 0) -> list[str]:
     shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
     return [
         *contradictions(attacked, among),
-        f"ε measured: {len(attacked)} rows were run once more with canaries, each in one of two neighbouring versions by a "
-        f"fair coin, and an attacker who knows all but the coins guessed them ({'; '.join(how)}). With {CONFIDENCE} "
+        f"ε measured: {len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'} run once more with canaries, each in one "
+        f"of two neighbouring versions by a fair coin, and an attacker who knows all but the coins guessed them ({'; '.join(how)}). With {CONFIDENCE} "
         f"confidence, for each row alone, its ε is no smaller than the value shown. With {' or '.join(shown)} guesses no "
         f"attack can show more than {number(most, 2)}, and a low value proves nothing: another attack may do better. "
         f"{_counted(max(among, num_bounds(rows)))}",

@@ -82,7 +82,7 @@ def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> Non
     rows = json.loads((tmp_path / "out" / "results.json").read_text())["rows"]
     assert [row["epsilon_provable"] for row in rows] == pytest.approx([4.0] * len(rows), rel=1e-3)
     assert all(0 <= row["epsilon_measured"] <= 4.0 for row in rows)
-    assert '"colluders": 2' in (tmp_path / "out" / "ledger.jsonl").read_text()
+    assert '"colluders":2' in (tmp_path / "out" / "ledger.jsonl").read_text()
     assert "(t = 2)" in (tmp_path / "out" / "report.html").read_text()
 
 
