@@ -98,8 +98,9 @@ def sentences(rows: Sequence[Row], among: int = 0) -> list[str]:
     shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
     return [
         *contradictions(attacked, among),
-        f"ε measured: {len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'} run once more with canaries, each in one "
-        f"of two neighbouring versions by a fair coin, and an attacker who knows all but the coins guessed them ({'; '.join(how)}). With {CONFIDENCE} "
+        f"ε measured: {len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'} run once more with canaries, each in "
+        f"one of two neighbouring versions by a fair coin, and an attacker who knows all but the coins guessed them "
+        f"({'; '.join(how)}). With {CONFIDENCE} "
         f"confidence, for each row alone, its ε is no smaller than the value shown. With {' or '.join(shown)} guesses no "
         f"attack can show more than {number(most, 2)}, and a low value proves nothing: another attack may do better. "
         f"{_counted(max(among, num_bounds(rows)))}",
