@@ -46,7 +46,11 @@ def run(
         graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
         store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
         with store.locked(out):
-            return _computed(ready, graphs, out, text, console, engine)
+            try:
+                return _computed(ready, graphs, out, text, console, engine)
+            except (ScenarioError, DataError):
+                store.disclaim(out)
+                raise
 
 
 def _computed(

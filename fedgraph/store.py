@@ -238,3 +238,15 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
         raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
     write_atomically(folder / "scenario.yaml", scenario_text.encode())
     write_atomically(mark, digest.encode())
+
+
+def disclaim(folder: Path) -> None:
+    """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
+    own = [folder / "cells" / name for name in ("scenario.sha256", "lock")]
+    if set((folder / "cells").iterdir()) - set(own):
+        return
+    for file in (*own, folder / "scenario.yaml"):
+        file.unlink(missing_ok=True)
+    for made in (folder / "cells", folder):
+        if not any(made.iterdir()):
+            made.rmdir()

@@ -151,6 +151,7 @@ def test_what_the_data_cannot_serve_names_the_line_of_its_task(
     error = capsys.readouterr().err
     assert f"{path}:9: " in error
     assert said in error
+    assert not (tmp_path / "out").exists(), "the next try may have the same --out"
 
 
 def test_missing_data_says_which_files_to_put_where(
