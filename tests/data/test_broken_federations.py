@@ -137,7 +137,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "csv-long-field": (_bytes("tables/features.csv", b"id,age\ne0," + b"1" * 200_000 + b"\n"), "field larger"),
     "csv-empty-edges": (_bytes("tables/edges.csv", b""), r"edges\.csv: empty"),
     "csv-labels-in-latin-1": (_bytes("tables/labels.csv", b"e0,na\xefve\n"), r"labels\.csv: not UTF-8"),
-    "no-edges": (lambda root: (root / "tables/edges.csv").unlink(), r"edges\.csv: cannot be read"),
+    "no-edges": (lambda root: (root / "tables/edges.csv").unlink(), r"edges\.csv: there is none; allowed: a line per edge"),
     "no-features": (lambda root: (root / "tables/features.csv").unlink(), "found none of them"),
     "empty-folder": (lambda root: (root / "zz").mkdir(), "zz: found none of them"),
     "link-to-outside": (_link("/etc"), "lies outside"),

@@ -124,7 +124,7 @@ def test_a_wrong_masks_file_is_one_error(masks: str, message: str, tmp_path: Pat
 
 def test_a_missing_or_pickled_csv_is_named(tmp_path: Path) -> None:
     (folder(tmp_path) / "labels.csv").unlink()
-    with pytest.raises(DataError, match=r"labels\.csv: cannot be read"):
+    with pytest.raises(DataError, match=r"labels\.csv missing; a folder of tables needs"):
         data.load("own/csv", path=tmp_path)
     (tmp_path / "labels.csv").write_bytes(pickle.dumps({"ada": 1}))
     with pytest.raises(DataError, match=r"labels\.csv: not UTF-8"):
