@@ -40,7 +40,8 @@ class Plan(Generic[P, M]):
     keeps_rounds: the server keeps what every round broadcast and received, for an attack to read (``State.seen``).
     sums_suffice: the server reads sums over clients only (``Inbox.sums``), so many clients may send theirs as one.
     additive: that, and the exact value of a disjoint union of subgraphs is the sum of theirs, so ``client`` may compute the
-    clients of a block as one client that holds their union. Not where a client draws samples of its own.
+    clients of a block as one client that holds their union. Where clients draw samples of their own, ``client`` must draw
+    those of each (``Streams.of_client``).
     """
 
     method: str
