@@ -41,7 +41,8 @@ class Plan(Generic[P, M]):
     opened: an attack reads every value that is priced, so clients send what otherwise stays with them, too.
     sums_suffice: the server reads sums over clients only (``Inbox.sums``), so many clients may send theirs as one.
     additive: that, and the exact value of a disjoint union of subgraphs is the sum of theirs, so ``client`` may compute the
-    clients of a block as one client that holds their union. Not where a client draws samples of its own.
+    clients of a block as one client that holds their union. Where clients draw samples of their own, ``client`` must draw
+    those of each (``Streams.of_client``).
     """
 
     method: str
