@@ -54,6 +54,9 @@ UNSEEN = {
     "features, colluder ignored among many clients": "of n shares one is missing, so the noise is smaller by √((n − 1)/n). "
     "With two clients that is caught (above); with ten it is 5 % of the noise, which so few runs cannot tell from chance. The "
     "plan's own check refuses such noise.",
+    "local_dp (dp_fedavg), several graphs whose update is clipped as one, noise × ⅔": "the client's other graphs hold on to "
+    "the direction of its update, so that one of them moves it by less than the two clips that are priced (of two graphs with "
+    "updates at right angles by 0.71 of them). A client with one graph, which moves it by all, is caught (above).",
     "sage_node, noise × ⅔": "a canary without edges moves a step's sum by half of what is priced, and a node that is joined to "
     "everybody by 0.52 of it (benchmarks.one_run_limits --hubs): two thirds of the noise leave that below the price.",
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
@@ -132,6 +135,8 @@ def cases() -> Iterator[Case]:
             yield Case(shared, Viewer.SERVER, clients, "noise × ⅔")
             if updates == "sum":
                 yield Case(shared, Viewer.SERVER, clients, "secure sum leaked")
+                yield Case(shared, Viewer.SERVER, 2, "", 2)
+                yield Case(shared, Viewer.SERVER, 2, "colluder ignored", 2)
 
 
 def run(seed: int = 0, runs: int = RUNS) -> Iterator[Row]:

@@ -20,6 +20,7 @@ from fedgraph.privacy.mechanisms.ratios import of_coins
 from fedgraph.privacy.units import Viewer
 
 FEW = 16  # up to so many clients, every message travels by itself (``federation.blocks``)
+SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
 MOST = 30_000_000  # numbers in all messages of a run that are kept
 CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
 
@@ -34,12 +35,16 @@ def worth_keeping(plan: Plan[Any, Any], num_parameters: int) -> bool:
 def colluding(plan: Plan[Any, Any]) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
-    A price is that of the worst t clients, so any t will do. None where more than ``FEW`` clients take part: then sums over
-    blocks of clients travel, and nobody has made a single message.
+    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Plan.summed``) it is
+    that of one. None where more than ``SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has made
+    a single message.
     """
-    n, t = plan.facts.num_clients, plan.facts.colluders
-    hidden = plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return range(n - t, n) if hidden and plan.facts.members and t < n <= FEW else range(0)
+    n = plan.facts.num_clients
+    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        t = plan.facts.colluders if plan.facts.members else 0
+    else:
+        t = 1 if plan.summed else 0
+    return range(n - t, n) if t < n <= SINGLE else range(0)
 
 
 def groups(plan: Plan[Any, Any]) -> tuple[np.ndarray, ...]:
