@@ -24,7 +24,7 @@ from fedgraph.methods.base import Inbox, Plan, State
 from fedgraph.methods.local_dp.params import Params
 from fedgraph.methods.local_dp.training import Made, Work, clipped_gradient, handed_in, prepare, whole_update
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.mechanisms.ratios import log_ratios
+from fedgraph.privacy.mechanisms.ratios import log_ratios, of_coins
 from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.types import Partition
 
@@ -66,8 +66,7 @@ def of_graphs(
             gram += squares
             along += projected
         ratios += _of_embeddings(plan, clients, model["parameters"], inbox, count)
-    inverse = np.linalg.inv(gram + np.eye(count))
-    return np.asarray(2.0 * (inverse @ along) / np.diag(inverse) + ratios)
+    return of_coins(gram, along) + ratios
 
 
 def _of_updates(
