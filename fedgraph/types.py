@@ -178,6 +178,19 @@ class Subgraph:
     cut: np.ndarray | None = None
 
 
+def with_rows_of(zero: Subgraph, one: Subgraph, rows: np.ndarray) -> Subgraph:
+    """``zero`` with the features and labels of ``one`` in some rows. rows: bool [n]. Nodes and edges are the same in both."""
+    if rows.all() or not rows.any():
+        return one if rows.all() else zero
+    pick = sp.diags_array(rows.astype(np.float32))
+    leave = sp.diags_array((~rows).astype(np.float32))
+    features = sp.csr_array(pick @ one.graph.features + leave @ zero.graph.features).astype(np.float32)
+    features.eliminate_zeros()
+    features.sort_indices()
+    labels = np.where(rows, one.graph.labels, zero.graph.labels)
+    return replace(zero, graph=replace(zero.graph, features=features, labels=labels))
+
+
 @dataclass(frozen=True, eq=False)
 class Partition:
     """All clients' subgraphs, and what was lost in dealing them out.

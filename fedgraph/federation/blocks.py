@@ -17,7 +17,7 @@ from typing import Any
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import BlockMessage, ClientMessage
 from fedgraph.methods.base import Plan
-from fedgraph.methods.base.seen import FEW
+from fedgraph.methods.base.seen import FEW, colluding
 from fedgraph.privacy.desk import Summed, summed
 from fedgraph.privacy.lines import Line, Release, joined
 from fedgraph.privacy.units import Viewer
@@ -45,7 +45,7 @@ def adds_up(plan: Plan[Any, Any]) -> bool:
     if plan.facts.num_clients <= FEW:
         return False
     if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        return True
+        return not (plan.keeps_rounds and colluding(plan))
     return (plan.sums_suffice or plan.additive) and not plan.keeps_rounds
 
 

@@ -15,7 +15,7 @@ from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
 from fedgraph.federation.secure.client import Board, hide
 from fedgraph.federation.secure.client import joined as joined_boards
 from fedgraph.federation.union import union
-from fedgraph.methods.base import Plan, Streams, kinds
+from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
 from fedgraph.privacy.desk import Desk, Released, summed
 from fedgraph.privacy.lines import Line, Release, joined
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
@@ -102,7 +102,7 @@ def _at_once(
 ) -> tuple[list[Release | Line], dict[str, Released]]:
     """(ledger lines, what all ``clients`` release together)."""
     method = kinds.method(job.plan.method)
-    streams = Streams(job.root, (*job.stream, "clients", clients[0], clients[-1], "round", round_), job.fingerprint)
+    streams = Streams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.of_client(clients[0]), streams.generator("noise")
     desk = Desk(_cell(job), clients[0], round_, own, noise, together=clients)
     released = getattr(method, "together", method.client)(job.plan, work, model, round_, streams, desk)
@@ -164,7 +164,7 @@ def _cell(job: Job) -> str:
 
 
 def _streams(job: Job, client: int, round_: int) -> Streams:
-    return Streams(job.root, (*job.stream, "client", client, "round", round_), job.fingerprint)
+    return Streams(job.root, client_path(job.stream, client, round_), job.fingerprint)
 
 
 def _kept(by_job: dict[str, dict[Hashable, Any]], key: str) -> dict[Hashable, Any]:

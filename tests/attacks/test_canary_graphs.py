@@ -89,7 +89,7 @@ def test_a_coin_decides_one_node_wherever_it_is_held(where: Context) -> None:
 
 
 @pytest.mark.parametrize("training", ["dp_sgd", "dp_fedavg"])
-def test_graphs_of_one_client_have_coins_of_their_own_where_each_is_clipped(training: str) -> None:
+def test_graphs_of_one_client_have_coins_of_their_own(training: str) -> None:
     collection = data.load("tu/mutag", stand_in=True)
     assert isinstance(collection, GraphCollection)
     here = Context("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
@@ -98,11 +98,9 @@ def test_graphs_of_one_client_have_coins_of_their_own_where_each_is_clipped(trai
     cell = next(c for c in graph_classification.cells(given, here) if c.method == "local_dp")
     made, dealt, _ = graph_classification._planned(given, cell, here)
     found = attack.measure([0.2], made, cell, here, dealt.partition)
-    if training == "dp_fedavg":
-        assert found.epsilon is None, "ten clients, each clipped as one"
-    else:
-        assert 0 <= found.epsilon <= made.provable().epsilon
-        assert found.facts["attack"]["counts"][0][0] == 20
+    assert 0 <= found.epsilon <= made.provable().epsilon
+    of_the_colluder = len(made.made.sizes[-1])
+    assert found.facts["attack"]["counts"][0][0] == 20 - of_the_colluder, "also where ten clients are each clipped as one"
 
 
 def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> None:
@@ -134,6 +132,72 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> 
             message, std = inbox.each[name][5].astype(np.float64), release.mechanism.std
             by_hand += (np.square(message - values[1]).sum() - np.square(message - values[0]).sum()) / (2 * std**2)
     assert score == pytest.approx(by_hand, rel=1e-3)
+
+
+def several(clients: int) -> tuple[Any, Context, Partition]:
+    """A plan in which every client holds two graphs that are clipped as one."""
+    collection = data.load("tu/mutag", stand_in=True)
+    assert isinstance(collection, GraphCollection)
+    here = Context("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
+    model = {"method": "local_dp", "label": "gcn", "rounds": 1, "hidden": 8, "training": "dp_fedavg", "updates": "each"}
+    shape: dict[str, Any] = {
+        "max_graphs": 2 * clients,
+        "folds": 2,
+        "partition": {"partition": "uniform", "clients": clients},
+        "attack": {"guesses": [0.5]},
+    }
+    given = graph_classification.Params(methods=[model], epsilons=[8.0], **shape)
+    cell = next(c for c in graph_classification.cells(given, here) if c.method == "local_dp")
+    made, dealt, _ = graph_classification._planned(given, cell, here)
+    return made, here, dealt.partition
+
+
+def test_graphs_that_are_clipped_as_one_are_told_apart_where_noise_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, here, partition = several(15)
+    assert {len(own) for own in made.made.sizes} == {2}
+    found = attack.drawn(made, partition, np.random.default_rng(0))
+    cell = Cell("t", "tu/mutag", "local_dp", "x", "local", 8.0, "provable", 0)
+    honest = GaussianNoise.apply
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
+    state = whole_run.trained(made, found.dealt(made.made.sizes), cell, here)
+    scores = local_dp.of_graphs(made, state, found.zero, found.one, found.units)
+    told = whole_run.of_scores(scores, found.coins, [0.5], made.delta, "", centred=True)
+    assert told.metrics["attack_auc"] > 0.95
+
+
+def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(where: Context) -> None:
+    """Against the density of what is left, written down once more."""
+    model = {"training": "dp_fedavg", "updates": "sum", "release": "labels", "compare": ["histogram"]}
+    made, _, found = drawn(model, where)
+    last = made.facts.num_clients - 1
+    assert found.coins.size == last
+    assert found.units[last].tolist() == [-1]
+    assert not differs(found.zero.subgraphs[last].graph, found.one.subgraphs[last].graph).size
+    units = tuple(own if place == 5 else np.full_like(own, -1) for place, own in enumerate(found.units))
+    units = tuple(np.minimum(own, 0) for own in units)
+    one = replace(
+        found.zero, subgraphs=tuple(found.one.subgraphs[p] if p == 5 else s for p, s in enumerate(found.zero.subgraphs))
+    )
+    state = whole_run.trained(made, one, cell_of(params(model), where), where)
+    (score,) = local_dp.of_graphs(made, state, found.zero, one, units)
+    by_hand = 0.0
+    for sent, inbox in state.seen:
+        if "model" not in inbox.sums:
+            continue
+        left = inbox.sums["model"] - inbox.colluding["model"]
+        values = []
+        for version in (one, found.zero):
+            total = np.zeros(left.size)
+            for s in version.subgraphs[:last]:
+                raw = local_dp.whole_update(made.params, local_dp.prepare(made, s), sent["parameters"])
+                total += made.releases[0].bound.enforce(raw)
+            values.append(total)
+        std = made.releases[0].mechanism.std
+        by_hand += (np.square(left - values[1]).sum() - np.square(left - values[0]).sum()) / (2 * last * std**2)
+    quiet = replace(state, seen=tuple((m, replace(i, each={})) for m, i in state.seen))
+    (of_sums,) = local_dp.of_graphs(made, quiet, found.zero, one, units)
+    assert of_sums == pytest.approx(by_hand, rel=1e-2, abs=1e-2)
+    assert score != pytest.approx(of_sums), "the histogram is read as well"
 
 
 @pytest.mark.parametrize("model", [{"training": "dp_fedavg", "updates": "each"}, {"training": "dp_sgd"}, LABELS])
@@ -179,7 +243,7 @@ def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: Context
     scores = local_dp.of_graphs(made, state, found.zero, found.one, found.units)
     rng, accused = np.random.default_rng(0), 0
     for _ in range(200):
-        told = whole_run.of_scores(scores, rng.random(40) < 0.5, [0.2], 1e-3, "", centred=True, estimator="curve")
+        told = whole_run.of_scores(scores, rng.random(scores.size) < 0.5, [0.2], 1e-3, "", centred=True, estimator="curve")
         accused += told.epsilon > 0
     assert accused <= 17, "at most one in twenty, and what chance adds to 200 tries (99 %)"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,10 +59,18 @@ def test_sums_are_read_without_what_colluders_sent() -> None:
     assert seen.groups(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"
 
 
-def test_beyond_few_clients_the_whole_sum_is_read() -> None:
+def test_messages_of_many_clients_travel_alone_where_an_attack_has_what_colluders_sent() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(blocks.FEW + 1, 2), Budget(4.0, 1e-3))
+    assert list(seen.colluding(made)) == [blocks.FEW - 1, blocks.FEW]
+    assert blocks.adds_up(made)
+    assert not blocks.adds_up(replace(made, keeps_rounds=True))
+
+
+def test_beyond_very_many_clients_the_whole_sum_is_read() -> None:
+    made = features.plan(features.Params(projection="none", steps=1), facts(seen.SINGLE + 1, 2), Budget(4.0, 1e-3))
     assert not seen.colluding(made)
     assert seen.groups(made)[0].size == made.facts.num_nodes
+    assert blocks.adds_up(replace(made, keeps_rounds=True))
 
 
 def test_a_server_that_sees_each_message_needs_no_colluder() -> None:

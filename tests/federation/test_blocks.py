@@ -15,7 +15,7 @@ from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
 from fedgraph.federation import blocks, client, rounds
 from fedgraph.federation.messages import BlockMessage
 from fedgraph.federation.union import union
-from fedgraph.methods import features
+from fedgraph.methods import dpar, features
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.partition import uniform
 from fedgraph.partition.base import with_cut_edges
@@ -160,6 +160,25 @@ def test_pools_of_any_size_give_the_same_bits(name: str, trusted: str, library: 
         settle(plan.guarantee, plan.releases).epsilon, rel=1e-9
     )
     assert set(paid) <= set(declared)
+
+
+def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each client's own batches (coins), so the same model but for noise, and the same ledger."""
+    dealt, partition = planned("dpar", "secure", library, 4.0)
+    settings = dpar.Params(variant="features", sampled=1.0, epochs=2, batch_size=20, learning_rate=0.05)
+    plan = dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3))
+    assert client.computes_together(plan)
+    assert trained(plan, partition, SerialRuntime()).notes == (rounds.ONE_DRAW,)
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, value, rng: np.array(value))
+    found = trained(plan, partition, SerialRuntime())
+    monkeypatch.setattr(client, "computes_together", lambda plan: False)
+    single = trained(plan, partition, SerialRuntime())
+    assert found.releases == single.releases
+    assert np.allclose(found.state.model["parameters"], single.state.model["parameters"], rtol=0, atol=ROUNDING)
+    monkeypatch.undo()
+    assert not client.computes_together(dpar.plan(settings, dealt.facts, Budget(np.inf, 1e-3))), "a sample in random order"
+    choosing = dpar.plan(dpar.Params(epochs=2), dealt.facts, Budget(4.0, 1e-3))
+    assert not client.computes_together(choosing), "neighbours are chosen by each client alone"
 
 
 @pytest.mark.ray

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.sparse import FeatureMatrix
 
@@ -108,3 +108,17 @@ def test_products_are_of_each_rows_clipped_gradient_with_what_is_left_of_a_messa
     left = message - sum(w * g for w, g in zip(weights, alone, strict=True))
     found = left_over_products(layout, vector, FeatureMatrix(x), torch.tensor(labels), 0.5, message, weights)
     np.testing.assert_allclose(found, [g @ left for g in alone], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda x: "-".join(map(str, (*x.widths, x.bias_scale))))
+def test_products_of_rows_with_one_another_are_of_their_clipped_gradients(layout: Layout) -> None:
+    """One row at a time through the sum itself, and the plain inner products."""
+    x, rng = FeatureMatrix(rows(6, 1, scale=3.0)), np.random.default_rng(0)
+    vector, labels = rng.standard_normal(layout.num_parameters).astype(np.float32), np.array([0, 1, -1, 3, 2, 0])
+    of = np.array([1, 2, 5])
+    alone = []
+    for i in of:
+        only = torch.tensor(np.where(np.arange(6) == i, labels, -1))
+        alone.append(clipped_gradient_sum(layout, vector, x, only, 0.5).astype(np.float64))
+    found = products(layout, vector, x, torch.tensor(labels), 0.5, overlaps(x, of), of)
+    np.testing.assert_allclose(found, np.stack(alone) @ np.stack(alone).T, rtol=1e-4, atol=1e-6)

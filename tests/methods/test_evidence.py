@@ -9,6 +9,8 @@ import pytest
 
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
+from fedgraph.methods import gap_node
+from fedgraph.privacy.desk import Released
 from fedgraph.privacy.mechanisms.local_bits import SampledBits
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
@@ -61,6 +63,41 @@ def test_what_a_sum_holds_beyond_known_rows() -> None:
     message, weights = rng.normal(size=layout.num_parameters), rng.random(5)
     found = neighbour_rows.left_over_products(layout, vector, inputs, labels, 0.5, 1.0, message, weights)
     np.testing.assert_allclose(found, each @ (message - weights @ each), rtol=1e-5)
+
+
+def test_products_of_rows_that_hold_sums_over_neighbours() -> None:
+    rng = np.random.default_rng(0)
+    layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, -1, 0, 1])
+    vector, of = rng.normal(size=layout.num_parameters), np.array([0, 2, 4])
+    each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
+    found = neighbour_rows.products(layout, vector, inputs, labels, 0.5, 1.0, of)
+    np.testing.assert_allclose(found, each @ each.T, rtol=1e-5, atol=1e-9)
+
+
+def test_who_reads_all_that_is_priced_gets_the_hops_and_nobody_else_does(
+    library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an encoder the classifier's messages are all there is: they are read where the hops are shown, and only there."""
+    sent: list[set[str]] = []
+    honest = gap_node.client
+
+    def client(*args: Any) -> dict[str, Released]:
+        found = honest(*args)
+        sent.append(set(found))
+        return found
+
+    monkeypatch.setattr(gap_node, "client", client)
+    method = {"method": "gap_node", "steps": 6, "encoder": "none", "projection": 16}
+    reads = {"attack": {"canaries": 40, "guesses": [1.0], "reads": "releases"}}
+    told = outcome(library, method, "local", 8.0, **CLIENTS, **reads)
+    assert {"gradient", "hop 0", "hop 1"} in sent
+    assert "read in the released values, more than the viewer gets" in told.facts["attack"]["what"]
+    assert told.epsilon_measured <= told.epsilon_provable
+    sent.clear()
+    own = outcome(library, method, "local", 8.0, **CLIENTS, attack={"canaries": 40, "guesses": [1.0]})
+    assert set().union(*sent) == {"gradient"}
+    assert "seen in the trained model" in own.facts["attack"]["what"]
+    assert own.releases == told.releases, "what is priced is the same, and so is the run that counts"
 
 
 def test_the_noise_is_taken_back_out_of_gcons_minimiser(library: Graph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,18 @@ def test_adam_is_torchs_adam(library: Graph) -> None:
         torch.nn.functional.cross_entropy(network(given.x, given.edges), torch.tensor(library.labels)).backward()
         optimiser.step()
     assert np.allclose(fitting.vector_of(network), ours.vector, atol=2e-4)
+
+
+def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:
+    counts = dataclasses.replace(library, features=library.features * 3)
+    given = fitting.inputs(counts, "sum")
+    seen = (given.x @ torch.eye(library.num_features)).numpy()
+    assert np.allclose(seen.sum(axis=1), (library.features.sum(axis=1) > 0).astype(float), atol=1e-6)
+    answers = [
+        phases.answering(trained(library, Params(model="gcn", rounds=2, validation=0, features=rows))[1])[0][1]
+        for rows in ("unit", "sum")
+    ]
+    assert not np.allclose(*answers), "the setting reaches the training"
 
 
 def test_two_identical_clients_are_central_training(library: Graph) -> None:

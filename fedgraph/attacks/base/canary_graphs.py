@@ -26,10 +26,10 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores, trained
 from fedgraph.audit import estimators
 from fedgraph.cell import Cell, Context
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Relation
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition, Subgraph, with_rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,11 @@ class Canaries:
 
     def dealt(self, sizes: Sequence[tuple[int, ...]]) -> Partition:
         """The clients with every canary as its coin says. sizes: nodes of each graph, per client."""
-        parts = zip(self.zero.subgraphs, self.one.subgraphs, self.units, sizes, strict=True)
-        return replace(self.zero, subgraphs=tuple(_mixed(*p, self.coins) for p in parts))
+        found = []
+        for zero, one, own, rows in zip(self.zero.subgraphs, self.one.subgraphs, self.units, sizes, strict=True):
+            with_one = (own >= 0) & self.coins[own]
+            found.append(with_rows_of(zero, one, np.repeat(with_one, rows)))
+        return replace(self.zero, subgraphs=tuple(found))
 
 
 def measure(guesses: list[float], made: Plan[Any, Any], cell: Cell, context: Context, partition: Partition) -> Measured:
@@ -74,17 +77,22 @@ def drawn(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) 
     if made.protection.relation is Relation.GRAPH_REPLACE:
         return _graphs(made, partition, rng)
     if made.protection.relation is Relation.NODE_REPLACE and made.facts.holdings is not None:
-        return _nodes(partition, rng)
+        return _nodes(made, partition, rng)
     return None
 
 
 def _graphs(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries:
-    """A coin for each graph."""
+    """A coin for each graph of the clients that do not collude: a colluder's own graph is no secret."""
     spread = made.params.release != "labels"  # the farthest histograms are two single classes
     words = _Words([s.graph for s in partition.subgraphs], rng)
     parts: list[list[Subgraph]] = [[], []]
     units, count = [], 0
-    for subgraph, sizes in zip(partition.subgraphs, made.made.sizes, strict=True):
+    for place, (subgraph, sizes) in enumerate(zip(partition.subgraphs, made.made.sizes, strict=True)):
+        if place in seen.colluding(made):
+            units.append(np.full(len(sizes), -1, dtype=np.int64))
+            for version in (0, 1):
+                parts[version].append(subgraph)
+            continue
         own = count + np.arange(len(sizes))
         units.append(own)
         count += len(sizes)
@@ -97,8 +105,10 @@ def _graphs(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator
     return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
 
 
-def _nodes(partition: Partition, rng: np.random.Generator) -> Canaries:
-    """A coin for each of some nodes, of which no client holds two; centres first, since their networks are theirs."""
+def _nodes(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries:
+    """A coin for each of some nodes, of which no client holds two and no colluder any; centres first, since their networks are
+    theirs.
+    """
     holders: dict[int, list[int]] = {}
     for place, s in enumerate(partition.subgraphs):
         for node in s.nodes.tolist():
@@ -108,9 +118,9 @@ def _nodes(partition: Partition, rng: np.random.Generator) -> Canaries:
     words = _Words([s.graph for s in partition.subgraphs], rng)
     units = [np.array([-1], dtype=np.int64) for _ in partition.subgraphs]
     parts: list[list[Subgraph]] = [list(partition.subgraphs), list(partition.subgraphs)]
-    count = 0
+    count, known = 0, set(seen.colluding(made))
     for node in sorted(order.tolist(), key=lambda v: (v not in centres, len(holders[v]))):
-        if any(units[place][0] >= 0 for place in holders[node]):
+        if any(units[place][0] >= 0 or place in known for place in holders[node]):
             continue
         word = words.next()
         classes = _classes(partition.subgraphs[0].graph.num_classes, 1, False, rng)
@@ -166,18 +176,3 @@ def _with_row(subgraph: Subgraph, node: int, row: sp.csr_array, label: int) -> S
     labels = graph.labels.copy()
     labels[place] = label
     return replace(subgraph, graph=replace(graph, features=features, labels=labels))
-
-
-def _mixed(zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...], coins: np.ndarray) -> Subgraph:
-    """A client whose graphs are those of ``one`` where their coin says so."""
-    with_one = (units >= 0) & coins[units]
-    if with_one.all() or not with_one.any():
-        return one if with_one.all() else zero
-    rows = np.repeat(with_one, sizes)
-    pick = sp.diags_array(rows.astype(np.float32))
-    leave = sp.diags_array((~rows).astype(np.float32))
-    features = sp.csr_array(pick @ one.graph.features + leave @ zero.graph.features).astype(np.float32)
-    features.eliminate_zeros()
-    features.sort_indices()
-    labels = np.where(rows, one.graph.labels, zero.graph.labels)
-    return replace(zero, graph=replace(zero.graph, features=features, labels=labels))

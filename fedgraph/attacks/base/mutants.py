@@ -41,12 +41,12 @@ from fedgraph.types import Partition
 
 ERROR_RATE = 0.01
 DELTA, RUNS = mutant_games.DELTA, 300
-_READ = ("method", "params", "rounds", "made", "releases", "delta")  # of a plan, what an ``evidence`` reads
+_READ = ("method", "params", "rounds", "made", "releases", "delta", "opened")  # of a plan, what an ``evidence`` reads
 Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
 UNSEEN = {
-    "gap_node, noise × ⅔": "only the encoder's messages are read, which hold a part of the budget; the noisy hops stay with "
-    "their client, and the classifier's rows with them. The desk's audit of single mechanisms catches the noise.",
+    "gap_node at a server, noise × ⅔": "a server reads the encoder's messages only, which hold a part of the budget; the noisy "
+    "hops stay with their client, and the classifier's rows with them. Who reads all that is priced catches it (above).",
     "gap_node and sage_node, promised degree broken": "the promise is held against the data before anything is released, and "
     "where they break it the row is priced ∞ (tests/tasks, privacy.settle): there is no finite ε left to refute.",
     "features, secure sum leaked with two clients": "each of two clients carries the whole noise, since the other may be a "
@@ -54,8 +54,11 @@ UNSEEN = {
     "features, colluder ignored among many clients": "of n shares one is missing, so the noise is smaller by √((n − 1)/n). "
     "With two clients that is caught (above); with ten it is 5 % of the noise, which so few runs cannot tell from chance. The "
     "plan's own check refuses such noise.",
-    "sage_node, noise × ⅔": "a canary without edges moves a step's sum by one clip, of the two or more that are priced for "
-    "a node with neighbours.",
+    "local_dp (dp_fedavg), several graphs whose update is clipped as one, noise × ⅔": "the client's other graphs hold on to "
+    "the direction of its update, so that one of them moves it by less than the two clips that are priced (of two graphs with "
+    "updates at right angles by 0.71 of them). A client with one graph, which moves it by all, is caught (above).",
+    "sage_node, noise × ⅔": "a canary without edges moves a step's sum by half of what is priced, and a node that is joined to "
+    "everybody by 0.52 of it (benchmarks.one_run_limits --hubs): two thirds of the noise leave that below the price.",
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
     "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows. The "
     "audit of mechanisms breaks its Gaussian noise on the worst loss, and catches it (gaussian-objective).",
@@ -67,7 +70,7 @@ UNSEEN = {
 @dataclass(frozen=True)
 class Case:
     """method: its settings, ``method`` among them. viewer: who is priced. broken: what the door does otherwise. times: so many
-    times the usual number of runs, where the break is small.
+    times the usual number of runs, where the break is small. opened: all that is priced is read, also what stays at a client.
     """
 
     method: dict[str, Any]
@@ -75,6 +78,7 @@ class Case:
     clients: int
     broken: Break = ""
     times: int = 1
+    opened: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,9 @@ def cases() -> Iterator[Case]:
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1)
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
     yield Case(hops, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
+    two_stages = {"method": "gap_node", "steps": 2, "projection": 0, "hop_share": 0.1}
+    yield Case(two_stages, Viewer.SERVER, 2, opened=True)
+    yield Case(two_stages, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     for training in ("dp_fedavg", "dp_sgd"):
         for updates, clients in (("each", 2), ("sum", 4)):
             shared = {"method": "local_dp", "training": training, "updates": updates, **mutant_games.SMALL}
@@ -128,6 +135,8 @@ def cases() -> Iterator[Case]:
             yield Case(shared, Viewer.SERVER, clients, "noise × ⅔")
             if updates == "sum":
                 yield Case(shared, Viewer.SERVER, clients, "secure sum leaked")
+                yield Case(shared, Viewer.SERVER, 2, "", 2)
+                yield Case(shared, Viewer.SERVER, 2, "colluder ignored", 2)
 
 
 def run(seed: int = 0, runs: int = RUNS) -> Iterator[Row]:
@@ -142,7 +151,8 @@ def judged(case: Case, seed: int, runs: int, alpha: float) -> Row:
     name = f"{case.method['method']}/{case.viewer.value}/{case.clients}/{case.broken}"
     runs *= case.times
     played = mutant_games.of(case.method, case.viewer, case.clients, seeds.generator(seed, "mutants", "game"))
-    plan = played.plan
+    plan = replace(played.plan, opened=case.opened)
+    played = replace(played, plan=plan)
     scores = [
         np.array([_score(case, played, world, (seed, name, w, r)) for r in range(runs)])
         for w, world in enumerate(played.worlds)

@@ -154,12 +154,14 @@ def measure(
 
 
 def _opened(made: Plan[Any, Any]) -> Plan[Any, Any]:
-    """The same releases, read by somebody who gets all of them. A curator's price counts every training step, though who is
-    priced gets the last model only; this attack says how close that price is to what the steps show.
+    """The same releases, read by somebody who gets all of them. A price counts every value that passes the desk: each training
+    step at a curator, though who is priced gets the last model only, and values that stay with their client. This attack says
+    how close that price is to what these values show. Behind secure sums nothing more is read: there sums are priced.
     """
-    if made.protection.viewer is not Viewer.CURATOR_TRUSTED or made.protection.unit is Unit.EDGE:
+    able = made.protection.viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.ACTIVE_SERVER)
+    if not able or made.protection.unit is Unit.EDGE:
         return made
-    return replace(made, protection=replace(made.protection, viewer=Viewer.SERVER))
+    return replace(made, protection=replace(made.protection, viewer=Viewer.SERVER), opened=True)
 
 
 def _of_the_honest(made: Plan[Any, Any], partition: Partition, known: Graph) -> tuple[Partition, Graph]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -16,8 +17,10 @@ from torch.nn import functional
 
 from fedgraph.learning.baselines.networks import Network, Shape
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
-from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
+from fedgraph.learning.layers.sparse import device, seed_torch, sum_rows, unit_rows
 from fedgraph.types import Graph
+
+Scaling: TypeAlias = Literal["unit", "sum"]  # of feature rows: length one, or sum of entries one
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +51,11 @@ class Progress:
     moments: np.ndarray
 
 
-def inputs(graph: Graph) -> Inputs:
+def inputs(graph: Graph, rows: Scaling = "unit") -> Inputs:
+    """What a network is called with. rows: of length one, or of sum one."""
     coo = graph.adjacency.tocoo()
     edges = torch.tensor(np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64), device=device())
-    return Inputs(sparse_rows(unit_rows(graph.features)), edges)
+    return Inputs(sparse_rows((unit_rows if rows == "unit" else sum_rows)(graph.features)), edges)
 
 
 def made(shape: Shape, seed: int) -> Network:

@@ -115,7 +115,9 @@ def _short(shape: Shape) -> nn.Module:
     if shape.model == "gcn":
         return with_products(pyg.GCN(d, h, 2, c, dropout=shape.dropout))
     if shape.model == "gat":
-        return with_products(pyg.GAT(d, h, 2, c, dropout=shape.dropout, v2=False, heads=8 if h % 8 == 0 else 1))
+        network = pyg.GAT(d, h, 2, c, dropout=shape.dropout, act="elu", v2=False, heads=8 if h % 8 == 0 else 1)
+        network.convs[-1] = pyg.GATConv(h, c, heads=1, concat=False, dropout=shape.dropout)  # published: Cora, CiteSeer
+        return with_products(network)
     if shape.model == "sage":
         return _Encoded(shape, with_products(pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout)))
     if shape.model == "gcn-jk":

@@ -58,6 +58,14 @@ def left_over_products(
     return np.asarray(((inputs @ beyond + message[d * c :] - known.sum(axis=0)) * error).sum(axis=1))
 
 
+def products(
+    layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float, of: np.ndarray
+) -> np.ndarray:
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]."""
+    error, rows = _errors(layout, vector, inputs, labels, clip, bound)[of], inputs[of]
+    return np.asarray((rows @ rows.T + 1.0) * (error @ error.T))
+
+
 def _errors(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
 ) -> np.ndarray:

@@ -59,6 +59,29 @@ def left_over_products(
     return found.cpu().numpy()
 
 
+def products(
+    layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None, overlap: np.ndarray, of: np.ndarray
+) -> np.ndarray:
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]. overlap: ``overlaps(x, of)``."""
+    pre, errors = _clipped_errors(layout, vector, x, labels, clip)
+    found = np.zeros((of.size, of.size))
+    for level, e in enumerate(errors):
+        own = e[of].double().cpu().numpy()
+        reached = None if level == 0 else _finite(torch.relu(pre[level - 1]))[of].double().cpu().numpy()
+        found += ((overlap if reached is None else reached @ reached.T) + layout.bias_scale**2) * (own @ own.T)
+    return found
+
+
+def overlaps(x: Rows, of: np.ndarray) -> np.ndarray:
+    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of`` (int64 [m]), float32 [m, m]."""
+    found = np.zeros((of.size, of.size), dtype=np.float32)
+    for first in range(0, of.size, 500):
+        chosen = torch.zeros((x.squared_norms.numel(), of[first : first + 500].size), device=x.squared_norms.device)
+        chosen[of[first : first + 500], torch.arange(chosen.shape[1])] = 1.0
+        found[:, first : first + 500] = (x @ x.gradient(chosen))[of].cpu().numpy()
+    return found
+
+
 def _summed(layout: Layout, x: Rows, pre: list[torch.Tensor], errors: list[torch.Tensor]) -> np.ndarray:
     """The gradient of Σ_rows loss, flat, from what every layer is off by, in the precision of ``errors``."""
     parts: list[torch.Tensor] = []

@@ -41,3 +41,5 @@ from fedgraph.methods.base.plan import gradient_std as gradient_std
 from fedgraph.methods.base.state import Inbox as Inbox
 from fedgraph.methods.base.state import State as State
 from fedgraph.methods.base.state import Streams as Streams
+from fedgraph.methods.base.state import block_path as block_path
+from fedgraph.methods.base.state import client_path as client_path

@@ -38,9 +38,11 @@ class Plan(Generic[P, M]):
     server as a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a
     part is named as its path. notes: sentences for the report.
     keeps_rounds: the server keeps what every round broadcast and received, for an attack to read (``State.seen``).
+    opened: an attack reads every value that is priced, so clients send what otherwise stays with them, too.
     sums_suffice: the server reads sums over clients only (``Inbox.sums``), so many clients may send theirs as one.
     additive: that, and the exact value of a disjoint union of subgraphs is the sum of theirs, so ``client`` may compute the
-    clients of a block as one client that holds their union. Not where a client draws samples of its own.
+    clients of a block as one client that holds their union. Where clients draw samples of their own, ``client`` must draw
+    those of each (``Streams.of_client``).
     """
 
     method: str
@@ -60,6 +62,7 @@ class Plan(Generic[P, M]):
     summed: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     keeps_rounds: bool = False
+    opened: bool = False
     sums_suffice: bool = False
     additive: bool = False
 

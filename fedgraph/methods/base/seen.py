@@ -1,18 +1,28 @@
-"""What a viewer of every round saw: for methods that let an attack read their training messages (``evidence``)."""
+"""What a viewer of every round saw: for methods that let an attack read their training messages (``evidence``).
+
+A message is Σ_i w_i clip(∇_i) + N(0, s² I), w_i = 1 or 0 by the coin of a canary. Who knows all rows takes off those that are
+in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + noise. ``Coins`` gathers over all rounds what it says
+of the coins: a canary by itself is read by its exact likelihood ratio, and what canaries have along one another is taken off.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fedgraph.methods.base.plan import Plan
 from fedgraph.methods.base.state import State
+from fedgraph.privacy.mechanisms.ratios import of_coins
 from fedgraph.privacy.units import Viewer
 
 FEW = 16  # up to so many clients, every message travels by itself (``federation.blocks``)
+SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
 MOST = 30_000_000  # numbers in all messages of a run that are kept
+CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
 
 
 def worth_keeping(plan: Plan[Any, Any], num_parameters: int) -> bool:
@@ -25,12 +35,16 @@ def worth_keeping(plan: Plan[Any, Any], num_parameters: int) -> bool:
 def colluding(plan: Plan[Any, Any]) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
-    A price is that of the worst t clients, so any t will do. None where more than ``FEW`` clients take part: then sums over
-    blocks of clients travel, and nobody has made a single message.
+    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Plan.summed``) it is
+    that of one. None where more than ``SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has made
+    a single message.
     """
-    n, t = plan.facts.num_clients, plan.facts.colluders
-    hidden = plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return range(n - t, n) if hidden and plan.facts.members and t < n <= FEW else range(0)
+    n = plan.facts.num_clients
+    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        t = plan.facts.colluders if plan.facts.members else 0
+    else:
+        t = 1 if plan.summed else 0
+    return range(n - t, n) if t < n <= SINGLE else range(0)
 
 
 def groups(plan: Plan[Any, Any]) -> tuple[np.ndarray, ...]:
@@ -55,3 +69,38 @@ def messages(
                 yield inbox.round, model, inbox.sums[name] - inbox.colluding.get(name, 0)
         elif name in inbox.each:
             yield inbox.round, model, inbox.each[name][group]
+
+
+@dataclass(eq=False)
+class Coins:
+    """What messages say of the coins of the canaries in them. rows: int64 [m], their places among the rows of a message.
+
+    gram, along: sums over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩ [m, m] and of ⟨clip(∇ⱼ), what is left of a message⟩ [m].
+    """
+
+    rows: np.ndarray
+    gram: np.ndarray
+    along: np.ndarray
+
+    @classmethod
+    def of(cls, nodes: np.ndarray, units: np.ndarray) -> Coins:
+        """nodes: int64 [n], of one message, in the order of its rows. units: int64 [≥ m], the canaries."""
+        rows = np.flatnonzero(np.isin(nodes, units))
+        return cls(rows, np.zeros((rows.size, rows.size)), np.zeros(rows.size))
+
+    def add(self, products: np.ndarray, left_over: np.ndarray) -> None:
+        """products: [m, m]. left_over: [n], of every row of the message."""
+        self.gram += products
+        self.along += left_over[self.rows]
+
+    def ratios(self, std: float) -> np.ndarray:
+        """float64 [m]: one score for each canary. std: s."""
+        return of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
+
+
+def noise(plan: Plan[Any, Any], path: str, clip: float) -> float:
+    """s of what ``messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
+    std = float(getattr(next(r.mechanism for r in plan.releases if r.path == path), "std", 0.0))
+    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        std *= math.sqrt(plan.facts.num_clients - len(colluding(plan)))
+    return std or CLEAR * clip

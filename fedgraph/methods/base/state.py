@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -44,6 +44,16 @@ class Inbox:
 PUBLIC_COINS = "public-coins"  # the one stream of a client that everybody may know
 
 
+def client_path(cell: tuple[str | int | float, ...], client: int, round_: int) -> tuple[str | int | float, ...]:
+    """Names the streams of one client in one round."""
+    return (*cell, "client", client, "round", round_)
+
+
+def block_path(cell: tuple[str | int | float, ...], first: int, last: int, round_: int) -> tuple[str | int | float, ...]:
+    """Names the streams of the clients ``first`` … ``last``, where they are computed as one."""
+    return (*cell, "clients", first, last, "round", round_)
+
+
 @dataclass(frozen=True)
 class Streams:
     """A client's random streams for one round; noise and training never share one.
@@ -60,3 +70,8 @@ class Streams:
         if name == PUBLIC_COINS:
             return seeds.generator(self.root, *self.path, name)
         return seeds.secret_generator(self.root, *self.path, name, self.fingerprint)
+
+    def of_client(self, client: int) -> Streams:
+        """One client's own streams, where these are the streams of its block (``block_path``)."""
+        *cell, _, _, _, _, round_ = self.path
+        return replace(self, path=client_path(tuple(cell), client, int(round_)))

@@ -183,7 +183,14 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         made=Made(Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found),
         notes=tuple(notes),
         sums_suffice=True,
+        additive=_sums_over_unions(params, sizes),
     )
+
+
+def _sums_over_unions(params: Params, sizes: planned.Sizes) -> bool:
+    """Whether a round's gradient of many clients' union is the sum of theirs: each node is one row, in batches by coins."""
+    alone = params.variant == "features" and params.tail == "one-hot" and sizes.sampled == 1 and not sizes.fixed
+    return alone and params.batches == "poisson" and sizes.local_steps == 1
 
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
@@ -204,7 +211,8 @@ def client(
     """
     params, sizes = plan.params, plan.made.sizes
     rows = _rows(plan, work, round_, streams, desk)
-    batches = rows_of.Batches(rows.num_rows, sizes, params.batches == "fixed", round_, streams)
+    parts = [(plan.facts.client_sizes[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
+    batches = rows_of.Batches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
 
     def private(state: Optimiser) -> np.ndarray:
@@ -215,8 +223,7 @@ def client(
         return state
 
     if sizes.local_steps == 1 and plan.facts.num_clients > 1:
-        walk = Walk(model["parameters"], lambda at: private(Optimiser(at, 0.0)), lambda at, noised: noised, lambda at: at)
-        return {"gradient": desk.walk("model", walk)}
+        return {"gradient": desk.release("model", lambda: private(Optimiser(model["parameters"], 0.0)))}
     weight = np.float32(work.graph.num_nodes / plan.facts.num_nodes)
     begin = Optimiser(model["parameters"], params.learning_rate, params.optimiser)
     walk = Walk(begin, private, follow, lambda state: state.vector * weight)

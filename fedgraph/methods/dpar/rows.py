@@ -8,6 +8,7 @@ sampled have lost edges, features and label: public ids stay, so every array has
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,17 +120,20 @@ def _passed(desk: Desk, path: str, value: np.ndarray) -> np.ndarray:
 
 
 class Batches:
-    """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn."""
+    """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn.
 
-    def __init__(self, num_rows: int, found: Sizes, fixed: bool, round_: int, streams: Streams) -> None:
-        self._num_rows, self._found, self._fixed = num_rows, found, fixed
-        self._coins = streams.generator("batches")
+    parts: number of rows and streams of each client whose rows lie under one another; each tosses its own coins.
+    """
+
+    def __init__(self, parts: Sequence[tuple[int, Streams]], found: Sizes, fixed: bool, round_: int) -> None:
+        self._found, self._fixed = found, fixed
+        self._coins = [(size, streams.generator("batches")) for size, streams in parts]
         self._step = round_ * found.local_steps
-        self._group = np.arange(num_rows) % found.groups
+        self._group = np.concatenate([np.arange(size) % found.groups for size, _ in parts])
 
     def next(self) -> np.ndarray:
         """int64, sorted."""
         self._step += 1
         if self._fixed:
             return np.flatnonzero(self._group == (self._step - 1) % self._found.groups)
-        return np.flatnonzero(self._coins.random(self._num_rows) < self._found.rate)
+        return np.flatnonzero(np.concatenate([coins.random(size) for size, coins in self._coins]) < self._found.rate)

@@ -2,8 +2,8 @@
 
 A message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it can take off all
 that is not in question, and half of what is; the rest, along a canary's own clipped gradient g_j, is ±‖g_j‖²/2 + N(0, ‖g_j‖²s²)
-and what other canaries have along it. Summed over rounds that is the log-likelihood ratio of zero-out times s², for a canary
-alone: the test that the proof of this method prices.
+and what other canaries have along it (``seen.Coins`` tells them apart). Summed over rounds that is the log-likelihood ratio of
+zero-out, exact for a canary alone: the test that the proof of this method prices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from fedgraph.learning.clipping.per_sample import left_over_products
+from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features.learner import Made
@@ -33,7 +33,7 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
 def of_rounds(
     plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
 ) -> np.ndarray | None:
-    """For each unit (node, −1, label) the sum over rounds; None where the viewer sees the model alone, or nodes are replaced.
+    """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
 
     graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
     """
@@ -46,7 +46,10 @@ def of_rounds(
         if (weights[nodes] == 1).all():
             continue  # no canary there
         x, labels = inputs(graph.induced(nodes)), torch.tensor(graph.labels[nodes], device=device())
+        coins = seen.Coins.of(nodes, units[:, 0])
+        overlap = overlaps(x, coins.rows)
         for _, model, message in seen.messages(plan, state, number, "gradient"):
             at = (made.layout, model["parameters"], x, labels, made.clip)
-            found[nodes] += left_over_products(*at, message, weights[nodes])
+            coins.add(products(*at, overlap, coins.rows), left_over_products(*at, message, weights[nodes]))
+        found[nodes[coins.rows]] = coins.ratios(seen.noise(plan, plan.releases[0].path, made.clip or 1.0))
     return found[units[:, 0]]

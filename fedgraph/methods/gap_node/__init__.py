@@ -18,7 +18,7 @@ import torch
 
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import fine_tuning
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import device
@@ -35,11 +35,12 @@ from fedgraph.methods.base import (
     State,
     Streams,
     gradient_std,
-    seen,
     setting_assumptions,
     several_colluders,
 )
 from fedgraph.methods.gap_node import caps
+from fedgraph.methods.gap_node.evidence import evidence as evidence
+from fedgraph.methods.gap_node.evidence import reads_rounds as reads_rounds
 from fedgraph.methods.gap_node.params import Params
 from fedgraph.methods.gap_node.rows import Made, Stage, Work, aggregate, joined, rows_of, sent
 from fedgraph.privacy.accounting import aggregation_noise
@@ -166,13 +167,15 @@ def client(
 ) -> dict[str, Released]:
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
     stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
-    x = work.x if stage == "encoder" else joined(plan, work, model, round_, streams, desk)
+    hops: dict[str, Released] = {}
+    shown = hops if plan.opened else None
+    x = work.x if stage == "encoder" else joined(plan, work, model, round_, streams, desk, shown)
 
     def gradient() -> np.ndarray:
         mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
         return clipped_gradient_sum(plan.made.layout(stage), model[stage], x, masked(work.labels, mask), plan.params.clip)
 
-    return {"gradient": desk.release(stage, gradient)}
+    return {"gradient": desk.release(stage, gradient), **hops}
 
 
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
@@ -206,32 +209,6 @@ def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.
     x = _in_clear(plan, state, graph)
     own = fine_tuning.tuned(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})
-
-
-def reads_rounds(plan: Plan[Params, Made]) -> bool:
-    """Whether the rounds of a run should be kept: the encoder's messages are sums over known rows, and somebody sees them."""
-    size = max(plan.made.encoder.num_parameters, plan.made.classifier.num_parameters)
-    return plan.made.first > 0 and plan.params.sampling_rate == 1 and seen.worth_keeping(plan, size)
-
-
-def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What the encoder's messages hold beyond known rows, along each canary's own gradient (half of each is taken off).
-
-    The classifier's rows hold noisy hops that nobody but their client knows, so its messages are left unread. None where the
-    rounds were not kept, or nodes are replaced.
-    """
-    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
-        return None
-    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
-    weights[units[:, 0]] = 0.5
-    for number, nodes in enumerate(seen.groups(plan)):
-        part = graph.induced(nodes)
-        x, labels = rows_of(plan, part), torch.tensor(part.labels, device=device())
-        for round_, model, message in seen.messages(plan, state, number, "gradient"):
-            if round_ < plan.made.first:
-                at = (plan.made.encoder, model["encoder"], x, labels, plan.params.clip)
-                found[nodes] += left_over_products(*at, message, weights[nodes])
-    return found[units[:, 0]]
 
 
 def _descent(plan: Plan[Params, Made]) -> Descent:

@@ -24,7 +24,7 @@ from fedgraph.learning.views.projection import ProjectedRows, coordinates
 from fedgraph.methods.base import Plan, Streams
 from fedgraph.methods.gap_node.caps import Caps
 from fedgraph.methods.gap_node.params import Params
-from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.desk import Desk, Released
 from fedgraph.types import Graph
 
 Stage = Literal["encoder", "classifier"]
@@ -58,9 +58,17 @@ class Work:
 
 
 def joined(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[Params, Made],
+    work: Work,
+    model: Mapping[str, np.ndarray],
+    round_: int,
+    streams: Streams,
+    desk: Desk,
+    shown: dict[str, Released] | None = None,
 ) -> DenseMatrix:
-    """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there."""
+    """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there. shown: takes the noisy hops of round T, for an
+    attack that reads all that is priced (``Plan.opened``).
+    """
     key = hashlib.sha256(
         np.ascontiguousarray(model["encoder"]).tobytes() + str((streams.root, streams.path[:-1])).encode()
     ).hexdigest()
@@ -72,13 +80,24 @@ def joined(
             degrees = np.diff(work.adjacency.indptr)
             bits = desk.release("gate", degrees).value if round_ == first else desk.replay("gate", degrees)
             weights = plan.made.caps.behind(work.adjacency, bits, desk.client)
-        for _ in range(plan.params.hops):
+        for number in range(plan.params.hops):
             sums = aggregate(weights, rows[-1])
-            noised = desk.release("aggregate", sums).value if round_ == first else desk.replay("aggregate", sums)
+            if round_ == first:
+                released = desk.release("aggregate", sums)
+                noised = released.value
+                if shown is not None:
+                    shown[hop_name(number)] = released
+            else:
+                noised = desk.replay("aggregate", sums)
             rows.append(unit_length(noised))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
     return work.hops[key]
+
+
+def hop_name(number: int) -> str:
+    """Of a hop in a message, where an attack reads it."""
+    return f"hop {number}"
 
 
 def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:

@@ -5,12 +5,15 @@ hand in at the broadcast model of a round. With h = (v₁ − v₀)/2 and coins 
 
     r = Σ_j h_j x_j + N(0, s² I)          each: of one client alone;   sum: of all that trained
 
-which over all rounds gives the normal equations (G + I) x̂ = y, G = Σ HᵀH/s², y = Σ Hᵀr/s²: the linear estimate of least mean
-square error, which takes off what canaries have along one another. Its log-likelihood ratio, exact for a canary alone, is
-2 x̂_j / [(G + I)⁻¹]_jj. The embedding's own ratio (``privacy.mechanisms.ratios``) is added: its noise is independent.
+which over all rounds gives G = Σ HᵀH/s² and y = Σ Hᵀr/s², and from them one score for each canary (``ratios.of_coins``). The
+embedding's own ratio (``privacy.mechanisms.ratios``) is added: its noise is independent. In a sum one client colludes, which
+the price counts: it takes its own message off, and what is left carries the other shares of the noise.
+
+**Several graphs whose update is clipped as one** (``dp_fedavg``). What a canary moves depends on the coins of the client's
+other graphs. h_j is its mean over two settings of them, drawn without looking at any coin, each the opposite of the other.
 
 The score is any function of what was released and of what is known without the coins, so a bound from it holds however good
-the estimate is. In a sum the attacker does not use that one client may collude, which the price counts.
+the estimate is.
 """
 
 from __future__ import annotations
@@ -20,24 +23,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.methods.base import Inbox, Plan, State
+from fedgraph.methods.base import Inbox, Plan, State, seen
 from fedgraph.methods.local_dp.params import Params
 from fedgraph.methods.local_dp.training import Made, Work, clipped_gradient, handed_in, prepare, whole_update
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.mechanisms.ratios import log_ratios
+from fedgraph.privacy.mechanisms.ratios import log_ratios, of_coins
 from fedgraph.privacy.sensitivity import L2Ball
-from fedgraph.types import Partition
+from fedgraph.types import Partition, Subgraph, with_rows_of
 
 CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were clipped and sent without
 
 
 @dataclass(frozen=True, eq=False)
 class _Both:
-    """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none."""
+    """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none.
+
+    settings: where several graphs are clipped as one, (versions of all graphs, bool [graphs]; the work; per graph the work with
+    that one in its other version).
+    """
 
     zero: Work
     one: Work
     units: np.ndarray
+    settings: tuple[tuple[np.ndarray, Work, dict[int, Work]], ...] = ()
 
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:
@@ -48,17 +56,15 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
 def of_graphs(
     plan: Plan[Params, Made], state: State[object], zero: Partition, one: Partition, units: Sequence[np.ndarray]
 ) -> np.ndarray | None:
-    """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept, or a canary is one of several
-    graphs whose update is clipped as one.
+    """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
 
     zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
     the canary that decides that graph, −1: none. A canary may decide graphs of several clients.
     """
-    several = any(own.size > 1 for own in units)
-    if not state.seen or (several and plan.params.training == "dp_fedavg"):
+    if not state.seen:
         return None
-    pairs = zip(zero.subgraphs, one.subgraphs, units, strict=True)
-    clients = [_Both(prepare(plan, a), prepare(plan, b), own) for a, b, own in pairs]
+    parts = zip(zero.subgraphs, one.subgraphs, units, plan.made.sizes, strict=True)
+    clients = [_Both(prepare(plan, a), prepare(plan, b), own, _settings(plan, a, b, own, sizes)) for a, b, own, sizes in parts]
     count = 1 + max((int(own.max(initial=-1)) for own in units), default=-1)
     gram, along, ratios = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     for model, inbox in state.seen:
@@ -66,8 +72,26 @@ def of_graphs(
             gram += squares
             along += projected
         ratios += _of_embeddings(plan, clients, model["parameters"], inbox, count)
-    inverse = np.linalg.inv(gram + np.eye(count))
-    return np.asarray(2.0 * (inverse @ along) / np.diag(inverse) + ratios)
+    return of_coins(gram, along) + ratios
+
+
+def _settings(
+    plan: Plan[Params, Made], zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...]
+) -> tuple[tuple[np.ndarray, Work, dict[int, Work]], ...]:
+    """Two opposite settings of a client's graphs, each with every canary turned over; none where a graph stands alone."""
+    if plan.params.training != "dp_fedavg" or units.size < 2 or (units < 0).all():
+        return ()
+    first = np.random.default_rng(0).random(units.size) < 0.5
+    found = []
+    for setting in (first, ~first):
+        versions = np.where(units >= 0, setting, False)
+        turned = {}
+        for place in np.flatnonzero(units >= 0).tolist():
+            other = versions.copy()
+            other[place] = not other[place]
+            turned[place] = prepare(plan, with_rows_of(zero, one, np.repeat(other, sizes)))
+        found.append((versions, prepare(plan, with_rows_of(zero, one, np.repeat(versions, sizes))), turned))
+    return tuple(found)
 
 
 def _of_updates(
@@ -82,7 +106,10 @@ def _of_updates(
     std = mechanism.std if isinstance(mechanism, GaussianNoise) else CLEAR * plan.params.clip
     middles = np.zeros(parameters.size)
     moved = np.zeros((parameters.size, 0 if each is not None else count), dtype=np.float32)
+    known = seen.colluding(plan)
     for place, client in enumerate(training):
+        if each is None and client in known:
+            continue
         middle, own = _versions(plan, clients[client], parameters)
         if each is None:
             middles += middle
@@ -95,13 +122,16 @@ def _of_updates(
             projected[ids] = columns.T @ (each[place] - middle) / std**2
             yield squares, projected
     if each is None and total is not None:
-        variance = len(training) * std**2
-        yield moved.T @ moved / variance, moved.T @ (total - middles) / variance
+        variance = len(set(training) - set(known)) * std**2
+        left = total - inbox.colluding.get("model", 0) - middles
+        yield moved.T @ moved / variance, moved.T @ left / variance
 
 
 def _versions(plan: Plan[Params, Made], both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
     params = plan.params
+    if both.settings:
+        return _clipped_as_one(plan, both, parameters)
     if params.training == "dp_fedavg":
         bound, unit = L2Ball(params.clip), int(both.units.max(initial=-1))
         one = bound.enforce(whole_update(params, both.one, parameters))
@@ -117,6 +147,24 @@ def _versions(plan: Plan[Params, Made], both: _Both, parameters: np.ndarray) -> 
         middle += (one.astype(np.float64) + zero) / 2
         if parts[2] >= 0:
             halves[int(parts[2])] = (one - zero) / 2
+    return middle, halves
+
+
+def _clipped_as_one(plan: Plan[Params, Made], both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """``_versions`` of a client whose graphs are clipped together: means over its settings."""
+    bound = L2Ball(plan.params.clip)
+    middle, halves = np.zeros(parameters.size), {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
+    share = 1 / len(both.settings)
+    for versions, work, turned in both.settings:
+        value = bound.enforce(whole_update(plan.params, work, parameters)).astype(np.float64)
+        middle += share * value
+        for place, other in turned.items():
+            half = (value - bound.enforce(whole_update(plan.params, other, parameters))) / 2
+            halves[int(both.units[place])] += share * (half if versions[place] else -half)
+    for versions, _, _ in both.settings:
+        for place, unit in enumerate(both.units.tolist()):
+            if unit >= 0:
+                middle -= share * (1.0 if versions[place] else -1.0) * halves[unit]
     return middle, halves
 
 

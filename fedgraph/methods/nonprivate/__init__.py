@@ -133,7 +133,7 @@ def start(plan: Plan[Params, Asked], rng: np.random.Generator) -> State[phases.T
 
 
 def prepare(plan: Plan[Params, Asked], subgraph: Subgraph) -> local.Work:
-    return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64))
+    return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64), plan.params.features)
 
 
 def client(
@@ -145,7 +145,7 @@ def client(
 
 def prepare_together(plan: Plan[Params, Asked], joint: Subgraph, starts: np.ndarray) -> local.Work | None:
     """The clients of a block as one, where one compiled call trains them all; else None."""
-    return local.Work(joint.graph, starts) if local.computes_together(plan) else None
+    return local.Work(joint.graph, starts, plan.params.features) if local.computes_together(plan) else None
 
 
 def together(
@@ -167,7 +167,8 @@ def predict(plan: Plan[Params, Asked], state: State[phases.Training], graph: Gra
 
 def _scores(plan: Plan[Params, Asked], index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
     network = fitting.made(phases.shape_of(plan, index), 0)
-    return local.scores(plan, plan.params.candidates[index], network, parameters, graph, fitting.inputs(graph))
+    given = fitting.inputs(graph, plan.params.features)
+    return local.scores(plan, plan.params.candidates[index], network, parameters, graph, given)
 
 
 def tuned(

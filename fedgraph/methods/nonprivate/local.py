@@ -34,13 +34,14 @@ class Work:
 
     graph: Graph
     starts: np.ndarray
+    rows: fitting.Scaling
     networks: dict[int, Network] = field(default_factory=dict)
     divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> fitting.Inputs:
-        return fitting.inputs(self.graph)
+        return fitting.inputs(self.graph, self.rows)
 
     @cached_property
     def clients(self) -> many_gcns.Clients:
@@ -83,7 +84,8 @@ def scores(
 
 def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
     """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
-    candidate, shape, given = plan.params.candidates[index], phases.shape_of(plan, index), fitting.inputs(graph)
+    candidate, shape = plan.params.candidates[index], phases.shape_of(plan, index)
+    given = fitting.inputs(graph, plan.params.features)
     network, seed = fitting.made(shape, 0), int(rng.integers(2**31))
 
     def descended(labels: np.ndarray, steps: int) -> list[np.ndarray]:
@@ -99,7 +101,7 @@ def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Grap
 
 
 def _compiled(plan: Plan[Params, Asked], index: int) -> bool:
-    return many_gcns.able(phases.shape_of(plan, index), plan.facts.num_clients)
+    return plan.params.features == "unit" and many_gcns.able(phases.shape_of(plan, index), plan.facts.num_clients)
 
 
 def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:
@@ -170,7 +172,7 @@ def _like_asked(
         thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
         thin.eliminate_zeros()
         work.thinned.clear()
-        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.starts, work.networks)
+        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.starts, work.rows, work.networks)
     return work.thinned[key]
 
 

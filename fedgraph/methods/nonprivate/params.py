@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fedgraph.learning.baselines.fitting import Scaling
 from fedgraph.learning.baselines.networks import Shape, checked
 from fedgraph.settings import Settings
 
@@ -77,6 +78,9 @@ class Params(Settings):
     weight_decay: float = Field(5e-4, ge=0, description="L2 penalty")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout on hidden layers")
     input_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the features")
+    features: Scaling = Field(
+        "unit", description="feature rows of length one (unit), or of sum one, as GCN and GAT were published"
+    )
     alpha: float = Field(0.25, gt=0, le=1, description="teleport probability of the spread of scores (logistic, mlp); 1: none")
     propagation_steps: int = Field(10, ge=0, description="power iterations over the asked graph (logistic, mlp)")
     validation: float = Field(0.1, ge=0, lt=1, description="share of training nodes that stops and chooses; 0: last round")

@@ -2,7 +2,8 @@
 
 A canary without edges touches its own row only, so ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed over rounds is the log-likelihood
 ratio of zero-out times s², for a canary alone. Rows of other nodes are known (the strongest attacker). Half of each canary's
-row is taken off, as its coin is unknown. The proof prices more than this shows: a node with edges touches other rows, too.
+row is taken off, as its coin is unknown; ``seen.Coins`` takes off what canaries have along one another. The proof prices more
+than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows`` says how much more).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 
 from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.clipping.per_sample import left_over_products
+from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.methods.base import Plan, State, seen
@@ -38,7 +39,7 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
 def of_rounds(
     plan: Plan[Params, Made], state: State[Descended], graph: Graph, units: np.ndarray, rows: Rows
 ) -> np.ndarray | None:
-    """For each unit (node, −1, label) the sum over rounds; None where nothing was kept, or nodes are replaced."""
+    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or nodes are replaced."""
     network = plan.made.network
     if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
         return None
@@ -49,16 +50,20 @@ def of_rounds(
         made = [rows(graph.induced(part), part) for part in parts]
         order = np.concatenate(parts)
         labels = graph.labels[order]
+        coins = seen.Coins.of(order, units[:, 0])
+        overlap = overlaps(made[0], coins.rows) if isinstance(made[0], FeatureMatrix) else np.zeros((0, 0))
         for _, model, message in seen.messages(plan, state, number, "gradient"):
             at = model["parameters"]
             if all(isinstance(m, np.ndarray) for m in made):
                 inputs = np.concatenate([np.asarray(m) for m in made])
-                found[order] += neighbour_rows.left_over_products(
-                    network, at, inputs, labels, plan.params.clip, plan.params.bound, message, weights[order]
-                )
+                how = (network, at, inputs, labels, plan.params.clip, plan.params.bound)
+                left = neighbour_rows.left_over_products(*how, message, weights[order])
+                coins.add(neighbour_rows.products(*how, coins.rows), left)
             elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
                 known = torch.tensor(labels, device=device())
-                found[order] += left_over_products(network, at, made[0], known, plan.params.clip, message, weights[order])
+                one = (network, at, made[0], known, plan.params.clip)
+                coins.add(products(*one, overlap, coins.rows), left_over_products(*one, message, weights[order]))
             else:
                 return None
+        found[order[coins.rows]] = coins.ratios(seen.noise(plan, plan.releases[0].path, plan.params.clip))
     return found[units[:, 0]]

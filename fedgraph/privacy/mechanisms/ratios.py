@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg import blas, lapack
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.mechanisms.blocks import PerBlock, split
@@ -47,6 +48,27 @@ def log_ratios(
     parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
     blocks = zip(*(split(m, sizes) for m in (released, one, zero)), strict=True)
     return [log_ratio(part, *three) for part, three in zip(parts, blocks, strict=True)]
+
+
+def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """float64 [m]: what Gaussian values say of m coins x = ±1 that all show in them, Σ_j h_j x_j + N(0, s² I).
+
+    gram: HᵀH/s² [m, m], along: Hᵀr/s² [m], r being what was seen. x̂ = (G + I)⁻¹ y is the linear estimate of least mean
+    square error, which takes off what coins have along one another; returned is 2 x̂_j / [(G + I)⁻¹]_jj. For one coin alone
+    that is the exact log-likelihood ratio of +1 against −1. No coin: nothing. ``gram`` is overwritten.
+
+    >>> of_coins(np.array([[4.0]]), np.array([3.0])).tolist()
+    [6.0]
+    """
+    if not along.size:
+        return np.zeros(0)
+    gram[np.diag_indices_from(gram)] += 1.0
+    factor, failed = lapack.dpotrf(np.asfortranarray(gram, dtype=np.float64), lower=1, overwrite_a=1)
+    inverse, failed_too = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    found = 2.0 * blas.dsymv(1.0, inverse, along.astype(np.float64), lower=1) / np.diag(inverse)
+    if failed or failed_too or not np.isfinite(found).all():
+        raise PrivacyError("coins cannot be read: products of what they change are not finite, or not those of real vectors")
+    return np.asarray(found)
 
 
 def _of_bits(mechanism: MultiBitEncoder, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
