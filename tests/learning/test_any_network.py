@@ -109,6 +109,34 @@ def test_it_is_the_plain_loop(network: type[nn.Module], shape: tuple[int, ...], 
     ).abs().max() > 1e-3
 
 
+def test_pooling_first_changes_no_bit() -> None:
+    seed_torch(0)
+    net = nn.Sequential(
+        nn.Sequential(nn.Conv2d(3, 5, 3), nn.ReLU(), nn.MaxPool2d(2)),
+        nn.Conv2d(5, 6, 3),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(3, 1, 1),
+    )
+    swapped = copy.deepcopy(net)
+    any_network._pool_first(swapped)
+    assert [type(m).__name__ for m in any_network._leaves(swapped)] == [
+        "Conv2d",
+        "MaxPool2d",
+        "ReLU",
+        "Conv2d",
+        "MaxPool2d",
+        "ReLU",
+    ]
+    x = torch.randint(-2, 3, (4, 3, 12, 12)).float()  # with ties
+    for one in (net, swapped):
+        one(x).square().sum().backward()
+    assert torch.equal(net(x), swapped(x))
+    assert all(torch.equal(p.grad, q.grad) for p, q in zip(net.parameters(), swapped.parameters(), strict=True))
+    seen = nn.ModuleDict({"features": copy.deepcopy(net)})  # its owner may read what lies between
+    any_network._pool_first(seen)
+    assert [type(m) for m in any_network._leaves(seen)] == [type(m) for m in any_network._leaves(net)]
+
+
 def test_the_way_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
     stacked, alone = any_network._stacked, any_network._OneByOne.total

@@ -133,7 +133,17 @@ def test_job_submit_as_documented(two_raylets: dict[str, str], tmp_path: Path) -
     tiny.write_text(TINY, encoding="utf-8")
     line = line.replace("http://localhost:8265", "http://127.0.0.1:8298").replace("scenarios/citeseer.yaml", str(tiny))
     line = re.sub(r"--out \S+", f"--out {tmp_path}/out --set runtime.workers=2", line)
-    done = subprocess.run(line, shell=True, cwd=ROOT, env=two_raylets, capture_output=True, text=True, timeout=500, check=False)
+    asked: dict[str, Any] = {
+        "shell": True,
+        "cwd": ROOT,
+        "env": two_raylets,
+        "capture_output": True,
+        "text": True,
+        "timeout": 500,
+    }
+    until = time.monotonic() + 90
+    while "No available agent" in (done := subprocess.run(line, check=False, **asked)).stderr and time.monotonic() < until:
+        time.sleep(3)  # the head's agent starts after its raylet
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     facts = json.loads((tmp_path / "out" / "environment.json").read_text(encoding="utf-8"))["runtime"]
     assert facts["workers"] == 2

@@ -34,8 +34,9 @@ def connect(workers: int | None) -> None:
         _init(address, max(workers or 0, cpus))
     except Exception as error:  # where a machine is too busy to start Ray in time, Ray raises a bare one
         where = f"RAY_ADDRESS={address}" if address else "a local Ray"
+        token = "; if it asks for a token, set RAY_AUTH_MODE=token" if address and not os.environ.get("RAY_AUTH_MODE") else ""
         raise RuntimeFailure(
-            f"{where} cannot be used ({' '.join(str(error).split())[:300]}); or use --runtime serial"
+            f"{where} cannot be used ({' '.join(str(error).split())[:300]}){token}; or use --runtime serial"
         ) from error
     finally:
         if threading.current_thread() is threading.main_thread():
