@@ -1,6 +1,6 @@
 """LinkTeller on Twitch as its paper plays it: a network learns on one language, and answers for the people of another.
 
-    python -m benchmarks.linkteller [--learn es] [--attack ru ptbr engb fr de] [--nodes 500] [--seeds 3]
+    python -m benchmarks.linkteller [--learn es] [--attack ru ptbr engb fr de] [--nodes 500] [--seeds 3] [--average symmetric]
 
 A GCN of two layers without privacy learns on all people of ``--learn``. The owner of another language's graph asks it for
 answers and shows probabilities; the attacker holds the rows of ``--nodes`` of these people, changes one row at a time, and
@@ -157,11 +157,11 @@ def main() -> None:
     parser.add_argument("--attack", nargs="+", default=["ru", "ptbr", "engb", "fr", "de"])
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--average", nargs="+", default=["first-order", "symmetric"], choices=["first-order", "symmetric"])
     args = parser.parse_args()
     source = language(args.learn)
     print(f"learns on {source.name}: {source.num_nodes} nodes, {source.provenance.source}")
-    norms: tuple[Norm, ...] = ("first-order", "symmetric")
-    for norm in norms:
+    for norm in args.average:
         networks = [learnt(source, norm, seed) for seed in range(args.seeds)]
         for name in args.attack:
             target = language(name)

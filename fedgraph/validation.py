@@ -28,11 +28,17 @@ def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         allowed = _keys(model, where[:-1])
         return f"unknown key {shown(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
+    if problem["type"] == "missing" and isinstance(where[-1], int):
+        return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
     if problem["type"] == "missing":
         return f"missing key {key!r}; it is needed here"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] in ("model_type", "model_attributes_type"):
         message = f"a mapping was expected; allowed keys: {', '.join(_keys(model, where))}"
+    if problem["type"] == "tuple_type":
+        message = "a list was expected, such as [one, other]"
+    if problem["type"] == "too_long" and problem["ctx"]["field_type"] == "Tuple":
+        message = f"a list of {problem['ctx']['max_length']} entries was expected"
     found = repr(problem.get("input"))
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 

@@ -77,6 +77,21 @@ def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, 
         assert part in message
 
 
+@pytest.mark.parametrize(
+    ("called", "says"),
+    [
+        ("account", "called: found 'account'; a list was expected, such as [one, other]"),
+        ("[account]", "called: entry 2 of the list is missing"),
+        ("[a, b, c]", "called: found ['a', 'b', 'c']; a list of 2 entries was expected"),
+    ],
+)
+def test_a_list_of_fixed_length_is_asked_for_in_plain_words(tmp_path: Path, called: str, says: str) -> None:
+    path = write(tmp_path, GOOD.replace("task: node_classification", f"task: participation\n    called: {called}"))
+    with pytest.raises(ScenarioError) as caught:
+        scenario.load(path)
+    assert str(caught.value).startswith(f"{path}:7: {says}"), str(caught.value)
+
+
 def test_missing_file_and_empty_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
         scenario.load(tmp_path / "absent.yaml")

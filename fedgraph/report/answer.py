@@ -78,7 +78,8 @@ def of(rows: Sequence[Row]) -> Answer:
             said.add((here[0].task, unit))
         sentences += _in_clear(here, units, lead)
     sentences += lost
-    sentences += attacks.summary(rows)
+    of_attacks = attacks.summary(rows)
+    sentences = [*of_attacks, *sentences] if attacks.asked_for(rows) else [*sentences, *of_attacks]
     remarks = []
     if any(b.score is not None for b in table):
         remarks = [questions.terms(sorted({b.unit for b in table}, key=_unit_order)), _how_picked(every)]
@@ -229,7 +230,7 @@ def _refuted(rows: Sequence[Row]) -> list[str]:
     """Rows that an attack measured above their proof come before everything else."""
     return [
         *named_attacks.contradictions(rows),
-        *(s for s in attacks.contradictions(rows) if not s.startswith(attacks.ABOUT_PUBLISHED)),
+        *(s for s in attacks.contradictions(rows) if not s.startswith((attacks.ABOUT_PUBLISHED, attacks.BY_CHANCE))),
     ]
 
 

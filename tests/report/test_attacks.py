@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph.audit import one_run
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import attacks, results, statement
+from fedgraph.report import answer, attacks, results, statement
 
 
 def entry(right: int | None, seed: int = 0, **changes: Any) -> dict[str, Any]:
@@ -69,7 +69,9 @@ def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction()
     assert attacks.contradictions([row(above)])[0].startswith("CONTRADICTION")
     others = [row(entry(50, variant=f"{i}")) for i in range(39)]
     (said,) = attacks.contradictions([row(above), *others])
-    assert said.startswith("More was measured than proven, but chance explains it")
+    assert said.startswith("Canaries contradict no proven ε. More was measured than proven, but chance explains it")
+    assert attacks.summary([row(above), *others])[0] == f"Attacks: {said}"
+    assert answer._refuted([row(above), *others]) == [], "no warning"
     (still,) = attacks.contradictions([row(entry(95)), *others])
     assert still.startswith("CONTRADICTION")
 

@@ -170,7 +170,9 @@ def _advantage(records: Records, told: Sequence[Told], notice: str | None) -> pl
 
     def paint(axes: list[Axes]) -> None:
         grid = np.geomspace(min([0.05, *finite]), most, 200)
-        axes[0].plot(grid, [operating_points.most_advantage(e, delta) for e in grid], color="#4c566a", lw=1.4, label="limit")
+        axes[0].plot(
+            grid, [operating_points.most_advantage(e, delta) for e in grid], color="#4c566a", lw=1.4, label="most that ε allows"
+        )
         for place, name in enumerate(names):
             own = [t for t in shown if t["attack"] == name]
             x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
@@ -178,14 +180,14 @@ def _advantage(records: Records, told: Sequence[Told], notice: str | None) -> pl
             axes[0].scatter(x, [t.mean("advantage") for t in own], s=26, label=name, color=colour, marker=marker)
         of_noise = [operating_points.of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
         inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]
-        axes[0].plot(*zip(*inside, strict=True), color="#4c566a", lw=1.2, ls="--", label="limit of Gaussian noise")
+        axes[0].plot(*zip(*inside, strict=True), color="#4c566a", lw=1.2, ls="--", label="most with Gaussian noise")
         axes[0].axvline(most * 0.8, ls=":", lw=1, color="#9aa0a6")
         axes[0].set(xscale="log", ylim=(-0.03, 1.05), xlabel="ε provable", ylabel="advantage, TPR − FPR")
         ticks = sorted({0.1, 1.0, *(float(f"{e:.3g}") for e in finite)})
         axes[0].set_xticks([*ticks, most], [*(f"{e:g}" for e in ticks), "∞"])
         axes[0].minorticks_off()
         axes[0].set_title("What an attacker gains, and the most that ε allows")
-        axes[0].legend(frameon=False, fontsize=7, ncols=2)
+        axes[0].legend(frameon=False, fontsize=7, loc="upper left")
         axes[0].grid(alpha=0.25)
 
     caption = (
@@ -216,12 +218,21 @@ def _risk_table(risks: Sequence[tuple[Row, dict[str, Any]]]) -> Table:
         "row", "setting", "ε provable", "mean", "always found", "by luck", "by degree", "by rarity of the label",
         "by share of unlike neighbours", "rank: degree", "rank: rarity", "rank: unlike",
     )  # fmt: skip
-    note = "Groups of about equal size: range → mean share of runs that named the coin right; ½ is guessing. rank: Spearman."
+    note = (
+        "mean: share of runs in which the attacker said rightly whether a node took part; ½ is guessing. Groups "
+        "of about equal size: range → that share. Rarity: − log of the label's share. rank: Spearman's correlation."
+    )
     return Table("Who is at risk", header, tuple(body), note)
 
 
 def _groups(groups: Sequence[Sequence[float]]) -> str:
-    return ", ".join(f"{low:.3g}–{high:.3g} → {mean:.2f}" for low, high, _, mean in groups)
+    """Groups that print the same range are one."""
+    merged: dict[str, tuple[float, float]] = {}
+    for low, high, count, mean in groups:
+        name = f"{low:.3g}–{high:.3g}" if f"{low:.3g}" != f"{high:.3g}" else f"{low:.3g}"
+        size, total = merged.get(name, (0.0, 0.0))
+        merged[name] = (size + count, total + count * mean)
+    return ", ".join(f"{name} → {total / max(size, 1.0):.2f}" for name, (size, total) in merged.items())
 
 
 def _risk_figure(records: Records, risks: Sequence[tuple[Row, dict[str, Any]]], notice: str | None) -> plots.Figure:
@@ -231,12 +242,17 @@ def _risk_figure(records: Records, risks: Sequence[tuple[Row, dict[str, Any]]], 
         for ax, (row, risk) in zip(axes, shown, strict=True):
             x = np.arange(risk["runs"] + 1) / risk["runs"]
             ax.bar(x, risk["histogram"], width=0.8 / risk["runs"], color=plots.COLOURS[0], label="nodes")
-            ax.plot(x, risk["luck"], color="#4c566a", marker="o", ms=3, lw=1, label="by luck")
-            ax.set(title=f"{_name(row)}", xlabel="share of runs in which the node's coin was named", ylabel="nodes")
+            ax.plot(x, risk["luck"], color="#4c566a", marker="o", ms=3, lw=1, label="by luck alone")
+            ax.set(title=f"{_name(row)}", xlabel="share of runs in which the attacker was right", ylabel="nodes")
             ax.title.set_fontsize(8)
             ax.legend(frameon=False, fontsize=7)
 
-    caption = "Real nodes by how often their membership was named right; the line is what guessing gives."
+    caption = (
+        "Who is at risk: how many real nodes there are for each share of runs in which the attacker said rightly whether the "
+        "node took part; the line is what the same attack gets by luck, with coins drawn anew."
+    )
+    if len(risks) > len(shown):
+        caption += f" The first {len(shown)} of {len(risks)} rows; the table has all."
     return plots.draw(f"{records.name}-risk", caption, len(shown), paint, notice, 3.2)
 
 
