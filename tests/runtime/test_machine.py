@@ -165,6 +165,13 @@ def test_a_ray_that_does_not_start_is_one_line(error: Exception, monkeypatch: py
     with pytest.raises(RuntimeFailure, match=r"a local Ray cannot be used .*or use --runtime serial") as said:
         cluster.connect(2)
     assert "\n" not in str(said.value)
+    monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")
+    monkeypatch.setattr(cluster, "require_answer", lambda address: None)
+    for mode, hint in (("", True), ("token", False)):
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+        with pytest.raises(RuntimeFailure, match=r"RAY_ADDRESS=192.0.2.1:6379 cannot be used") as said:
+            cluster.connect(None)
+        assert ("set RAY_AUTH_MODE=token" in str(said.value)) is hint
 
 
 def ones(items: range, count: int) -> np.ndarray:
