@@ -15,6 +15,7 @@ colluders are those of the row. From that
 
     moved     root mean square over canaries of the distance that one of them moves all that is read, in standard deviations
               of its noise, as a share of the μ that is priced
+    unlimited the ε at δ of that distance: what any number of coins, guesses and runs would show of canaries like these
     alone     what a perfect attacker would show if canaries did not hide one another: fresh coins, each read by itself
     together  fresh coins and fresh noise through the same messages, read as the attack reads them
     measured  what the one real run showed
@@ -44,7 +45,7 @@ from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.methods.base import seen
 from fedgraph.privacy import degree_caps, neighbour_gradients
-from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.tasks import node_classification
 from fedgraph.tasks._node_settings import Params
 
@@ -117,9 +118,10 @@ def _of_cell(groups: list[Group], epsilon: float, delta: float, share: float, ru
         coins = rng.random(mus.size) < 0.5
         scores = mus * (np.where(coins, mus, -mus) / 2 + rng.standard_normal(mus.size))
         alone.append(curve.of_gaussian(one_run.count(scores, coins, share, centred=True), delta))
-    moved = float(np.sqrt(np.square(mus).mean())) / _mu(epsilon, delta)
+    mean = float(np.sqrt(np.square(mus).mean()))
+    unlimited, moved = gaussian.epsilon(mean, delta), mean / _mu(epsilon, delta)
     words = [f"{name} {np.mean(v):.2f} ± {np.std(v):.2f}" for name, v in (("alone", alone), ("together", together))]
-    return f"{mus.size} coins, {share:.0%} guessed, moved {moved:.2f}  " + "  ".join(words)
+    return f"{mus.size} coins, {share:.0%} guessed, moved {moved:.2f}  unlimited {unlimited:.2f}  " + "  ".join(words)
 
 
 def _together(groups: list[Group], delta: float, share: float, runs: int, rng: np.random.Generator) -> Iterator[float]:
