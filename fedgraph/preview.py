@@ -124,6 +124,6 @@ def _releases(made: Plan[Any, Any]) -> list[str]:
     found: dict[str, list[Any]] = {}
     for release in made.releases:
         if release.client in (None, first):
-            words = re.split(r" of |,|:| over | for ", release.mechanism.words)[0]
+            words = re.split(r" of |,|;|:| over | for ", release.mechanism.words)[0]
             found.setdefault(release.path, [0, words])[0] += release.count
     return [f"{path} {count} × {words}" for path, (count, words) in found.items()]

@@ -89,6 +89,7 @@ def test_blocks_are_noised_apart() -> None:
     one, two = (mechanism.apply(v, np.random.default_rng(3)) for v in (value, other))
     assert np.array_equal(one[:2], two[:2])
     assert np.array_equal(one[5:], two[5:])
+    assert mechanism.words.startswith("multi-bit encoder"), "the mechanism comes first: the dry run prints the beginning only"
     with pytest.raises(PrivacyError, match="covers 6 rows"):
         mechanism.apply(np.ones((5, 4)), np.random.default_rng(0))
     with pytest.raises(PrivacyError, match="one mechanism per block"):

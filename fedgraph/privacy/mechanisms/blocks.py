@@ -43,7 +43,7 @@ class PerBlock(Mechanism):
     def words(self) -> str:
         different = list(dict.fromkeys(part.words for part in self.parts))
         more = f" … {different[-1]}" if len(different) > 1 else ""
-        return f"for each of {len(self.parts)} graphs on its own: {different[0]}{more}"
+        return f"{different[0]}{more}; each of {len(self.parts)} graphs on its own"
 
 
 def split(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
