@@ -40,14 +40,17 @@ def generated(share: float) -> Graph:
     """The graph; its entries are made in parts, so that making it takes less memory than training on it."""
     rng = np.random.default_rng(0)
     nodes, edges = round(share * NODES), round(share * EDGES)
-    keys = np.empty(0, dtype=np.int64)
-    while keys.size < edges:
-        missing = edges - keys.size
-        one = (nodes * rng.random(missing) ** 2).astype(np.int64)
-        two = rng.integers(nodes, size=missing)
-        apart = one != two
-        low, high = np.minimum(one, two)[apart], np.maximum(one, two)[apart]
-        keys = np.unique(np.concatenate([keys, low * nodes + high]))
+    drawn = round(1.02 * edges)  # a few pairs come twice or join a node with itself
+    one = (nodes * rng.random(drawn) ** 2).astype(np.int64)
+    two = rng.integers(nodes, size=drawn)
+    keys = np.minimum(one, two) * nodes + np.maximum(one, two)
+    keys = keys[one != two]
+    del one, two
+    keys.sort()
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+    if keys.size < edges:
+        raise SystemExit(f"only {keys.size:,} different edges of {edges:,} were drawn")
+    keys = np.delete(keys, rng.choice(keys.size, keys.size - edges, replace=False))
     rows, columns = (keys // nodes).astype(np.int32), (keys % nodes).astype(np.int32)
     del keys
     pairs = (np.concatenate([rows, columns]), np.concatenate([columns, rows]))
