@@ -175,6 +175,7 @@ class Found:
             "client": client,
             "nodes": nodes,
             "tested": tested,
+            **({} if self.alerts is None else {"sought": int((truth == self.positive).sum())}),
             "metrics": measured,
             "epsilon": epsilon,
             "toward": toward,

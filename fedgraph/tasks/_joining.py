@@ -95,9 +95,8 @@ def curator(federation: Federation, by_parts: bool) -> World:
 def alone(federation: Federation, client: int, by_parts: bool) -> World:
     """One client with its own nodes, its own public ones, and its own questions."""
     setting, own = federation.setting, federation.partition.subgraphs[client]
-    held, rows = own.graph, federation.asked_of(client)
-    asked = held if federation.same else setting.asked.induced(rows)
-    truth = setting.truth[rows]
+    held = own.graph
+    asked, truth = (held, setting.truth[federation.asked_of(client)]) if federation.same else _asks(federation, client)
     asking = np.flatnonzero(np.isin(own.nodes, setting.asking))
     narrow = replace(
         setting,
@@ -128,11 +127,10 @@ def without(federation: Federation, client: int, viewer: Viewer, by_parts: bool)
         shares, True, 0, f"{federation.partition.description}, without {name}", federation.partition.from_edges
     )
     asking = np.flatnonzero(np.isin(kept, setting.asking))
-    rows = federation.asked_of(client)
     if federation.same:
-        asked, truth = _newcomers(federation, client), setting.truth[rows]
+        asked, truth = _newcomers(federation, client), setting.truth[federation.asked_of(client)]
     else:
-        asked, truth = setting.asked.induced(rows), setting.truth[rows]
+        asked, truth = _asks(federation, client)
     attributes = setting.public_attributes
     left = replace(
         setting,
@@ -144,6 +142,19 @@ def without(federation: Federation, client: int, viewer: Viewer, by_parts: bool)
         asking=asking,
     )
     return World(left, partition, viewer, split_from_edges=by_parts)
+
+
+def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
+    """The client's own part of a test graph, and its answers.
+
+    A client without a test node asks for nothing that counts: it gets the whole test graph where that is public, and otherwise
+    its own nodes.
+    """
+    setting, rows = federation.setting, federation.asked_of(client)
+    if rows.size:
+        return setting.asked.induced(rows), setting.truth[rows]
+    asked = setting.asked if setting.test_graph_public else _newcomers(federation, client)
+    return asked, np.full(asked.num_nodes, -1, dtype=np.int64)
 
 
 def _newcomers(federation: Federation, client: int) -> Graph:

@@ -200,9 +200,11 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: _joinin
         done = _training.train(world, key, made, cell, context, (name,))
         asked = _protocols.question(world.setting, made, functools.partial(getattr, done.settled, "epsilon"))
         models.append(functools.partial(method.predict, made, done.outcome.state))
-        own = models[-1](asked)
-        scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
-        scores[federation.asked_of(client)] = own
+        rows = federation.asked_of(client)
+        if rows.size:
+            own = models[-1](asked)
+            scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
+            scores[rows] = own
         lines += [replace(line, cell=cell.key, clients=((client, client),)) for line in done.outcome.releases]
         prices.append(done.settled.epsilon)
         context.progress("clients alone", client + 1, len(federation.names))

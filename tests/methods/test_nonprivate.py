@@ -57,6 +57,18 @@ def test_one_client_is_central_training_bit_for_bit(model: str, library: Graph) 
     assert np.array_equal(alone.vector, first)
 
 
+def test_one_node_trains_through_batch_norm(library: Graph) -> None:
+    """A client of one node has no variance; its batch norms go by their running statistics."""
+    shape = Shape("gcn-jk", library.num_features, library.num_classes, 8, 0.0)
+    one = library.induced(np.array([0]))
+    begun = fitting.start(shape, 3)
+    done = fitting.trained(
+        fitting.made(shape, 3), fitting.inputs(one), one.labels, begun, fitting.Steps(3, 0, 0.01, 0.0), lambda step: step
+    )
+    assert np.isfinite(done.vector).all()
+    assert not np.array_equal(done.vector, begun.vector)
+
+
 def test_adam_is_torchs_adam(library: Graph) -> None:
     """The same steps as torch.optim.Adam with L2 decay, dropout off."""
     shape = Shape("gcn", library.num_features, library.num_classes, 16, 0.0)

@@ -17,7 +17,7 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import _joining, _protocols, participation
 from fedgraph.tasks.base import Context, Outcome
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Masks
 
 FOUR = {"partition": "uniform", "clients": 4}
 EVERY = ["alone", "federated", "curator", "left-out", "personalised"]
@@ -137,6 +137,8 @@ def test_alerts_look_for_one_class(library: Graph) -> None:
     found = outcomes(library, alerts=0.2, positive=2, participations=["federated"])
     metrics = found["secure"].facts["participations"][0]["metrics"]
     assert {"average_precision_positive", "recall_at_alerts", "precision_at_alerts"} <= set(metrics)
+    records = found["secure"].facts["participations"]
+    assert sum(r["sought"] for r in records[1:]) == records[0]["sought"] > 0
     with pytest.raises(ScenarioError, match="no class 9"):
         outcomes(library, alerts=0.2, positive=9, participations=["federated"])
 
@@ -170,6 +172,23 @@ def test_names_must_be_clients(library: Graph) -> None:
             outcomes(library, **wrong)
     with pytest.raises(DataError, match="nodes know their owner"):
         outcomes(library, partition={"partition": "natural"})
+
+
+@pytest.mark.parametrize("public", ["test-graph", "nothing"])
+def test_a_client_without_a_test_node_stays_alone_and_is_left_out(library: Graph, public: str) -> None:
+    """Its nodes all train: it has its price, and no number."""
+    rng = np.random.default_rng(0)
+    first = np.isin(np.arange(library.num_nodes), rng.permutation(library.num_nodes)[:60])
+    masks = Masks(np.flatnonzero(first | (np.arange(library.num_nodes) % 4 > 0)), np.zeros(0, int), np.zeros(0, int))
+    masks = replace(masks, test=np.setdiff1d(np.arange(library.num_nodes), masks.train))
+    graph = replace(library, owner=np.where(first, 0, 1 + np.arange(300) // 4 % 2), owner_names=("a", "b", "c"), masks=(masks,))
+    given = {"partition": {"partition": "natural"}, "split": "public", "public": public, "left_out": ["a"]}
+    methods = [{"method": "features", "steps": 4}]
+    found = outcomes(graph, **given, methods=methods, participations=EVERY)
+    for record in (r for outcome in found.values() for r in outcome.facts["participations"]):
+        assert bool(record["metrics"]) == (record["client"] != "a")
+        if record["participation"] == "alone":
+            assert 0.9 < record["epsilon"] <= 1.0
 
 
 def test_no_client_may_have_the_name_of_everybody(library: Graph) -> None:

@@ -92,6 +92,10 @@ def trained(
         return before
     write(network, before.vector)
     network.train()
+    if len(given.x) < 2:  # one row has no variance: batch norms go by their running statistics
+        for part in network.modules():
+            if isinstance(part, nn.modules.batchnorm._BatchNorm):
+                part.eval()
     known = torch.tensor(np.flatnonzero(labels >= 0), device=device())
     target = torch.tensor(labels, device=device())[known]
     learnt: list[torch.Tensor] = [p for p in network.parameters() if p.requires_grad]
