@@ -183,11 +183,20 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
             last = b.score.name
     text = f"{opening}: {'; '.join(parts)}."
     picked = {b.score.name for b in found if b.score is not None}
+    text += _majority([b.score for b in found if b.score is not None])
     ties = sorted({questions.called(s, here) for b in found for s in b.ties if s.name not in picked})
     if ties:
         shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
         text += f" Within two standard errors of the best: {shown}."
     return text
+
+
+def _majority(picked: Sequence[Score]) -> str:
+    """A warning where the best rows are no more often right than naming the largest class always would be."""
+    shares = [s.row.mean("majority_share") for s in picked if s.metric == "accuracy"]
+    if not shares or not all(s.mean <= share + 0.005 for s, share in zip(picked, shares, strict=True)):
+        return ""
+    return f" Naming the largest class always would be right for {max(shares):.2f}: these rows may have learnt nothing else."
 
 
 def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:

@@ -50,8 +50,8 @@ class Choices:
     toward: choice → from whom its ε protects. delta, unit: of the rows. assumed: all that their statements assume.
     tested: client → how many of its nodes were counted, over all seeds; of ``FOUND``, how many that are looked for. reachable:
     client → the largest ``FOUND`` that a perfect list would have. usual: client → share of its tested nodes' largest class.
-    alerts: share of nodes that can be looked at. called: what a node is called, and several. short: whether the run was made
-    with ``--quick``.
+    alerts: share of nodes that can be looked at. called: what a node is called, and several. own: client → the ε that it asked
+    for. short: whether the run was made with ``--quick``.
     """
 
     metric: str
@@ -69,6 +69,7 @@ class Choices:
     usual: dict[str, float] = field(default_factory=dict)
     alerts: float | None = None
     called: tuple[str, str] = ("person", "people")
+    own: dict[str, float] = field(default_factory=dict)
     short: bool = False
 
     def value(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
@@ -86,9 +87,16 @@ class Choices:
         return self.prices.get((learner, epsilon, choice, client))
 
     def chance(self, client: str, value: float) -> float:
-        """A difference from ``value`` that chance alone may make: one standard error of two shares of the tested nodes."""
+        """A difference from ``value`` that chance alone may make: one standard error of two shares of the tested nodes.
+
+        Of few nodes that are all right, or all wrong, the next could be otherwise: Laplace's rule of succession is the least
+        variance, so that one node alone never makes a difference.
+        """
         tested = self.tested.get(client)
-        return math.sqrt(2 * max(value * (1 - value), 0.01) / tested) if tested else 0.0
+        if not tested:
+            return 0.0
+        width = math.sqrt(2 * max(value * (1 - value), 0.01, (tested + 1) / (tested + 2) ** 2) / tested)
+        return min(1.0, max(width, 1 / tested + 1e-9))
 
     def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
         """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
@@ -147,9 +155,10 @@ def of(records: Records, metric: str | None = None) -> Choices:
         assumed=frozenset(str(a) for p in protections for a in p["assumptions"]),
         alerts=getattr(records.params, "alerts", None),
         called=tuple(getattr(records.params, "called", ("person", "people"))),
+        own=dict(getattr(records.params, "client_epsilons", {})),
         short=records.short,
     )
-    _count(found, every, len({e["seed"] for e in entries}))
+    _count(found, entries)
     for entry in entries:
         for record in entry["facts"]["participations"]:
             choice = choice_of(str(entry["setting"]), str(record["participation"]))
@@ -161,21 +170,35 @@ def of(records: Records, metric: str | None = None) -> Choices:
     return found
 
 
-def _count(found: Choices, every: Sequence[dict[str, Any]], seeds: int) -> None:
-    """Fill ``tested``, ``usual`` and ``reachable``."""
-    shares: dict[str, list[float]] = {}
-    for record in every:
-        client, metrics, size = str(record["client"]), record["metrics"], float(record["tested"])
-        if "majority_share" in metrics:
-            shares.setdefault(client, []).append(float(metrics["majority_share"]))
-        if found.metric == FOUND:
-            if not metrics.get(FOUND) or not found.alerts:
-                continue
-            found.reachable[client] = min(1.0, metrics[FOUND] / metrics["precision_at_alerts"])
-            size = max(1, round(found.alerts * size)) * metrics["precision_at_alerts"] / metrics[FOUND]
-        if size:
-            found.tested[client] = max(found.tested.get(client, 0.0), size * seeds)
-    found.usual.update({client: statistics.fmean(each) for client, each in shares.items()})
+def _count(found: Choices, entries: Sequence[dict[str, Any]]) -> None:
+    """Fill ``tested``, ``usual`` and ``reachable``: sums and means over seeds of what any record of a seed says."""
+    sizes: dict[tuple[str, Any], float] = {}
+    shares: dict[tuple[str, Any], float] = {}
+    most: dict[tuple[str, Any], float] = {}
+    for entry in entries:
+        for record in entry["facts"]["participations"]:
+            key, metrics = (str(record["client"]), entry["seed"]), record["metrics"]
+            if "majority_share" in metrics:
+                shares[key] = float(metrics["majority_share"])
+            size = _sought(record, found.alerts) if found.metric == FOUND else float(record["tested"])
+            if size:
+                sizes[key] = max(sizes.get(key, 0.0), size)
+                most[key] = min(1.0, max(1, round((found.alerts or 1.0) * record["tested"])) / size)
+    for (client, _), size in sizes.items():
+        found.tested[client] = found.tested.get(client, 0.0) + size
+    for given, filled in ((shares, found.usual), (most, found.reachable if found.metric == FOUND else {})):
+        for client in dict.fromkeys(client for client, _ in given):
+            filled[client] = statistics.fmean(value for (one, _), value in given.items() if one == client)
+
+
+def _sought(record: dict[str, Any], alerts: float | None) -> float:
+    """How many tested nodes are of the class that is looked for; of earlier runs, from what the alerts found."""
+    if "sought" in record:
+        return float(record["sought"])
+    recall = record["metrics"].get(FOUND)
+    if not recall or not alerts:
+        return 0.0
+    return float(max(1, round(alerts * record["tested"])) * record["metrics"]["precision_at_alerts"] / recall)
 
 
 def learner(entry: dict[str, Any]) -> str:

@@ -85,7 +85,7 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
     sentences += [_joining(found, client, epsilon, base) for epsilon in finite]
     sentences += [_unprotected(found, client, finite), _left_out(found, client, finite)]
     if client not in found.tested:
-        sentences.append(f"Nothing was measured for you: no answer is known of your {found.called[1]} that are asked.")
+        sentences.append(_unmeasured(found))
     return Letter(
         client=client,
         title=f"For the owner of {client}",
@@ -95,6 +95,14 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
         rows=tuple(_row(found, client, epsilon) for epsilon in found.epsilons),
         last=_last(found),
     )
+
+
+def _unmeasured(found: Choices) -> str:
+    """Why a client has no number."""
+    many = found.called[1]
+    if found.metric == choices.FOUND:
+        return f"Nothing was measured for you: none of your {many} that were tested is of the kind that is looked for."
+    return f"Nothing was measured for you: none of your {many} was tested, or no answer of those is known."
 
 
 def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
@@ -122,9 +130,8 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     if len(better) == len(gains):
         return f"In short: joining helps you with every ε that was tried; at ε = {number(most)} you get {told}."
     return (
-        f"In short: join only if ε = {_listed(better)} protects your people enough. Then you get up to {told}. With the "
-        "other ε "
-        "that were tried you get no more than alone."
+        f"In short: join only if ε = {_listed(better)} protects your {found.called[1]} enough. Then you get up to {told}. "
+        "With the other ε that were tried you get no more than alone."
     )
 
 
@@ -171,9 +178,11 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     for own, what in ((choices.HEAD, "the last step"), (choices.WEIGHTS, "the whole model")):
         value = found.value(picked[0], epsilon, picked[1] + own, client)
         if value is not None:
-            text += f" If you adapt {what} to your own people, and keep that to yourself: {_hundred(value)}"
+            text += f" If you adapt {what} to your own {found.called[1]}, and keep that to yourself: {_hundred(value)}"
             text += f"{_compared(found, client, value, base)}."
     price = found.price(picked[0], epsilon, picked[1], client)
+    if client in found.own and found.own[client] < epsilon:
+        text += f" You asked for more protection: your own {found.called[1]} have ε = {number(found.own[client])}."
     if price is not None:
         text += f" What {_who(picked[1])} could learn of one {_unit(found)}: {_learn(found, price)}."
     return text
@@ -216,7 +225,7 @@ def _hundred(value: float) -> str:
 
 def _alike(found: Choices, client: str, value: float, base: float) -> bool:
     """Whether they are the same in whole numbers, or so near that chance may make the difference."""
-    return round(100 * value) == round(100 * base) or abs(value - base) < found.chance(client, base)
+    return round(100 * value) == round(100 * base) or abs(value - base) <= found.chance(client, base)
 
 
 def _compared(found: Choices, client: str, value: float, base: float | None) -> str:
@@ -239,7 +248,7 @@ def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
         if value is not None:
             return (
                 f"If you stay out and only use the model of the others (ε = {number(epsilon)}): {_hundred(value)}. Of "
-                "your people "
+                f"your {found.called[1]} "
                 "nobody then learns anything beyond what is public."
             )
     return ""
@@ -286,7 +295,7 @@ def _last(found: Choices) -> tuple[str, ...]:
         "at ε = ∞ it "
         "must stay with you. The verdict compares the best way of joining in a row with your best model that stays with you.",
         *(words.format(one=one, many=many) for name, words in LIMITS.items() if name in found.assumed),
-        "“Own head”, “own weights”: you adapt the last step, or all of the shared model, to your own people in the "
+        f"“Own head”, “own weights”: you adapt the last step, or all of the shared model, to your own {many} in the "
         "clear. That costs "
         "them nothing toward others as long as what you adapted and its answers stay with you; whoever sees those is not "
         "kept from "

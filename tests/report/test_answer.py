@@ -54,6 +54,14 @@ def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
     )
 
 
+@pytest.mark.parametrize(("accuracy", "told"), [(0.88, True), (0.9, False)])
+def test_a_best_row_that_names_the_largest_class_only_is_told(accuracy: float, told: bool) -> None:
+    given = cell("one", accuracy)
+    given["metrics"]["majority_share"] = 0.88
+    said = answer.of(results.grouped([given])).sentences[0]
+    assert ("Naming the largest class always would be right for 0.88: these rows may have learnt nothing else." in said) == told
+
+
 def test_plus_minus_needs_two_seeds() -> None:
     answered = answer.of(results.grouped([cell("one", 0.5)]))
     assert "±" not in answered.sentences[0]

@@ -96,6 +96,60 @@ def test_alerts_are_told_as_shares_found() -> None:
     ]
 
 
+def sought(given: list[dict[str, Any]], tested: int, of_class: int, found: int) -> None:
+    """Every record: ``of_class`` of ``tested`` nodes are looked for, and the one alert in ten finds ``found`` of them."""
+    for one in given:
+        for record in one["facts"]["participations"]:
+            alerts = max(1, round(0.1 * tested))
+            record |= {"tested": tested, "sought": of_class, "metrics": {"accuracy": 0.9}}
+            if of_class:
+                record["metrics"] |= {"recall_at_alerts": found / of_class, "precision_at_alerts": found / alerts}
+
+
+def test_alerts_that_find_nothing_were_measured() -> None:
+    """Ten alerts, twenty that are looked for, none found: that is a result, and chance has its width there."""
+    given = entries()
+    sought(given, 100, 20, 0)
+    found = choices.of(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
+    assert (found.tested["a"], found.reachable["a"]) == (20, 0.5)
+    letter = letters.of(found, "d")[0]
+    assert not any("Nothing was measured" in s for s in letter.sentences)
+    for record in (r for one in given for r in one["facts"]["participations"] if r["client"] == "a"):
+        record |= {"sought": 0, "metrics": {"accuracy": 0.9}}
+    (silent, _) = letters.of(choices.of(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts")))), "d")
+    assert "none of your accounts that were tested is of the kind that is looked for" in " ".join(silent.sentences)
+
+
+def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
+    """One alert: of one account it finds all, of two half. Alone finds .75 of them, and no page says that none can."""
+    one, two = entries(), entries()
+    sought(one, 5, 1, 1)
+    sought(two, 5, 2, 1)
+    for entry_ in two:
+        entry_["seed"] = 1
+    found = choices.of(of([*one, *two], SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
+    assert (found.tested["a"], found.reachable["a"]) == (3, 0.75)
+    text = " ".join(letters.of(found, "d")[0].sentences)
+    assert "No model can find more than 75 of 100" in text
+    assert "Alone, with a model that you keep to yourself: 75 of 100" in text
+
+
+@pytest.mark.parametrize("tested", [1, 2, 3, 8, 50, 400])
+def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
+    found = choices.of(of(entries()))
+    found.tested["a"] = tested
+    assert letters._alike(found, "a", 1.0 - 1 / tested, 1.0)
+    assert letters._alike(found, "a", 1 / tested, 0.0)
+    assert found.chance("a", 1.0) <= 1.0
+
+
+def test_an_owner_who_asked_for_more_protection_reads_it() -> None:
+    found = choices.of(of(entries(), SimpleNamespace(client_epsilons={"b": 1.0}, alerts=None)))
+    asked, other = (" ".join(letter.sentences) for letter in letters.of(found, "d")[::-1])
+    assert "You asked for more protection: your own people have ε = 1." in asked
+    assert "asked for more" not in other
+
+
 def test_what_the_largest_class_alone_gives_is_said() -> None:
     given = entries()
     for one in given:
