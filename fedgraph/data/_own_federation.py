@@ -4,7 +4,7 @@
       federation.yaml                      optional, see ``Manifest``
       bank_a/  features.csv edges.csv labels.csv   [masks.csv ids.csv cross.csv]
       bank_b/  features.parquet edges.parquet labels.parquet
-      bank_c/  graph.npz                   gnn-benchmark layout (``_npz``)  [feature_names.txt]
+      bank_c/  graph.npz                   gnn-benchmark layout (``_npz``), masks in it or not  [feature_names.txt]
       bank_d/  graph.pt                    torch.save(data.to_dict(), …) of a PyG ``Data``  [feature_names.txt]
 
 Without a manifest every subfolder is a client, in the order of their names. A client without edges or without labels has that
@@ -26,8 +26,6 @@ carry, is an error.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,9 +34,9 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data import _federated, _masks, _npz, _own_tables, _tables
+from fedgraph.data import _federated, _masks, _npz, _own_between, _own_tables, _tables
 from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import from_edges, undirected
+from fedgraph.data._structure import Cleaned, undirected
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.settings import Settings
 from fedgraph.source import Source
@@ -46,6 +44,7 @@ from fedgraph.types import Graph, Masks, Provenance
 from fedgraph.validation import validate
 
 MANIFEST = "federation.yaml"
+LONGEST = 80  # characters of a client's name
 NOTHING = {  # file → how a client says that it has none, so that a file that was forgotten is not taken for that
     "edges": "allowed: a line per edge; of a client without edges, a table with the head source,target and no line",
     "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
@@ -56,7 +55,7 @@ PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 class Client(Settings):
     """One client of the manifest."""
 
-    name: str = Field(min_length=1, max_length=80, pattern=PRINTABLE, description="its name in tables")
+    name: str = Field(min_length=1, max_length=LONGEST, pattern=PRINTABLE, description="its name in tables")
     folder: str = Field("", description="its folder, relative to the federation; default its name")
 
 
@@ -69,16 +68,16 @@ class Manifest(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What one client gave. rows: node id → row. split: row → part, where it brought masks. hashes: hash → row.
+    """What one client gave. rows: node id → row. cleaned: its edges, and what was cleaned away.
 
-    cross: (row, hash) of edges that leave it. notes: edges that were cleaned away, in words.
+    split: row → part, where it brought masks. between: its side of the edges between clients.
     """
 
     part: _federated.Part
     rows: dict[str, int]
+    cleaned: Cleaned
     split: dict[int, str] = field(default_factory=dict)
-    hashes: dict[str, int] = field(default_factory=dict)
-    cross: tuple[tuple[int, str], ...] = ()
+    between: _own_between.Own = _own_between.NOTHING
 
 
 def load(path: Path) -> Graph:
@@ -90,7 +89,7 @@ def load(path: Path) -> Graph:
         raise DataError(f"{path}: not a folder; own/federation needs one with a folder per client")
     raws: list[RawFiles] = [RawFiles(path)]
     manifest = _manifest(raws[0])
-    clients = manifest.clients or tuple(Client(name=p.name, folder=p.name) for p in _folders(path))
+    clients = manifest.clients or tuple(_unnamed(p) for p in _folders(path))
     if not clients:
         raise DataError(f"{path}: no client; allowed: one folder per client, or a {MANIFEST} that names them")
     names = [c.name for c in clients]
@@ -109,12 +108,12 @@ def load(path: Path) -> Graph:
         given.append(_client(raws[-1], client.name, manifest.classes))
     graph = _federated.joined("own/federation", [g.part for g in given], Provenance("own", ""))
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
-    graph, crossing = _with_cross_edges(graph, given, starts, path, names)
+    graph, crossing = _own_between.joined(graph, [g.between for g in given], starts, names)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
     many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
-        f"{crossing}, {graph.num_features} features, {graph.num_classes} classes"
+        f"{crossing}, {graph.num_features} features, {graph.num_classes} classes{_cleaned([g.cleaned for g in given])}"
     )
     return replace(graph, masks=_joined_split(given, starts, path, names), provenance=Provenance("own", detail, checksums))
 
@@ -126,6 +125,17 @@ def _folders(path: Path) -> list[Path]:
         if one.is_symlink() and not one.exists():
             raise DataError(f"{one}: a link that leads nowhere; allowed: a folder per client")
     return [p for p in found if p.is_dir()]
+
+
+def _unnamed(folder: Path) -> Client:
+    """A client that is called as its folder; ``DataError`` where that is no name for a table."""
+    name = folder.name
+    if len(name) > LONGEST or not name.isprintable():
+        raise DataError(
+            f"{folder.parent}: folder {name!r} is a client's name; allowed: at most {LONGEST} printable characters, or a "
+            f"{MANIFEST} that names its client"
+        )
+    return Client(name=name, folder=name)
 
 
 def _manifest(raw: RawFiles) -> Manifest:
@@ -156,7 +166,7 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
     if unknown:
         raise DataError(f"{folder}: label {unknown[0]!r}; allowed by {MANIFEST}: {', '.join(classes)}")
     given = replace(given, part=replace(given.part, classes=tuple(classes)))
-    return replace(given, split=_split(raw, given), hashes=_hashes(raw, given), cross=_cross(raw, given))
+    return replace(given, split=_split(raw, given), between=_own_between.read(raw, given.rows))
 
 
 def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
@@ -177,8 +187,8 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
     one, two = _tables.edges(*text("edges"), rows)
     labels, classes = _tables.labels(*text("labels"), rows)
     words = np.array([*classes, ""])[labels]
-    adjacency = undirected(one, two, len(rows)).adjacency
-    return Given(_federated.Part(name, adjacency, set_rows, columns, column_names, words, (), values), rows)
+    cleaned = undirected(one, two, len(rows))
+    return Given(_federated.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values), rows, cleaned)
 
 
 def _whole(raw: RawFiles, name: str, kind: str) -> Given:
@@ -186,7 +196,7 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
     file = str(raw.folder / kind)
     if kind == "graph.npz":
         adjacency, features, labels = _npz.read(raw.read(kind), file)
-        split: dict[int, str] = {}
+        split = _npz_split(raw.read(kind), file, labels.size)
         arcs = sp.coo_array(adjacency)
         there = arcs.data != 0
         one, two = arcs.coords[0][there], arcs.coords[1][there]
@@ -198,45 +208,32 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         raise DataError(f"{file}: a feature is NaN or infinite; allowed: finite numbers")
     names = tuple(str(i) for i in range(features.shape[1]))
     if (raw.folder / "feature_names.txt").is_file():
-        names = tuple(raw.read("feature_names.txt").decode("utf-8", "replace").split("\n"))
-        names = names[:-1] if names and not names[-1] else names
-        if len(names) != features.shape[1] or len(set(names)) != len(names):
-            raise DataError(
-                f"{raw.folder / 'feature_names.txt'}: {len(names)} lines, {len(set(names))} different; "
-                f"allowed: {features.shape[1]} different names, one per line"
-            )
+        names = _own_tables.names(raw, "feature_names.txt", features.shape[1])
     if labels.dtype.kind not in "iubUS":
         raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
     if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
         raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
-    words = np.array(["" if str(v) == "-1" else str(v) for v in labels.tolist()])
+    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in labels.tolist()]
+    words = np.array(["" if v == "-1" else v for v in texts])
+    cleaned = undirected(one, two, n)
     part = _federated.Part(
-        name, undirected(one, two, n).adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
+        name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
         entries.data.astype(np.float32),
     )  # fmt: skip
-    return Given(part, {str(i): i for i in range(n)}, split)
+    return Given(part, {str(i): i for i in range(n)}, cleaned, split)
 
 
-def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, int, str]]:
-    """(line, row, text) of a two-column CSV whose first column is an own node; a header is left out."""
-    file = raw.folder / name
-    if not file.is_file():
-        return []
-    try:
-        lines = list(csv.reader(io.StringIO(raw.read(name).decode("utf-8-sig"), newline="")))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{file}: not a CSV file in UTF-8: {error}") from error
-    found = []
-    for number, cells in enumerate(lines, start=1):
-        cells = [c.strip() for c in cells]
-        if not any(cells) or (number == 1 and cells[0].casefold() == "id" and "id" not in rows):
-            continue
-        if len(cells) != 2 or not cells[1]:
-            raise DataError(f"{file}:{number}: found {cells}; allowed: two columns, a node and a text")
-        if cells[0] not in rows:
-            raise DataError(f"{file}:{number}: unknown node {cells[0]!r}; allowed: the {len(rows)} nodes of this client")
-        found.append((number, rows[cells[0]], cells[1]))
-    return found
+def _npz_split(content: bytes, file: str, num_nodes: int) -> dict[int, str]:
+    """Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits."""
+    found = _masks.read(content, file, num_nodes)
+    if len(found) > 1:
+        raise DataError(f"{file}: its masks are {len(found)} splits; allowed: one, of shape [{num_nodes}]")
+    return {
+        int(row): part
+        for split in found
+        for rows, part in ((split.train, "train"), (split.validation, "validation"), (split.test, "test"))
+        for row in rows
+    }
 
 
 def _split(raw: RawFiles, given: Given) -> dict[int, str]:
@@ -249,49 +246,15 @@ def _split(raw: RawFiles, given: Given) -> dict[int, str]:
     return found
 
 
-def _hashes(raw: RawFiles, given: Given) -> dict[str, int]:
-    found: dict[str, int] = {}
-    named: set[int] = set()
-    for number, row, text in _pairs(raw, "ids.csv", given.rows):
-        if text in found or row in named:
-            raise DataError(f"{raw.folder / 'ids.csv'}:{number}: hash {text!r} or its node stands twice; allowed: each once")
-        found[text] = row
-        named.add(row)
-    return found
-
-
-def _cross(raw: RawFiles, given: Given) -> tuple[tuple[int, str], ...]:
-    return tuple((row, text) for _, row, text in _pairs(raw, "cross.csv", given.rows))
-
-
-def _with_cross_edges(
-    graph: Graph, given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]
-) -> tuple[Graph, str]:
-    """The graph with the edges between clients, and a phrase that counts them."""
-    where: dict[str, int] = {}
-    for client, own in enumerate(given):
-        for text, row in own.hashes.items():
-            if text in where:
-                other = names[int(np.searchsorted(starts, where[text], side="right")) - 1]
-                raise DataError(f"{path}: hash {text!r} belongs to nodes of {other!r} and of {names[client]!r}; allowed: one")
-            where[text] = int(starts[client]) + row
-    listed: dict[tuple[int, int], int] = {}
-    for client, own in enumerate(given):
-        for row, text in own.cross:
-            if text not in where:
-                raise DataError(f"{path / names[client]}/cross.csv: hash {text!r} is in no client's ids.csv")
-            one, two = sorted((int(starts[client]) + row, where[text]))
-            if starts[client] <= where[text] < starts[client + 1]:
-                raise DataError(f"{path / names[client]}/cross.csv: hash {text!r} is a node of this very client")
-            listed[one, two] = listed.get((one, two), 0) + 1
-    if not listed:
-        return graph, "none between clients"
-    upper = sp.triu(graph.adjacency, k=1, format="coo")
-    inner = upper.coords[0].astype(np.int64) * graph.num_nodes + upper.coords[1]
-    cross = np.array([one * graph.num_nodes + two for one, two in listed], dtype=np.int64)
-    adjacency = from_edges(np.union1d(inner, cross), graph.num_nodes)
-    alone = sum(count == 1 for count in listed.values())
-    return replace(graph, adjacency=adjacency), f"{len(listed)} of them between clients ({alone} listed at one end only)"
+def _cleaned(given: Sequence[Cleaned]) -> str:
+    """What was done to the clients' own edges, counted; "" where nothing was."""
+    counted = (
+        (sum(c.one_way for c in given), "one-way arcs made undirected"),
+        (sum(c.repeated for c in given), "repeated edges coalesced"),
+        (sum(c.loops for c in given), "self-loops dropped"),
+    )
+    told = ", ".join(f"{count} {what}" for count, what in counted if count)
+    return f"; further columns of edges (weights, times) are not read, {told}" if told else ""
 
 
 def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:

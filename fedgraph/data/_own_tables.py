@@ -124,6 +124,29 @@ def _number(cell: str) -> float | None:
     return value if math.isfinite(value) and abs(value) <= _LARGEST else None
 
 
+def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
+    """``count`` column names, one a line, as a CSV's header would hold them: without spaces around and line ends of any kind.
+
+    ``DataError`` where they are not that many, not different, or one is empty.
+    """
+    file = raw.folder / name
+    try:
+        text = raw.read(name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: byte {error.start} is not UTF-8; allowed: {count} names in UTF-8, one per line") from error
+    found = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    while found and not found[-1]:
+        found.pop()
+    empty = next((number for number, one in enumerate(found, start=1) if not one), None)
+    if empty is not None:
+        raise DataError(f"{file}:{empty}: an empty line; allowed: {count} different names, one per line")
+    if len(found) != count or len(set(found)) != len(found):
+        raise DataError(
+            f"{file}: {len(found)} lines, {len(set(found))} different; allowed: {count} different names, one per line"
+        )
+    return tuple(found)
+
+
 def parquet(raw: RawFiles, name: str) -> bytes:
     """A Parquet file as the CSV that has the same table; one set of rules serves both. Needs pyarrow.
 

@@ -49,8 +49,9 @@ class Choices:
     values: (learner, ε, choice, client) → the metric, one per seed. prices: the same → largest ε of that client's units.
     toward: choice → from whom its ε protects. delta, unit: of the rows. assumed: all that their statements assume.
     tested: client → how many of its nodes were counted, over all seeds; of ``FOUND``, how many that are looked for. reachable:
-    client → the largest ``FOUND`` that a perfect list would have. alerts: share of nodes that can be looked at. called: what a
-    node is called, and several. short: whether the run was made with ``--quick``.
+    client → the largest ``FOUND`` that a perfect list would have. usual: client → share of its tested nodes' largest class.
+    alerts: share of nodes that can be looked at. called: what a node is called, and several. short: whether the run was made
+    with ``--quick``.
     """
 
     metric: str
@@ -65,6 +66,7 @@ class Choices:
     assumed: frozenset[str] = frozenset()
     tested: dict[str, float] = field(default_factory=dict)
     reachable: dict[str, float] = field(default_factory=dict)
+    usual: dict[str, float] = field(default_factory=dict)
     alerts: float | None = None
     called: tuple[str, str] = ("person", "people")
     short: bool = False
@@ -160,9 +162,12 @@ def of(records: Records, metric: str | None = None) -> Choices:
 
 
 def _count(found: Choices, every: Sequence[dict[str, Any]], seeds: int) -> None:
-    """Fill ``tested`` and ``reachable``."""
+    """Fill ``tested``, ``usual`` and ``reachable``."""
+    shares: dict[str, list[float]] = {}
     for record in every:
         client, metrics, size = str(record["client"]), record["metrics"], float(record["tested"])
+        if "majority_share" in metrics:
+            shares.setdefault(client, []).append(float(metrics["majority_share"]))
         if found.metric == FOUND:
             if not metrics.get(FOUND) or not found.alerts:
                 continue
@@ -170,6 +175,7 @@ def _count(found: Choices, every: Sequence[dict[str, Any]], seeds: int) -> None:
             size = max(1, round(found.alerts * size)) * metrics["precision_at_alerts"] / metrics[FOUND]
         if size:
             found.tested[client] = max(found.tested.get(client, 0.0), size * seeds)
+    found.usual.update({client: statistics.fmean(each) for client, each in shares.items()})
 
 
 def learner(entry: dict[str, Any]) -> str:

@@ -135,8 +135,8 @@ def _listed(values: Sequence[float]) -> str:
 
 def _about(found: Choices, dataset: str, client: str, base: float | None) -> str:
     """Who is meant, and what is counted."""
-    many = found.called[1]
-    text = f"You are {client}, and you bring {found.clients[client]:,} {many} of {dataset}. "
+    many, size = found.called[1], found.clients[client]
+    text = f"You are {client}, and you bring {size:,} {many if size != 1 else found.called[0]} of {dataset}. "
     if found.metric == choices.FOUND:
         text += (
             f"You can look at {100 * (found.alerts or 0):g} of every 100 {many}. The numbers say how many of 100 {many} "
@@ -154,6 +154,8 @@ def _about(found: Choices, dataset: str, client: str, base: float | None) -> str
             "answer it "
             "was not told."
         )
+        if client in found.usual:
+            text += f" The most frequent answer, given for everybody, would be right for {_hundred(found.usual[client])}."
     least = 0.0 if base is None else 100 * found.chance(client, base)
     return text + (f" Differences below {math.ceil(least)} may be chance." if least > 1 else "")
 

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -25,6 +25,7 @@ from fedgraph.report.sections.base import Records, Section, Table
 
 LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 LONGEST = 26  # letters of a cell that may break into lines
+NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 LIBRARIES = ("d3.min.js", "plot.umd.min.js")
 
 
@@ -167,13 +168,26 @@ def owners(content: Content) -> dict[str, str]:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(text("templates/owner.html"))
     style = Markup(text("templates/page.css"))
-    found = {}
+    found: dict[str, str] = {}
+    taken: set[str] = set()
     for part in (p for c in content.chapters for p in c.parts):
         for letter in part.section.letters:
-            name = re.sub(r"[^\w.+-]", "-", f"{part.label}-{part.dataset}-{letter.client}")
+            name = _file(f"{part.label}-{part.dataset}-{letter.client}", taken)
+            taken.add(name.casefold())
             lead = f"{content.title} ({part.label}, {part.dataset})"
             found[f"{name}.html"] = template.render(letter=letter, lead=lead, notice=content.notice, style=style)
     return found
+
+
+def _file(title: str, taken: Collection[str]) -> str:
+    """A name for a file, without its ending: not one of ``taken``, upper and lower case alike, and no file system's limit."""
+    plain = re.sub(r"[^\w.+-]", "-", title)
+    short = plain.encode()[:NAME_BYTES].decode(errors="ignore")
+    name, number = short, 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{short}-{number}"
+    return name
 
 
 def text(name: str) -> str:

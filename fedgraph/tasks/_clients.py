@@ -52,6 +52,8 @@ def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> 
     names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
     if len(set(names)) < len(names):
         raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
+    if ALL in names:
+        raise DataError(f"{graph.name}: a client is called {ALL!r}, as tables call everybody; allowed: any other name")
     return replace(graph, owner=owner, owner_names=names), found.description, found.from_edges
 
 
@@ -78,9 +80,10 @@ class Found:
         return found
 
     def briefly(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Of one client: the accuracy, and what alerts find."""
+        """Of one client: the accuracy, what naming its largest class always would give, and what alerts find."""
         known = truth >= 0
         found = {"accuracy": float((scores[known].argmax(axis=1) == truth[known]).mean())}
+        found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
         return found if self.alerts is None else found | _scores.alerts(scores, truth, self.alerts, self.positive)
 
     def records(

@@ -120,6 +120,10 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "npz-text": (_bytes("arrays/graph.npz", b"hello"), "not an .npz archive"),
     "npz-cut": (_bytes("arrays/graph.npz", b"PK\x03\x04garbage"), "not an .npz archive"),
     "npz-names-too-few": (_bytes("arrays/feature_names.txt", b"age\n"), "1 lines, 1 different; allowed: 2"),
+    "npz-names-empty": (_bytes("arrays/feature_names.txt", b"age\n\nheight\n"), r"feature_names\.txt:2: an empty line"),
+    "npz-names-latin-1": (_bytes("arrays/feature_names.txt", b"gr\xf6\xdfe\nage\n"), "byte 2 is not UTF-8"),
+    "npz-several-splits": (_arrays(train_mask=np.eye(4)[:, :2], test_mask=np.eye(4)[:, 2:]), "its masks are 2 splits"),
+    "npz-mask-without-test": (_arrays(train_mask=np.ones(4)), "a split needs train_mask and test_mask"),
     "npz-names-twice": (_bytes("arrays/feature_names.txt", b"age\nage\n"), "allowed: 2 different names"),
     "parquet-null": (_table("features", id=NODES, age=[None, 1, 2, 3]), r"features\.parquet:2: age is ''"),
     "parquet-list": (_table("features", id=NODES, age=[[1]] * 4), "plain columns"),
@@ -166,6 +170,27 @@ def test_what_only_looks_odd_is_read(three: Path) -> None:
     assert odd.labels.tolist() == plain.labels.tolist()
     assert (odd.features != plain.features).nnz == 0
     assert (odd.adjacency != plain.adjacency).nnz == 0
+
+
+@pytest.mark.parametrize("written", [b"age\r\nheight\r\n", b"\xef\xbb\xbfage\nheight", b"age \n height\n"])
+def test_names_of_columns_are_matched_however_the_file_ends_its_lines(written: bytes, three: Path) -> None:
+    """``tables`` has a column ``age``, too: it must be the same one."""
+    _bytes("arrays/feature_names.txt", written)(three)
+    graph = load(three)
+    assert graph.num_features == 4, "0 and 1 of the object, age, height"
+    assert graph.features[:4].toarray()[:, 2:].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
+
+
+def test_masks_in_an_npz_and_labels_of_bytes_are_read(three: Path) -> None:
+    _arrays(labels=np.array([b"0", b"1", b"0", b"-1"]), train_mask=np.array([1, 0, 0, 0]), test_mask=np.array([0, 1, 0, 0]))(
+        three
+    )
+    _tensors(train_mask=torch.tensor([True, False, False, False]))(three)
+    (three / "tables/masks.csv").write_text("e0,validation\n")
+    graph = load(three)
+    assert graph.labels[:4].tolist() == [0, 1, 0, -1]
+    (masks,) = graph.masks
+    assert (masks.train.tolist(), masks.test.tolist(), masks.validation.tolist()) == ([0, 4], [1], [8])
 
 
 def test_columns_of_a_parquet_table_of_edges_may_be_called_anything(three: Path) -> None:

@@ -155,9 +155,8 @@ def test_wrong_manifests_get_one_line(text: str, says: str, two: Path) -> None:
         ("ids", "a,h1\nb,h1\n", r"ids\.csv:2: hash 'h1'"),
         ("ids", "a,h1\na,h2\n", r"ids\.csv:2"),
         ("ids", "q,h1\n", r"ids\.csv:1: unknown node 'q'"),
-        ("ids", "a,k1\nb,h2\n", "belongs to nodes of"),
-        ("cross", "a,zz\n", "is in no client's ids.csv"),
-        ("cross", "a,h2\n", "a node of this very client"),
+        ("cross", "a,k1\na,zz\n", r"north/cross\.csv:2: hash 'zz' is in no client's ids\.csv"),
+        ("cross", "id,hash\na,h2\n", r"north/cross\.csv:2: hash 'h2' is a node of this very client"),
         ("cross", "a\n", "two columns"),
         ("masks", "a,training\n", "allowed: train, validation, test"),
         ("masks", "a,train\na,test\n", "allowed: one part"),
@@ -169,6 +168,38 @@ def test_every_fault_gets_one_line_that_names_the_file(name: str, text: str, say
         load(two)
     assert "\n" not in str(caught.value)
     assert "north" in str(caught.value)
+
+
+def test_a_hash_of_two_clients_is_named_with_its_line(two: Path) -> None:
+    write(two, "south", ids="id,hash\nx,k1\ny,h2\n")
+    with pytest.raises(DataError, match=r"south/ids\.csv:3: hash 'h2' belongs to nodes of 'north' and of 'south'"):
+        load(two)
+
+
+def test_an_edge_that_one_client_lists_twice_is_listed_at_one_end(two: Path) -> None:
+    write(two, "north", cross="b,k1\nb,k1\n")
+    (two / "south/cross.csv").unlink()
+    assert "1 of them between clients (1 listed at one end only)" in load(two).provenance.detail
+
+
+def test_what_is_cleaned_away_is_counted(two: Path) -> None:
+    """Directed payments with an amount and a time: there and back, one of them twice, and one to itself."""
+    lines = "source,target,amount,time\na,b,9.5,2024-01-01\nb,a,1,2024-01-02\na,b,7,2024-01-03\nc,c,1,2024-01-04\nb,c,2,x\n"
+    write(two, "north", edges=lines)
+    detail = load(two).provenance.detail
+    assert "(weights, times) are not read" in detail
+    assert "2 one-way arcs made undirected, 1 repeated edges coalesced, 1 self-loops dropped" in detail, "one is of south"
+
+
+@pytest.mark.parametrize("name", ["x" * 81, "two\nlines"])
+def test_a_folder_that_is_no_name_gets_one_line(name: str, two: Path) -> None:
+    write(two, name, features=FEATURES, edges=EDGES, labels=LABELS)
+    with pytest.raises(DataError, match="is a client's name; allowed: at most 80 printable characters") as caught:
+        load(two)
+    assert "\n" not in str(caught.value)
+    folder = name.replace("\n", "\\n")
+    (two / "federation.yaml").write_text(f'clients: [{{name: third, folder: "{folder}"}}]\n')
+    assert load(two).owner_names == ("third",)
 
 
 def test_a_client_without_labels_or_edges_says_so(two: Path) -> None:

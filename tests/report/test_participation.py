@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fedgraph.report import choices, letters, results
+from fedgraph.report import choices, letters, page, results
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import Records
 
@@ -94,6 +94,39 @@ def test_alerts_are_told_as_shares_found() -> None:
         "Each choice, share found among the alerts",
         "Each choice, average precision",
     ]
+
+
+def test_what_the_largest_class_alone_gives_is_said() -> None:
+    given = entries()
+    for one in given:
+        for found in one["facts"]["participations"]:
+            found["metrics"]["majority_share"] = {"all": 0.6, "a": 0.5, "b": 0.8}[found["client"]]
+    section = participation.build(of(given), None)
+    (said,) = (s for s in section.sentences if s.startswith("Naming the largest class"))
+    assert "0.600 (majority share). These rows reach no more" in said
+    assert "features, alone, ε = 4; features, alone, ε = ∞." in said, "joined, .65 and .70 are above it"
+    assert "The most frequent answer, given for everybody, would be right for 80 of 100." in section.letters[1].sentences[0]
+    clients = next(t for t in section.tables if t.title.startswith("Each client at ε = 4"))
+    assert clients.header[2] == "majority share"
+    assert [row[2] for row in clients.rows] == ["0.500", "0.800"]
+
+
+def test_one_person_is_not_people() -> None:
+    given = entries()
+    for one in given:
+        for found in one["facts"]["participations"]:
+            found["nodes"] = 1
+    assert "you bring 1 person of d." in letters.of(choices.of(of(given)), "d")[0].sentences[0]
+
+
+def test_owners_whose_names_are_alike_get_a_page_each() -> None:
+    taken: set[str] = set()
+    for title in ("t-d-a b", "t-d-a-b", "t-d-A B", "t-d-" + "銀" * 80, "t-d-" + "銀" * 79 + "行"):
+        name = page._file(title, taken)
+        assert name.casefold() not in taken
+        assert len(name.encode()) < 240
+        taken.add(name.casefold())
+    assert {"t-d-a-b", "t-d-a-b-2", "t-d-a-b-3"} <= taken
 
 
 def test_who_gains_stands_on_the_first_screen() -> None:

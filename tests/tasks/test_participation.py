@@ -172,6 +172,12 @@ def test_names_must_be_clients(library: Graph) -> None:
         outcomes(library, partition={"partition": "natural"})
 
 
+def test_no_client_may_have_the_name_of_everybody(library: Graph) -> None:
+    graph = replace(library, owner=np.arange(library.num_nodes) % 2, owner_names=("all", "b"))
+    with pytest.raises(DataError, match="a client is called 'all'"):
+        outcomes(graph, partition={"partition": "natural"})
+
+
 def test_a_method_without_gaussian_sums_has_no_own_budgets(library: Graph) -> None:
     with pytest.raises(ScenarioError, match="own ε is offered"):
         outcomes(

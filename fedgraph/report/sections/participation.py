@@ -12,6 +12,7 @@ from fedgraph.report.results import bound, number
 from fedgraph.report.sections.base import Records, Section, Table
 
 JOINED = tuple(trust + own for trust in ("secure", "local") for own in ("", choices.HEAD, choices.WEIGHTS))
+MOST_NAMED = 6  # rows that a sentence lists
 KINDS = ("participation",)  # the tasks that this section speaks of
 
 
@@ -28,6 +29,7 @@ def build(records: Records, notice: str | None) -> Section:
         f"{min(found.clients.values()):,} to {max(found.clients.values()):,}; protocol {facts['protocol']}, public: "
         f"{facts['public']}; {what} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
         f"δ = {found.delta:.3g} in every choice, also alone, so that one person's ε can be compared.",
+        *_majority(found),
         *_who_gains(found),
     ]
     ranked = [] if found.metric != choices.FOUND else [_everybody(choices.of(records, choices.RANKED))]
@@ -61,6 +63,25 @@ def _first(found: Choices, label: str) -> tuple[str, ...]:
         "and keep to "
         f"itself; numbers are {'nodes found' if found.metric == choices.FOUND else 'right answers'} of 100.",
     )
+
+
+def _majority(found: Choices) -> list[str]:
+    """What naming the largest class always would give, and which rows reach no more; nothing where that was not measured."""
+    share = found.usual.get(choices.ALL)
+    if share is None or found.metric != choices.RIGHT:
+        return []
+    said = f"Naming the largest class of everybody's tested nodes always would be right for {share:.3f} (majority share)."
+    near = [
+        f"{learner}, {WORDS[choice]}, ε = {number(epsilon)}"
+        for learner in found.learners
+        for choice in found.present(tuple(WORDS))
+        for epsilon in found.epsilons
+        if (value := found.value(learner, epsilon, choice)) is not None and value <= share + 0.01
+    ]
+    if not near:
+        return [said]
+    more = f" and {len(near) - MOST_NAMED} more" if len(near) > MOST_NAMED else ""
+    return [f"{said} These rows reach no more, and may have learnt nothing else: {'; '.join(near[:MOST_NAMED])}{more}."]
 
 
 def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
@@ -117,6 +138,7 @@ def _clients(found: Choices, epsilon: float) -> Table:
     inside = found.inside()
     here = found.best(epsilon, ("alone",))
     columns = found.present((*JOINED, "out of secure", "out of local", "central"))
+    usual = found.metric == choices.RIGHT and bool(found.usual)
     body = []
     for client, nodes in found.clients.items() if picked else ():
         assert picked is not None
@@ -125,8 +147,20 @@ def _clients(found: Choices, epsilon: float) -> Table:
         gain = _gain(found, epsilon, picked, inside, client) if inside else None
         price = found.price(picked[0], epsilon, picked[1], client)
         own = (_text(found.value(picked[0], epsilon, c, client)) for c in columns)
-        body.append((client, f"{nodes:,}", kept, shown, *own, _signed(gain), bound(price, 3)))
-    header = ("client", "nodes", "alone, kept inside", f"alone at ε = {number(epsilon)}", *(WORDS[c] for c in columns))
+        body.append(
+            (
+                client,
+                f"{nodes:,}",
+                *([_text(found.usual.get(client))] if usual else []),
+                kept,
+                shown,
+                *own,
+                _signed(gain),
+                bound(price, 3),
+            )
+        )
+    first = ("client", "nodes", *(["majority share"] if usual else []), "alone, kept inside")
+    header = (*first, f"alone at ε = {number(epsilon)}", *(WORDS[c] for c in columns))
     learner = f"{picked[0]}, the best of those that join" if picked else "nothing joined"
     note = (
         f"{learner}; alone: the best alone. Gain: {WORDS[picked[1]] if picked else ''} against alone, kept inside. ε: of the "
