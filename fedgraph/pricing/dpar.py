@@ -21,8 +21,10 @@ from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated, Sampled
 
 SYSTEM = "DPAR"
 VERSION = "the WWW 2024 paper and its settings for Cora-ML"
-SOURCE = "Zhang et al., WWW 2024 (arXiv 2210.04442), Theorems 1-3 and its Cora-ML settings; derivation in "
-"fedgraph/privacy/claims/dpar.py"
+SOURCE = (
+    "Zhang et al., WWW 2024 (arXiv 2210.04442), Theorems 1-3 and its Cora-ML settings; derivation in "
+    "fedgraph/privacy/claims/dpar.py"
+)
 SAID = (
     "The authors prove node level for gradients linear in the propagation matrix and Poisson-sampled batches, amplified by q'."
 )

@@ -18,8 +18,9 @@ from fedgraph.pricing.base import SERVER, WORLD, Cost, Facts, Published, Reading
 
 SYSTEM = "FedGraph (CMU)"
 VERSION = "fedgraph 0.2.x, July 2026"
-SOURCE = "FedGraph/fedgraph at b7b073e (2026-07-16): "
-"fedgraph/differential_privacy/{dp_mechanisms,server_dp}.py; read 2026-11-21"
+SOURCE = (
+    "FedGraph/fedgraph at b7b073e (2026-07-16): fedgraph/differential_privacy/{dp_mechanisms,server_dp}.py; read 2026-11-21"
+)
 SAID = "Its comments call the sign flip a simple demonstration; ε, δ and sensitivity are options that the user sets."
 KEYS = ("use_dp", "dp_epsilon", "dp_delta", "dp_mechanism", "dp_sensitivity", "dp_clip_norm")
 

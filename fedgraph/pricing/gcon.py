@@ -20,8 +20,9 @@ from fedgraph.privacy.claims import gcon
 
 SYSTEM = "GCON"
 VERSION = "the paper's constants"
-SOURCE = "GCON (edge-level objective perturbation for graph convolution), constants as derived in "
-"fedgraph/privacy/claims/gcon.py"
+SOURCE = (
+    "GCON (edge-level objective perturbation for graph convolution), constants as derived in fedgraph/privacy/claims/gcon.py"
+)
 SAID = "The authors prove (ε, δ) edge level for the minimiser; search of hyper-parameters is not counted."
 KEYS = (
     "system", "epsilon", "delta", "restart", "steps", "cap", "share", "regulariser", "classes", "features", "labelled",

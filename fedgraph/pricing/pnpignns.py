@@ -18,8 +18,10 @@ from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row
 
 SYSTEM = "PNPiGNNs"
 VERSION = "zihangxiang/PNPiGNNs, November 2024"
-SOURCE = "zihangxiang/PNPiGNNs at c317861 (2024-11-04): privacy/mix.py, train_scheduler.py, utils.py; arXiv 2311.06888; read "
-"2026-11-21"
+SOURCE = (
+    "zihangxiang/PNPiGNNs at c317861 (2024-11-04): privacy/mix.py, train_scheduler.py, utils.py; arXiv 2311.06888; read "
+    "2026-11-21"
+)
 SAID = (
     "The authors prove node level for their sampling and noise (Theorem 2), audit it with membership attacks, and argue that "
     "private embeddings of single nodes are impossible."

@@ -7,6 +7,7 @@ import os
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.beside import Beside
+from fedgraph.runtime.memory import keep_freed
 from fedgraph.runtime.threads import use_one_thread
 
 ENGINES = ("ray", "serial")
@@ -21,6 +22,7 @@ def beside(engine: str, workers: int | None = None, gpus_per_worker: float | Non
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
     """A running runtime: ``serial``, or ``ray`` with ``workers`` actors. This thread computes with one thread."""
     use_one_thread()
+    keep_freed()
     if engine == "serial":
         from fedgraph.runtime.serial import SerialRuntime
 

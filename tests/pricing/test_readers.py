@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import shutil
 from pathlib import Path
@@ -218,3 +219,11 @@ def test_a_flower_app_may_not_point_outside_its_folder(tmp_path: Path) -> None:
     )
     with pytest.raises(PricingError, match=r"is not package\.module"):
         pricing.price(path)
+
+
+@pytest.mark.parametrize("name", plugins.names("pricing"))
+def test_a_reader_says_its_whole_source(name: str) -> None:
+    """A second line of a text that stands without brackets is a statement of its own, and is lost."""
+    first, *body = ast.parse((Path(pricing.__file__).parent / f"{name}.py").read_text(encoding="utf-8")).body
+    assert isinstance(first, ast.Expr)
+    assert [s.lineno for s in body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)] == []

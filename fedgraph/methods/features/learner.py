@@ -102,6 +102,6 @@ def _views(
         return pairs.basis, pairs
     if not private and params.projection == "auto":
         return None, None
-    most = np.clip(16 * words, 16, 500)  # a row of few words has few directions to lie in, and the rest is noise
+    most = np.clip(max(16 * words, strength / 30), 16, 500)  # rows of few words lie in few directions, unless rows are many
     wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 12), 16, most))
     return public_basis(public, wanted, steps=4, rarity=rarity), None

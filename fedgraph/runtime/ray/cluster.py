@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import ray
 
 from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.memory import kept_by_children
 from fedgraph.runtime.placement import Node
 
 _PATIENCE = 5.0  # seconds for a cluster to answer
@@ -98,12 +99,13 @@ def _init(address: str, cpus: int) -> None:
         with _silence():
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
-    ray.init(
-        address="local",  # of our own, also where another Ray runs on this machine
-        num_cpus=cpus,
-        object_store_memory=_LOCAL_STORE_BYTES,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-        configure_logging=True,
-    )
+    with kept_by_children():
+        ray.init(
+            address="local",  # of our own, also where another Ray runs on this machine
+            num_cpus=cpus,
+            object_store_memory=_LOCAL_STORE_BYTES,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            configure_logging=True,
+        )

@@ -24,6 +24,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, Place
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import placement, versions
+from fedgraph.runtime.memory import keep_freed
 from fedgraph.runtime.ray import cluster
 from fedgraph.runtime.threads import use_one_thread
 
@@ -58,6 +59,7 @@ class Worker:
         """modules: what the driver has loaded of fedgraph, imported while the driver reads data and plans."""
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
+        keep_freed()
         self._kept: dict[str, Any] = {}
         self._thread = threading.local()
         for name in modules:

@@ -1,0 +1,57 @@
+"""Freed memory stays with the process, here and in the workers that it starts."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from fedgraph.runtime import memory
+
+FAULTS = """
+import resource, sys
+import numpy as np
+from fedgraph.runtime.memory import keep_freed
+if "kept" in sys.argv:
+    keep_freed()
+one = np.ones(6_000_000)
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+one + one
+before = faults()
+for _ in range(8):
+    one + one
+print(faults() - before)
+"""
+
+
+def faults(*arguments: str) -> int:
+    """Pages that eight sums of 48 MB had to ask for."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    done = subprocess.run([sys.executable, "-c", FAULTS, *arguments], env=env, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives large blocks back at once")
+def test_a_freed_block_is_used_again_without_new_pages() -> None:
+    plain, kept = faults(), faults("kept")
+    assert kept < 0.2 * plain
+
+
+def test_only_children_started_inside_get_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    with memory.kept_by_children():
+        assert all(name in os.environ for name in names)
+    assert not any(name in os.environ for name in names)
+
+
+def test_the_users_own_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
+    with memory.kept_by_children():
+        assert os.environ["MALLOC_ARENA_MAX"] == "4"
+        assert "MALLOC_TRIM_THRESHOLD_" not in os.environ
