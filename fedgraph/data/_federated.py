@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -42,9 +43,7 @@ def joined(name: str, parts: Sequence[Part], provenance: Provenance) -> Graph:
     named = sorted({c for p in parts for c in p.column_names})
     if not named:
         raise DataError(f"{name}: no node has a feature; allowed: at least one")
-    given = sorted(
-        {c for p in parts for c in p.classes} | {str(v) for p in parts for v in np.unique(p.labels) if v}, key=_natural
-    )
+    given = classes(parts)
     if not given:
         raise DataError(f"{name}: no node has a label; allowed: at least one labelled node")
     column = {c: i for i, c in enumerate(named)}
@@ -64,6 +63,13 @@ def joined(name: str, parts: Sequence[Part], provenance: Provenance) -> Graph:
         owner=np.repeat(np.arange(len(parts)), sizes),
         owner_names=tuple(p.name for p in parts),
         columns_from_rows=True,
+    )
+
+
+def classes(parts: Sequence[Part]) -> list[str]:
+    """The names of the classes, in the order of their numbers."""
+    return sorted(
+        {c for p in parts for c in p.classes} | {str(v) for p in parts for v in np.unique(p.labels) if v}, key=_natural
     )
 
 
@@ -90,10 +96,12 @@ def _numbers(labels: np.ndarray, number: dict[str, int]) -> np.ndarray:
 
 
 def _natural(label: str) -> tuple[int, float, str]:
+    """Numbers by value, then text; ``nan`` and ``inf`` are text, since nothing is in order beside them."""
     try:
-        return (0, float(label), label)
+        value = float(label)
     except ValueError:
-        return (1, 0.0, label)
+        value = math.nan
+    return (0, value, label) if math.isfinite(value) else (1, 0.0, label)
 
 
 def _diagonal(blocks: Sequence[sp.csr_array]) -> sp.csr_array:

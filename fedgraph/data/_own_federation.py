@@ -45,6 +45,7 @@ from fedgraph.validation import validate
 
 MANIFEST = "federation.yaml"
 LONGEST = 80  # characters of a client's name
+MOST_NAMED = 10  # classes that the provenance numbers
 NOTHING = {  # file → how a client says that it has none, so that a file that was forgotten is not taken for that
     "edges": "allowed: a line per edge; of a client without edges, a table with the head source,target and no line",
     "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
@@ -113,7 +114,8 @@ def load(path: Path) -> Graph:
     many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
-        f"{crossing}, {graph.num_features} features, {graph.num_classes} classes{_cleaned([g.cleaned for g in given])}"
+        f"{crossing}, {graph.num_features} features, {graph.num_classes} classes "
+        f"({_numbered(_federated.classes([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
     )
     return replace(graph, masks=_joined_split(given, starts, path, names), provenance=Provenance("own", detail, checksums))
 
@@ -244,6 +246,12 @@ def _split(raw: RawFiles, given: Given) -> dict[int, str]:
             if found.setdefault(row, part) != part:
                 raise DataError(f"{file}: a node is in {found[row]} and, by another file, in {part}; allowed: one part")
     return found
+
+
+def _numbered(names: Sequence[str]) -> str:
+    """The number of each class, as ``positive`` takes it; of many, the first."""
+    told = [f"{number}: {name if name.isprintable() else repr(name)}" for number, name in enumerate(names[:MOST_NAMED])]
+    return ", ".join(told) + (", …" if len(names) > MOST_NAMED else "")
 
 
 def _cleaned(given: Sequence[Cleaned]) -> str:

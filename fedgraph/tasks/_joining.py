@@ -68,7 +68,9 @@ def dealt(setting: _protocols.Setting, names: tuple[str, ...], description: str,
     empty = np.flatnonzero(np.bincount(owner, minlength=len(names)) == 0)
     if empty.size:
         raise DataError(
-            f"{setting.held.name}: {names[int(empty[0])]} has no node on the training side; allowed: at least one per client"
+            f"{setting.held.name}: {names[int(empty[0])]} has no node on the training side: the split tests all that it has; "
+            "allowed: at least one per client (a larger train_fraction, own masks, or protocol: asking, where a client holds "
+            "all of its nodes)"
         )
     order = np.argsort(owner, kind="stable")
     groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))

@@ -170,6 +170,15 @@ def test_every_fault_gets_one_line_that_names_the_file(name: str, text: str, say
     assert "north" in str(caught.value)
 
 
+def test_classes_are_numbered_in_the_provenance(two: Path) -> None:
+    """``positive`` takes a number: an outsider reads here which class has which."""
+    assert "2 classes (0: no, 1: yes)" in load(two).provenance.detail
+    write(two, "north", labels="id,label\na,nan\nb,10\nc,2\n")
+    graph = load(two)
+    assert "4 classes (0: 2, 1: 10, 2: nan, 3: yes)" in graph.provenance.detail
+    assert graph.labels.tolist() == [2, 1, 0, 3, -1]
+
+
 def test_a_hash_of_two_clients_is_named_with_its_line(two: Path) -> None:
     write(two, "south", ids="id,hash\nx,k1\ny,h2\n")
     with pytest.raises(DataError, match=r"south/ids\.csv:3: hash 'h2' belongs to nodes of 'north' and of 'south'"):

@@ -191,6 +191,14 @@ def test_a_client_without_a_test_node_stays_alone_and_is_left_out(library: Graph
             assert 0.9 < record["epsilon"] <= 1.0
 
 
+def test_a_client_whose_nodes_are_all_tested_gets_a_way_out(library: Graph) -> None:
+    half = np.arange(300) < 150
+    masks = Masks(np.flatnonzero(half), np.zeros(0, int), np.flatnonzero(~half))
+    graph = replace(library, owner=(~half).astype(int), owner_names=("a", "b"), masks=(masks,))
+    with pytest.raises(DataError, match=r"b has no node on the training side: .* protocol: asking"):
+        outcomes(graph, partition={"partition": "natural"}, split="public")
+
+
 def test_no_client_may_have_the_name_of_everybody(library: Graph) -> None:
     graph = replace(library, owner=np.arange(library.num_nodes) % 2, owner_names=("all", "b"))
     with pytest.raises(DataError, match="a client is called 'all'"):
