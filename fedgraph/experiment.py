@@ -38,6 +38,7 @@ def run(
     given: Mapping[str, Graph] | None = None,
 ) -> Path:
     """Everything a scenario asks for; returns the folder with the results. given: data sets that are in memory, by label."""
+    store.require_place(out, resume)  # before data are read and Ray starts
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}

@@ -34,6 +34,7 @@ from fedgraph.entries import completed, content_of, entry_of, portable, restored
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 
 CHECKSUM = "sha256"
+MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
 WHOLE, EARLIER, ARTEFACTS, FAILED = ".json.gz", ".json", ".npz", ".failed"  # endings of the files of one cell
 IDENTITY = ("task", "dataset", "method", "variant", "setting", "calibrated_by", "epsilon", "seed")
 
@@ -209,27 +210,32 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def require_place(folder: Path, resume: bool) -> None:
+    """``ScenarioError`` where a run cannot begin in ``folder``, or has nothing there to resume; reads no data."""
+    mark = folder / "cells" / MARK
+    if folder.exists() and not folder.is_dir():
+        option = "--resume" if resume else "--out"
+        raise ScenarioError(f"{option} {folder}: a file; allowed: a folder, or a name that does not exist yet")
+    if resume and not mark.exists():
+        raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/{MARK})")
+    if not resume and mark.exists():
+        raise ScenarioError(
+            f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder"
+        )
+
+
 def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make ``folder`` this scenario's, or check that it is; ``ScenarioError`` otherwise.
 
     comparable: what decides the numbers: the scenario but for the runtime, and the data's source and checksums.
     """
-    option = "--resume" if resume else "--out"
-    if folder.exists() and not folder.is_dir():
-        raise ScenarioError(f"{option} {folder}: a file; allowed: a folder, or a name that does not exist yet")
-    mark = folder / "cells" / "scenario.sha256"
+    require_place(folder, resume)
+    mark = folder / "cells" / MARK
     digest = hashlib.sha256(comparable.encode()).hexdigest()
-    if resume:
-        if not mark.exists():
-            raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/scenario.sha256)")
-        if mark.read_text(encoding="utf-8", errors="replace").strip() != digest:
-            raise ScenarioError(
-                f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}) or on "
-                "other data; give the same file, --set options and data, or start a new --out"
-            )
-    elif mark.exists():
+    if resume and mark.read_text(encoding="utf-8", errors="replace").strip() != digest:
         raise ScenarioError(
-            f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder"
+            f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}) or on "
+            "other data; give the same file, --set options and data, or start a new --out"
         )
     try:
         (folder / "cells").mkdir(parents=True, exist_ok=True)
@@ -242,7 +248,7 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
 
 def disclaim(folder: Path) -> None:
     """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
-    own = [folder / "cells" / name for name in ("scenario.sha256", "lock")]
+    own = [folder / "cells" / name for name in (MARK, "lock")]
     if set((folder / "cells").iterdir()) - set(own):
         return
     for file in (*own, folder / "scenario.yaml"):

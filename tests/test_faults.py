@@ -263,6 +263,22 @@ def test_a_mark_that_is_no_text_belongs_to_no_scenario(tiny: Path, tmp_path: Pat
     assert "made with another scenario" in one_line(capsys)
 
 
+def test_a_taken_folder_is_refused_before_data_are_read(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> None:
+        raise AssertionError("data were read first")
+
+    monkeypatch.setattr(experiment, "load", read)
+    mark = tmp_path / "cells" / "scenario.sha256"
+    mark.parent.mkdir()
+    mark.write_text("of another run", encoding="utf-8")
+    assert run.main([str(tiny), "--out", str(tmp_path)]) == 2
+    assert "already there" in one_line(capsys)
+    assert run.main([str(tiny), "--resume", str(tmp_path / "nothing")]) == 2
+    assert "no run to resume" in one_line(capsys)
+
+
 def test_folders_that_cannot_be_printed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for option in ("--out", "--resume", "--data-root"):
         assert run.main([str(tiny), option, "a\0b"]) == 2
