@@ -62,6 +62,26 @@ def family(*ancestors: int) -> set[tuple[int, int]]:
     return {(pid, began) for pid, began in found if pid != os.getpid()}
 
 
+def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
+    """(process, when it began) of what Ray runs below ``driver``: what names Ray's folder ``where``, and what that started."""
+    servers = []
+    for pid, _ in family(driver):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            if where.encode() in file.read():
+                servers.append(pid)
+    return {(pid, when) for pid, when in family(driver) if pid in servers} | family(*servers)
+
+
+def end(those: set[tuple[int, int]]) -> None:
+    """Wait ``SECONDS_TO_END_ALONE`` for these processes to go, then kill the others."""
+    until = time.monotonic() + SECONDS_TO_END_ALONE
+    while (left := {(pid, when) for pid, when in those if began(pid) == when}) and time.monotonic() < until:
+        time.sleep(0.05)
+    for pid, _ in left:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def began(pid: int) -> int | None:
     """When the process began, in ticks since boot; None where there is none."""
     try:

@@ -277,6 +277,25 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
 
 
+def test_what_ray_left_is_ended_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "SECONDS_TO_END_ALONE", 0.1)
+    for folder in ("ray", "somebody"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "sleeps.py").write_text("import time; time.sleep(60)", encoding="utf-8")
+    rays, other = (subprocess.Popen([sys.executable, str(tmp_path / f / "sleeps.py")]) for f in ("ray", "somebody"))
+    try:
+        own = watchdog.rays_own(os.getpid(), str(tmp_path / "ray"))
+        assert [pid for pid, _ in own] == [rays.pid]
+        watchdog.end(own)
+        assert rays.wait(timeout=10) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        rays.kill()
+        other.kill()
+        rays.wait()
+        other.wait()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:

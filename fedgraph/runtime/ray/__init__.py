@@ -132,7 +132,9 @@ class RayRuntime(Runtime):
             if self._pool is not None and not self._started:
                 self._pool.close()
             if self._started:
+                own = watchdog.rays_own(os.getpid(), os.path.dirname(ray.__file__)) if self._watchdog is not None else set()
                 ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
+                watchdog.end(own)  # on a busy machine Ray's agents may outlive it
         self._pool = None
         if self._watchdog is not None:
             watchdog.dismiss(self._watchdog)
