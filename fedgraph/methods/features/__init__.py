@@ -82,8 +82,8 @@ class Params(Settings):
     """Settings; ``auto`` follows s = n·μ.
 
     From s = 2.5 per public row on, where rows have 8 words or more, rows are seen through pairs of words: s/3 directions
-    within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500] and at most s/30 or 16 per word
-    of a mean public row, damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
+    within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500], at most 16 per word of a mean
+    public row or s/30, whichever is more; damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
     (0 where public features are weighted already). With nothing public, rows as they are:
     ``dp_training.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
     most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
