@@ -24,6 +24,7 @@ from fedgraph import plugins
 from fedgraph.cell import Cell, Context, Outcome
 from fedgraph.console import Console
 from fedgraph.errors import FedgraphError
+from fedgraph.runtime import memory
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import TaskSettings
@@ -72,6 +73,7 @@ def computed(
     todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console, spread: Spread = "clients"
 ) -> Iterator[Done]:
     """Every cell of ``todo``, as soon as it is done. spread: what the workers share, see ``scenario.RuntimeSettings``."""
+    memory.give_back()  # reading and planning took more than what is left of them
     whole = beside(todo, engine, spread)
     yield from _side_by_side(list(itertools.compress(todo, whole)), engine, console)
     for stage, cell in itertools.compress(todo, [not w for w in whole]):
@@ -142,6 +144,7 @@ def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcom
         raise
     except Exception as error:
         found = sentence(error)
+    memory.give_back()
     return found, time.perf_counter() - began
 
 

@@ -41,6 +41,30 @@ def test_a_freed_block_is_used_again_without_new_pages() -> None:
     assert kept < 0.2 * plain
 
 
+HOLES = """
+import resource
+import numpy as np
+from fedgraph.runtime import memory
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+memory.keep_freed()
+blocks = [np.ones(size) for size in [5_000_000, 1000] * 16]
+large = blocks[::2]
+del blocks[::2]
+del large
+before = resident()
+memory.give_back()
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps free blocks between used ones")
+def test_free_blocks_between_used_ones_go_back() -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    done = subprocess.run([sys.executable, "-c", HOLES], env=env, capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 0.9 * 16 * 40e6
+
+
 def test_only_children_started_inside_get_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX")
     for name in names:

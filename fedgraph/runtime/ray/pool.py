@@ -23,8 +23,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import placement, versions
-from fedgraph.runtime.memory import keep_freed
+from fedgraph.runtime import memory, placement, versions
 from fedgraph.runtime.ray import cluster
 from fedgraph.runtime.threads import use_one_thread
 
@@ -59,7 +58,7 @@ class Worker:
         """modules: what the driver has loaded of fedgraph, imported while the driver reads data and plans."""
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
-        keep_freed()
+        memory.keep_freed()
         self._kept: dict[str, Any] = {}
         self._thread = threading.local()
         for name in modules:
@@ -81,6 +80,7 @@ class Worker:
 
     def forget(self, key: str) -> None:
         self._kept.pop(key, None)
+        memory.give_back()
 
     @ray.method(concurrency_group="life")
     def about(self) -> About:
