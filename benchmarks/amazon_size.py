@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.runtime.serial import SerialRuntime
+from fedgraph import runtime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, Provenance
@@ -73,7 +73,7 @@ def measured(name: str, share: float) -> dict[str, Any]:
     protocol, method = CELLS[name]
     given = {"settings": ["central"], "epsilons": [8.0], "methods": [method], "protocol": protocol}
     params = node_classification.Params(**given)
-    context = Context("amazon-size", graph.name, graph, root=1, seeds=1, runtime=SerialRuntime())
+    context = Context("amazon-size", graph.name, graph, root=1, seeds=1, runtime=runtime.start("serial"))
     began = time.process_time()
     (cell,) = node_classification.cells(params, context)
     outcome = node_classification.run(params, cell, context)

@@ -12,7 +12,7 @@ import ctypes
 import os
 from collections.abc import Iterator
 
-LARGEST, KEPT = 1 << 30, 1 << 30  # bytes: a block that still comes from the heap; free bytes at its end that are kept
+LARGEST, KEPT = (1 << 31) - 1, 1 << 30  # bytes: a block that still comes from the heap; free bytes at its end that are kept
 LITTLE = 1 << 28  # free bytes that are not worth looking for their pages
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
 _VARIABLES = {"MALLOC_MMAP_THRESHOLD_": LARGEST, "MALLOC_TRIM_THRESHOLD_": KEPT, "MALLOC_ARENA_MAX": 1}
