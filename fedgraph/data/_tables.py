@@ -53,9 +53,10 @@ def features(content: bytes, name: str) -> tuple[dict[str, int], np.ndarray]:
 
 
 def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of each line as rows, int64 [m]. A header alone is a graph without edges; an empty file is refused."""
+    """Both ends of each line, int64 [m]. A header alone is a graph without edges; an empty file is refused."""
     ends: list[tuple[int, int]] = []
-    for number, cells in _skip_header(_lines(content, name, least=2), rows, columns=2):
+    needed = "two node ids a line, or the header source,target alone for a graph without edges"
+    for number, cells in _skip_header(_lines(content, name, least=2, needed=needed), rows, columns=2):
         for cell in cells[:2]:
             if cell not in rows:
                 raise DataError(f"{name}:{number}: unknown node {cell!r}; allowed: the {len(rows)} ids of the features file")
@@ -98,8 +99,8 @@ def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     return found
 
 
-def _lines(content: bytes, name: str, least: int) -> Iterator[tuple[int, list[str]]]:
-    """(line number, stripped cells) of each line that is not empty; at least one line, each with ``least`` cells."""
+def _lines(content: bytes, name: str, least: int, needed: str = "at least one line") -> Iterator[tuple[int, list[str]]]:
+    """(line number, stripped cells) of each line that is not empty, with ``least`` cells or more. needed: for an empty file."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -118,7 +119,7 @@ def _lines(content: bytes, name: str, least: int) -> Iterator[tuple[int, list[st
     except csv.Error as error:
         raise DataError(f"{name}:{reader.line_num}: {error}; allowed: comma-separated text") from error
     if empty:
-        raise DataError(f"{name}: empty; allowed: at least one line")
+        raise DataError(f"{name}: empty; allowed: {needed}")
 
 
 def _skip_header(

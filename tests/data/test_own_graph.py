@@ -85,7 +85,7 @@ def test_a_graph_of_one_node(tmp_path: Path) -> None:
         ({"edges": EDGES + "ada,eve\n"}, "edges.csv:7: unknown node 'eve'; allowed: the 4 ids"),
         ({"edges": "x,y\nada,bob\n"}, "edges.csv:1: unknown node 'x'"),
         ({"edges": EDGES + "ada\n"}, "edges.csv:7: 1 column; allowed: 2"),
-        ({"edges": ""}, "edges.csv: empty"),
+        ({"edges": ""}, "edges.csv: empty; allowed: two node ids a line, or the header source,target alone"),
         ({"labels": LABELS + "eve,red\n"}, "labels.csv:5: unknown node 'eve'"),
         ({"labels": LABELS + "ada,red\n"}, "labels.csv:5: node 'ada' has a second label"),
         ({"labels": LABELS + "cy,\n"}, "labels.csv:5: empty label"),
