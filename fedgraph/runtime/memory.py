@@ -31,7 +31,7 @@ def keep_freed() -> None:
     """For this process, from now on; nothing happens where the C library is not glibc, or where its variables say otherwise."""
     if any(name in os.environ for name in _VARIABLES):
         return
-    with contextlib.suppress(AttributeError, OSError):
+    with contextlib.suppress(AttributeError, OSError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_THRESHOLD, LARGEST)
         mallopt(_TRIM_THRESHOLD, KEPT)
@@ -39,7 +39,7 @@ def keep_freed() -> None:
 
 def give_back() -> None:
     """What is free now goes back to the system, where it is much; nothing happens without glibc 2.33 or later."""
-    with contextlib.suppress(AttributeError, OSError):
+    with contextlib.suppress(AttributeError, OSError, TypeError):
         library = ctypes.CDLL(None)
         state = library.mallinfo2
         state.restype = _State
