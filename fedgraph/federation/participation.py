@@ -101,9 +101,8 @@ class Participation(Settings):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key} is for mode: synchronous; asynchronous clients begin anew whenever they are done")
         if self.drop_out > MOST_LOST:
-            raise ValueError(
-                f"drop_out is {self.drop_out}; allowed in mode: asynchronous: at most {MOST_LOST}: else no buffer fills"
-            )
+            most = f"at most {MOST_LOST} in mode: asynchronous, where the server waits until a buffer is full"
+            raise ValueError(f"drop_out is {self.drop_out}; allowed: {most}")
         if not self.compute_s:
             raise ValueError("mode: asynchronous needs compute_s, the median time that a client computes")
         if self.concurrency is not None and self.concurrency < self.buffer:
