@@ -207,6 +207,29 @@ def test_below_three_it_is_the_learner_of_rows(library: Graph) -> None:
     assert plan.releases[0].mechanism.std == pytest.approx(alone.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("num_nodes", "classes", "epsilon", "hops"), [
+    (1000, 30, 4.0, False), (1000, 30, 8.0, False), (1000, 5, 4.0, True), (60, 3, 8.0, True), (300, 1, 8.0, False),
+    (300, 1, math.inf, False), (1000, 30, math.inf, True),
+])  # fmt: skip
+def test_a_few_nodes_per_class_keep_the_whole_budget_for_their_rows(
+    num_nodes: int, classes: int, epsilon: float, hops: bool
+) -> None:
+    """30 classes of 33 nodes lost 19 points to the learner of rows at ε = 4: one answer in four was true."""
+    facts = PublicFacts(num_nodes, 40, classes, (num_nodes,), Viewer.CURATOR_TRUSTED, public_name="nothing")
+    budget = Budget(epsilon, 1 / num_nodes)
+    plan, alone = label_hop.plan(label_hop.Params(), facts, budget), features.plan(features.Params(), facts, budget)
+    assert ("labels" in plan.paths) == hops
+    if not hops and plan.provable().epsilon < math.inf:
+        assert plan.rounds == alone.rounds
+        assert plan.releases[0].mechanism.std == pytest.approx(alone.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
+
+
+def test_a_given_share_for_labels_is_taken_whatever_the_classes_are() -> None:
+    facts = PublicFacts(1000, 40, 30, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing")
+    plan = label_hop.plan(label_hop.Params(label_epsilon=2.0), facts, Budget(4.0, 1e-3))
+    assert "labels" in plan.paths
+
+
 def test_affinities_are_drawn_to_one_where_noise_covers_them() -> None:
     shares, upper = np.full(3, 1 / 3), np.array([40.0, 5, 5, 40, 5, 40])
     sure, lost = affinities(upper, 0.1, 600, shares), affinities(upper, 1e4, 600, shares)

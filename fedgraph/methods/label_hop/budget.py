@@ -11,8 +11,10 @@ from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
+from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 
 LEAST_EPSILON, MOST_FOR_LABELS = 3.0, 2.5
+LEAST_SIGNAL = 15.0  # s per class, times the squared share of true answers, below which half of ε is worth more in the rows
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,10 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
     """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
     if not budget.private:
         steps, rate, clip = _descent(params, 3.0 * facts.num_train)
-        return Split(math.inf, 0.0, 0.0, steps, rate, clip)
-    labels = _for_labels(params, budget.epsilon)
+        return Split(math.inf if facts.num_classes > 1 else 0.0, 0.0, 0.0, steps, rate, clip)
+    _, num_shares = gradient_std(1.0, 1.0, facts)
+    alone = math.sqrt(1 if num_shares > 1 else facts.num_clients) * (2 if params.protects.replaces else 1)
+    labels = _for_labels(params, facts, budget, alone)
     shares = (params.meeting_share, 1 - params.meeting_share) if labels else (0.0, 1.0)
 
     def all_of_it(total: float, steps: int) -> Event:
@@ -40,20 +44,29 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
         return Composed((PureDP(labels), Gaussian(total / math.sqrt(shares[0])), gradients)) if labels else gradients
 
     total = calibrate.noise_multiplier(lambda m: all_of_it(m, 1), budget.epsilon, budget.delta)
-    _, num_shares = gradient_std(1.0, 1.0, facts)
-    alone = math.sqrt(1 if num_shares > 1 else facts.num_clients) * (2 if params.protects.replaces else 1)
     steps, rate, clip = _descent(params, facts.num_train * min(3.0, math.sqrt(shares[1]) / total / alone))
     total = calibrate.noise_multiplier(lambda m: all_of_it(m, steps), budget.epsilon, budget.delta)
     meetings = total / math.sqrt(shares[0]) if labels else math.inf
     return Split(labels, meetings, total * math.sqrt(steps / shares[1]), steps, rate, clip)
 
 
-def _for_labels(params: Params, epsilon: float) -> float:
-    if params.label_epsilon == "auto":
-        return min(epsilon / 2, MOST_FOR_LABELS) if epsilon >= LEAST_EPSILON else 0.0
-    if params.label_epsilon >= epsilon:
-        raise ScenarioError(f"label_hop: label_epsilon {params.label_epsilon} leaves nothing of ε = {epsilon} for training")
-    return float(params.label_epsilon)
+def _for_labels(params: Params, facts: PublicFacts, budget: Budget, alone: float) -> float:
+    """Pure ε of the answers. auto: none where public numbers say that the rows need the whole budget.
+
+    With s = n·μ of the whole budget (over ``alone``, what the noise of clients who add their own takes), rows of few nodes per
+    class gain from every ε, and the answers of many classes are seldom true: a hop then costs more than it brings.
+    """
+    epsilon, classes = budget.epsilon, facts.num_classes
+    if classes < 2:
+        return 0.0
+    if params.label_epsilon != "auto":
+        if params.label_epsilon >= epsilon:
+            raise ScenarioError(f"label_hop: label_epsilon {params.label_epsilon} leaves nothing of ε = {epsilon} for training")
+        return float(params.label_epsilon)
+    labels = min(epsilon / 2, MOST_FOR_LABELS)
+    true = MaskedResponse(labels, classes, params.protects.replaces).keep
+    strength = facts.num_train / calibrate.gaussian_multiplier(1, epsilon, budget.delta) / alone
+    return labels if epsilon >= LEAST_EPSILON and strength / classes * true**2 >= LEAST_SIGNAL else 0.0
 
 
 def _descent(params: Params, strength: float) -> tuple[int, float, float]:

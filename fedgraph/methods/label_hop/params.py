@@ -15,7 +15,9 @@ class Params(Settings):
 
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     label_epsilon: NonNegativeFloat | Literal["auto"] = Field(
-        "auto", description="pure ε of the answered labels; auto: half of ε, at most 2.5, and 0 (no hop) below ε = 3"
+        "auto",
+        description="pure ε of the answered labels; auto: half of ε, at most 2.5, and 0 (no hop) below ε = 3, or with "
+        "few nodes per class",
     )
     meeting_share: float = Field(0.1, gt=0, lt=1, description="share of the remaining squared loss for how classes meet")
     kept: float = Field(0.125, gt=0, le=1, description="share of edges, by public coins, among which meetings are counted")
