@@ -54,7 +54,11 @@ def peer(name: str, package: str, python: str | None, args: argparse.Namespace, 
     if not python:
         print(f"{name}: left out; give --{name}-python an interpreter that has torch and {package}", file=sys.stderr)
         return None
-    asked = subprocess.run([python, "-c", f"import torch, {package}"], capture_output=True, text=True, check=False)
+    try:
+        asked = subprocess.run([python, "-c", f"import torch, {package}"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        print(f"{name}: left out; {python} cannot be started ({error.strerror})", file=sys.stderr)
+        return None
     if asked.returncode:
         last = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
         print(f"{name}: left out; {python} cannot import it ({last})", file=sys.stderr)

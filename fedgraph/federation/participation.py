@@ -42,6 +42,8 @@ class Link:
 
 LINKS = {"home": Link(50e6, 10e6, 0.02), "data centre": Link(10e9, 10e9, 0.0005)}
 
+MOST_LOST = 0.99  # chance that an update is lost where the server waits until a buffer is full
+
 
 class Participation(Settings):
     """Who takes part in the rounds of a federation; by default every client in every round."""
@@ -98,6 +100,9 @@ class Participation(Settings):
         for key in ("sample", "deadline_s", "least", "secure_aggregation"):
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key} is for mode: synchronous; asynchronous clients begin anew whenever they are done")
+        if self.drop_out > MOST_LOST:
+            most = f"at most {MOST_LOST} in mode: asynchronous, where the server waits until a buffer is full"
+            raise ValueError(f"drop_out is {self.drop_out}; allowed: {most}")
         if not self.compute_s:
             raise ValueError("mode: asynchronous needs compute_s, the median time that a client computes")
         if self.concurrency is not None and self.concurrency < self.buffer:
@@ -166,15 +171,8 @@ def attendance(
     computed, everyone = np.zeros(rounds), np.zeros((rounds, num_clients), dtype=bool)
     asked = aborted = 0
     for round_ in range(rounds):
-        rng = seeds.generator(root, "participation", *path, round_)
-        order, coins, drops = rng.permutation(num_clients), rng.random(num_clients), rng.random(num_clients)
-        times = settings.compute_s * np.exp(settings.spread * rng.standard_normal(num_clients))
-        chosen = coins < settings.share
-        if settings.sample != "poisson":
-            chosen = np.zeros(num_clients, dtype=bool)
-            chosen[order[: max(1, round(settings.share * num_clients))]] = True
+        chosen, here, times = _drawn(settings, num_clients, root, path, round_)
         everyone[round_] = chosen
-        here = chosen & (drops >= settings.drop_out)
         late = here & (times > settings.deadline_s) if settings.deadline_s is not None else np.zeros_like(here)
         asked += int(chosen.sum())
         waited = float(times[here & ~late].max(initial=0.0))
@@ -186,6 +184,32 @@ def attendance(
         else:
             answered[round_] = here & ~late
     return Attendance(answered, computed, asked, aborted, everyone)
+
+
+def some_round(
+    settings: Participation, num_clients: int, rounds: int, least: int, root: int, path: tuple[str | int, ...]
+) -> bool:
+    """Whether at least one round of ``attendance`` has its answers; draws no round after the first of them."""
+    latest = math.inf if settings.deadline_s is None else settings.deadline_s
+    for round_ in range(rounds):
+        _, here, times = _drawn(settings, num_clients, root, path, round_)
+        if (here & (times <= latest)).sum() >= least:
+            return True
+    return False
+
+
+def _drawn(
+    settings: Participation, num_clients: int, root: int, path: tuple[str | int, ...], round_: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(who is asked, who of them answers at some time: bool [clients]; seconds of computing: float64 [clients]), one round."""
+    rng = seeds.generator(root, "participation", *path, round_)
+    order, coins, drops = rng.permutation(num_clients), rng.random(num_clients), rng.random(num_clients)
+    times = settings.compute_s * np.exp(settings.spread * rng.standard_normal(num_clients))
+    chosen = coins < settings.share
+    if settings.sample != "poisson":
+        chosen = np.zeros(num_clients, dtype=bool)
+        chosen[order[: max(1, round(settings.share * num_clients))]] = True
+    return chosen, chosen & (drops >= settings.drop_out), times
 
 
 @dataclass(frozen=True)

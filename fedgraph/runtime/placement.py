@@ -42,6 +42,8 @@ def chosen(nodes: Sequence[Node], workers: int | None, gpus_per_worker: float | 
     each GPU. gpus_per_worker None: the largest share with which all workers fit, 0 where the cluster has no GPU.
     """
     if gpus_per_worker is not None:
+        if gpus_per_worker > 1 and gpus_per_worker % 1:
+            raise RuntimeFailure(f"runtime.gpus_per_worker is {gpus_per_worker:g}; allowed: a share of one GPU, or whole GPUs")
         count = workers or max(1, room(nodes, gpus_per_worker))
         _require(nodes, count, gpus_per_worker)
         return count, gpus_per_worker

@@ -10,7 +10,7 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import asynchronous
-from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, traffic
+from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, some_round, traffic
 from fedgraph.federation.rounds import Outcome
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.federation.secure.protocol import Masks
@@ -36,7 +36,13 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -
     if hidden and not hasattr(method, "num_sent"):
         able = [name for name in plugins.names("methods") if hasattr(kinds.method(name), "num_sent")]
         raise ScenarioError(f"{cell.method} has no sum that masks hide; secure_aggregation: masks is for {', '.join(able)}")
-    if settings.everybody or facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
+    if facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
+        return facts
+    if (settings.least or 0) > facts.num_clients:
+        raise ScenarioError(
+            f"federation.least is {settings.least}; allowed: at most {facts.num_clients}, the number of clients"
+        )
+    if settings.everybody:
         return facts
     if not getattr(method, "PARTIAL", False):
         raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(_able())}")
@@ -47,8 +53,6 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -
             f"federation: buffer {least} and concurrency {at_once}; allowed: buffer ≤ concurrency ≤ {facts.num_clients}, all "
             "clients"
         )
-    if least > facts.num_clients:
-        raise ScenarioError(f"federation.least is {least}; allowed: at most {facts.num_clients}, the number of clients")
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and least < 2:
         raise ScenarioError(
             f"federation: a secure sum of one client hides nothing; of {facts.num_clients} clients a round is sure of {least} "
@@ -95,13 +99,21 @@ def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Co
     if settings.mode == "asynchronous":
         at_once = settings.concurrency or made.facts.num_clients
         return asynchronous.schedule(settings, made.facts.num_clients, made.rounds, context.root, path, at_once)
-    who = attendance(settings, made.facts.num_clients, made.rounds, least, context.root, path)
-    if not who.answered.any():
+    return attendance(settings, made.facts.num_clients, made.rounds, least, context.root, path)
+
+
+def possible(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Plan[Any, Any]:
+    """The plan as it is; ``ScenarioError`` where none of its rounds will have its answers, so that nothing would be trained."""
+    if not made.facts.participation or settings.mode == "asynchronous":
+        return made
+    least = made.facts.least_answers or 1
+    path = (cell.dataset, cell.seed)
+    if not some_round(settings, made.facts.num_clients, made.rounds, least, context.root, path):
         raise ScenarioError(
             f"federation: none of {made.rounds} rounds has the {least} answers that it needs, so nothing would be trained; ask "
             "for a larger share, or for fewer drop-outs"
         )
-    return who
+    return made
 
 
 def metrics_of(facts: dict[str, Any]) -> dict[str, float]:
@@ -114,11 +126,16 @@ def metrics_of(facts: dict[str, Any]) -> dict[str, float]:
     return {"bytes_down": float(facts["bytes_down"]), "bytes_up": float(facts["bytes_up"]), **seconds}
 
 
-def facts_of(settings: Participation, who: Attendance | None, trained: Outcome, num_clients: int) -> dict[str, Any]:
+def facts_of(
+    settings: Participation, who: Attendance | None, trained: Outcome, num_clients: int, cell: Cell, context: Context
+) -> dict[str, Any]:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if num_clients == 1:
         return {}
-    went = traffic(trained.sizes, who.computed if who is not None else None)
+    times = who
+    if times is None and settings.compute_s:  # everybody answers, and each round waits for the slowest
+        times = attendance(settings, num_clients, len(trained.sizes), 1, context.root, (cell.dataset, cell.seed))
+    went = traffic(trained.sizes, times.computed if times is not None else None)
     found: dict[str, Any] = {"bytes_down": went.down, "bytes_up": went.up, "seconds_on_links": went.seconds}
     found["links"] = {name: link.words for name, link in LINKS.items()}
     if who is not None:

@@ -72,7 +72,8 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     facts = _attendance.told(params.federation, world.facts, cell, method)
     budget = Budget(cell.epsilon, delta, reading)
     made: Plan[Any, Any] = method.plan(settings, facts, budget)
-    return _attendance.behind_masks(params.federation, _attendance.noted(made), budget, method)
+    made = _attendance.possible(params.federation, _attendance.noted(made), cell, context)
+    return _attendance.behind_masks(params.federation, made, budget, method)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -98,7 +99,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
-    went = _attendance.facts_of(params.federation, who, trained, partition.num_clients)
+    went = _attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
     return Outcome(
         metrics=metrics | measured.metrics | told.metrics | _attendance.metrics_of(went),
         facts={

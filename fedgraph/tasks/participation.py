@@ -71,7 +71,7 @@ class Params(_node_settings.Params):
                 f"settings say how a federation is trusted: found {sorted(wrong)[0]}; allowed: secure, local (one curator is "
                 "participations: [curator])"
             )
-        if self.map or self.attack is not None or not self.federation.everybody:
+        if self.map or self.attack is not None or self.federation.model_dump() != type(self.federation)().model_dump():
             raise ValueError("map, attack and federation belong to node_classification: write that task for them")
         if "left-out" in self.participations and self.protocol == "transductive":
             raise ValueError(

@@ -169,6 +169,7 @@ def test_a_scenario_tells_staleness_and_the_most_updates(tmp_path: Path) -> None
     [
         ("{buffer: 3}", "{method: features}", "buffer: for mode: asynchronous only"),
         ("{mode: asynchronous}", "{method: features}", "needs compute_s"),
+        ("{mode: asynchronous, compute_s: 1, drop_out: 0.9999999}", "{method: features}", "allowed: at most 0.99 in mode"),
         ("{mode: asynchronous, compute_s: 1, buffer: 40}", "{method: features}", "buffer 40 and concurrency 10; allowed"),
         ("{mode: asynchronous, compute_s: 1, concurrency: 3}", "{method: features}", "allowed: at least buffer, 10"),
         ("{mode: asynchronous, compute_s: 1, deadline_s: 2}", "{method: features}", "deadline_s is for mode: synchronous"),

@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 
 from fedgraph import run, seeds
+from fedgraph.cell import Cell, Context
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import LINKS, Participation, attendance, traffic
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget, Inbox, PublicFacts, State
 from fedgraph.partition import uniform
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import _attendance
 from fedgraph.types import Graph, Partition
 
 SCENARIO = """\
@@ -148,6 +150,21 @@ def test_all_dropped_leaves_the_model(library: Graph, dealt: Partition) -> None:
     assert all(up == 0 for _, up in out.sizes)
 
 
+@pytest.mark.parametrize("aborted", [range(0), range(5, 8), range(5, 10), range(10)])
+def test_iterates_are_averaged_over_the_rounds_that_were_not_aborted(aborted: range, library: Graph, dealt: Partition) -> None:
+    """The second half of ten rounds is averaged; an aborted round gives no iterate, and the average is of as many fewer."""
+    params = features.Params(model="mlp", steps=10, momentum=0.0, learning_rate=1.0)
+    plan = features.plan(params, facts_of(library, dealt, Viewer.SERVER, 2), Budget(8.0, 1e-3))
+    state = features.start(plan, seeds.generator(0, "start"))
+    late: list[np.ndarray] = []
+    for round_ in (r for r in range(10) if r not in aborted):
+        sums = {"gradient": seeds.generator(0, "sum", round_).normal(size=plan.made.layout.num_parameters)}
+        state = features.server(plan, state, Inbox(round_, sums, {}, 20))
+        late += [state.model["parameters"]] if round_ >= 5 else []
+    expected = np.mean(late, axis=0) if late else state.model["parameters"]
+    assert np.allclose(state.memory.average, expected, atol=1e-6)
+
+
 def test_time_on_links_is_the_stated_sum() -> None:
     home = LINKS["home"]
     found = traffic([(1_000_000, 500_000)] * 3, np.array([1.0, 2.0, 3.0]))
@@ -155,6 +172,20 @@ def test_time_on_links_is_the_stated_sum() -> None:
     assert found.seconds["home"] == pytest.approx(3 * each + 6)
     assert (found.down, found.up) == (1_000_000, 500_000)
     assert found.seconds["data centre"] < found.seconds["home"]
+
+
+def test_a_round_waits_for_the_slowest_also_where_everybody_answers() -> None:
+    cell = Cell("t", "d", "features", "default", "secure", 8.0, "provable", 0)
+    context = Context("t", "d", None, 5, 1, SerialRuntime())
+    done = rounds.Outcome(State({}, None), (), sizes=((1000, 1000),) * 4)
+    slow, quick = (
+        _attendance.facts_of(Participation(compute_s=s, spread=0.5 * (s > 0)), None, done, 30, cell, context)
+        for s in (2.0, 0.0)
+    )
+    waited = slow["seconds_on_links"]["home"] - quick["seconds_on_links"]["home"]
+    expected = attendance(Participation(compute_s=2.0, spread=0.5), 30, 4, 1, 5, ("d", 0)).computed.sum()
+    assert waited == pytest.approx(expected)
+    assert waited > 4 * 2.0
 
 
 @pytest.mark.parametrize(
@@ -166,7 +197,9 @@ def test_time_on_links_is_the_stated_sum() -> None:
         ("{drop_out: 1}", "features", "drop_out"),
         ("{sample: fixed, share: 0.5}", "dpar", "dpar needs every client in every round; federation is for"),
         ("{sample: fixed, share: 0.05}", "features", "a secure sum of one client hides nothing"),
+        ("{sample: fixed, share: 0.5, least: 15}", "features", "none of 60 rounds has the 15 answers that it needs"),
         ("{drop_out: 0.1, least: 21}", "features", "federation.least is 21; allowed: at most 20"),
+        ("{least: 21}", "features", "federation.least is 21; allowed: at most 20"),
         ("{sample: fixed, share: 0.5, asynchronous: true}", "features", "asynchronous"),
     ],
 )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fedgraph import run, seeds
-from fedgraph.errors import PrivacyError, RuntimeFailure
+from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
 from fedgraph.federation import blocks, rounds, server
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
@@ -25,7 +25,7 @@ from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting import discrete_gaussian
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
+from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -104,6 +104,20 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
         assert np.array_equal(opened["gradient"] & field, plain["gradient"] & field)
         assert (hidden["gradient"] & field == plain["gradient"] & field).mean() < 0.01
     assert (dropped > 0) == (settings.drop_out > 0)
+
+
+def test_a_few_clients_with_many_nodes_fit_into_the_sum_without_noise(library: Graph) -> None:
+    """Parameters times 20,000 labelled nodes have a place among three clients, and so has all that is allowed."""
+    job, _ = job_of(library, 3, Participation(secure_aggregation="masks"), nonprivate, rounds=1)
+    share = protocol.mechanism(job)
+    assert isinstance(share, PlainShare)
+    rng = np.random.default_rng(0)
+    for most in (20_000.0, share.largest * share.step):
+        value = np.array([most, -most, 1 / 3])
+        total = share.apply(value, rng) + share.apply(value, rng) + share.apply(value, rng)
+        assert np.allclose(share.opened(total), 3 * value, rtol=1e-12, atol=4 * share.step)
+    with pytest.raises(UnboundedValueError, match="is larger than"):
+        share.apply(np.array([1.01 * share.largest * share.step]), rng)
 
 
 def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:

@@ -119,6 +119,7 @@ def test_workers_and_their_share_of_gpus(
         ([(8, 0)], 2, 1.0, "2 workers with 1 CPU and 1 GPU each were asked for, and 0 of them fit"),
         ([(8, 0), (1, 8)], 4, 0.5, "4 workers with 1 CPU and 0.5 GPU each were asked for, and 1 of them fit"),
         ([(4, 2)], 4, 0.6, "2 of them fit; there is 1 machine: m0 (4 CPU, 2 GPU)"),
+        ([(8, 4)], 2, 1.5, "runtime.gpus_per_worker is 1.5; allowed: a share of one GPU, or whole GPUs"),
     ],
 )
 def test_more_than_there_is(nodes: list[tuple[int, int]], workers: int, gpus: float | None, words: str) -> None:

@@ -62,9 +62,9 @@ def masked(plan: Plan[Any, Any], budget: Budget, dimension: int, resolution: int
 
 
 def _plain(plan: Plan[Any, Any], release: PlannedRelease) -> PlannedRelease:
-    largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.num_clients
+    largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.num_clients  # so that the sum is below half of the modulus
     reason = release.mechanism.reason if isinstance(release.mechanism, Disclose) else ""
-    return dataclasses.replace(release, mechanism=PlainShare(2.0**-FRACTION_BITS, PLAIN_BITS, min(largest, 2.0**52), reason))
+    return dataclasses.replace(release, mechanism=PlainShare(2.0**-FRACTION_BITS, PLAIN_BITS, largest, reason))
 
 
 def _noisy(

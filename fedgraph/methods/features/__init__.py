@@ -127,10 +127,14 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the velocity of the descent and the average of its last iterates, float32 [num_parameters] each."""
+    """Of the server: the velocity of the descent and the average of its last iterates, float32 [num_parameters] each.
+
+    count: iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
+    """
 
     velocity: np.ndarray
     average: np.ndarray
+    count: int = 0
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
@@ -176,7 +180,7 @@ def num_sent(plan: Plan[Params, Made]) -> int:
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     vector = plan.made.layout.start(rng)
-    return State({"parameters": vector}, Memory(0 * vector, 0 * vector))
+    return State({"parameters": vector}, Memory(0 * vector, vector))
 
 
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
@@ -204,11 +208,11 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
         return State({"parameters": after}, Memory(state.memory.velocity, after))
     velocity = plan.params.momentum * state.memory.velocity + gradient
     after = before - np.float32(made.learning_rate) * velocity
-    first = plan.rounds - max(1, round(plan.params.averaged * plan.rounds))
-    average = state.memory.average
-    if inbox.round >= first:
-        average = average + (after - average) / np.float32(inbox.round - first + 1)
-    return State({"parameters": after}, Memory(velocity, average))
+    if inbox.round < plan.rounds - max(1, round(plan.params.averaged * plan.rounds)):
+        return State({"parameters": after}, Memory(velocity, after))
+    count, average = state.memory.count + 1, state.memory.average
+    average = after if count == 1 else average + (after - average) / np.float32(count)
+    return State({"parameters": after}, Memory(velocity, average, count))
 
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
