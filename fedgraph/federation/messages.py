@@ -19,7 +19,8 @@ class Job:
     """One training run as workers see it.
 
     key: names the workspace a worker keeps. stream, fingerprint: name its random streams. attendance: who answers in which
-    round; None where all do. masks: how sums are hidden; None where their secrecy is simulated.
+    round; None where all do. masks: how sums are hidden; None where their secrecy is simulated. starts: names the stream of
+    the first parameters; None: ``stream`` does.
     """
 
     key: str
@@ -29,6 +30,7 @@ class Job:
     fingerprint: str = ""
     attendance: Attendance | None = None
     masks: Masks | None = None
+    starts: tuple[str | int | float, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)

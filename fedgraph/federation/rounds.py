@@ -70,13 +70,15 @@ def run(
     *,
     attendance: Attendance | None = None,
     masks: Masks | None = None,
+    starts: tuple[str | int | float, ...] | None = None,
     on_state: Callable[[int, Any], None] = lambda round_, state: None,
 ) -> Outcome:
     """All rounds of ``plan`` on the shared ``partition`` (``runtime.share``).
 
     stream names this cell's random streams; shared_stream those of the shared first rounds, which run once
     per ``plan.shared_key`` and are recorded in every ledger that builds on them. attendance: who answers; None: everybody.
-    masks: how the sums of a plan for them (``secure.plan``) are hidden. on_state: told after each round of this cell alone,
+    masks: how the sums of a plan for them (``secure.plan``) are hidden. starts: names the stream of the first parameters in
+    place of ``stream``. on_state: told after each round of this cell alone,
     with the runtime's handle of the server's state.
     """
     name = "/".join(str(part) for part in stream)
@@ -97,7 +99,7 @@ def run(
     state, _, own = _advance(
         runtime,
         partition,
-        Job(name, root, stream, plan, attendance=attendance, masks=masks),
+        Job(name, root, stream, plan, attendance=attendance, masks=masks, starts=starts),
         state,
         model,
         rest,

@@ -20,7 +20,7 @@ from fedgraph.privacy.units import Viewer
 def begin(job: Job) -> tuple[State[Any], dict[str, np.ndarray]]:
     """Round 0: (state, model to broadcast)."""
     method = kinds.method(job.plan.method)
-    state = method.start(job.plan, seeds.generator(job.root, *job.stream, "start"))
+    state = method.start(job.plan, seeds.generator(job.root, *(job.starts or job.stream), "start"))
     return state, state.model
 
 

@@ -14,6 +14,7 @@ from fedgraph.federation import rounds
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, PublicFacts, kinds
+from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import _promises, _protocols
@@ -95,15 +96,18 @@ def train(
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
     attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
-    on_state: told of the state after each round (``federation.rounds``).
+    on_state: told of the state after each round (``federation.rounds``). One client without noise begins as a curator does,
+    so both end with the same model.
     """
     shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
+    noisy = any(not isinstance(release.mechanism, Disclose) for release in made.releases)
+    one = made.facts.num_clients == 1 and not noisy and not who
     outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,
-        attendance=attendance, masks=masks, on_state=on_state,
+        attendance=attendance, masks=masks, starts=replace(cell, setting="central").path if one else None, on_state=on_state,
     )  # fmt: skip
     guarantee = replace(made.guarantee, promises=_promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

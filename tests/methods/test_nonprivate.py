@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import math
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+import fedgraph
 from fedgraph import data
 from fedgraph.federation import rounds
 from fedgraph.learning.baselines import fitting
@@ -37,6 +39,23 @@ def trained(graph: Graph, params: Params, clients: int = 1) -> tuple[object, Sta
     engine = SerialRuntime()
     shared = engine.share("p", Partition(parts, True, 0, "dealt in turn"))
     return plan, rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
+
+
+def test_a_run_gives_one_client_what_it_gives_a_curator(tmp_path: Path) -> None:
+    """Under every setting: the first parameters are the same, and so are all steps."""
+    task = {
+        "task": "node_classification", "epsilons": [math.inf], "settings": ["central", "local", "secure"],
+        "partition": {"partition": "uniform", "clients": 1},
+        "methods": [{"method": "nonprivate", "rounds": 5, "local_epochs": 4}],
+    }  # fmt: skip
+    asked = {"name": "one", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": [task]}
+    fedgraph.run(asked, out=tmp_path / "out", quiet=True)
+    lines = (tmp_path / "out" / "results.csv").read_text(encoding="utf-8").splitlines()
+    found: dict[str, dict[str, str]] = {}
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        found.setdefault(row["setting"], {})[row["metric"]] = row["value"]
+    assert found["central"] == found["local"] == found["secure"]
+    assert "auroc" in found["central"]
 
 
 @pytest.mark.parametrize("model", ["gcn", "gcn-jk", "logistic"])
