@@ -59,6 +59,7 @@ class World:
             features_from_edges=setting.held.features_from_edges,
             public_name=setting.public,
             asking=setting.asking,
+            filled=setting.held.features.nnz / max(1, setting.held.num_nodes * setting.held.num_features),
             colluders=self.colluders if self.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
         )
 

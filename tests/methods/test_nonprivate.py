@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from pydantic import ValidationError
 
@@ -26,15 +27,15 @@ from fedgraph.methods.nonprivate.params import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import _protocols
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition, Provenance, Subgraph
 
 
-def trained(graph: Graph, params: Params, clients: int = 1) -> tuple[object, State]:
+def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts | None = None) -> tuple[object, State]:
     owner = np.arange(graph.num_nodes) % clients
     parts = tuple(Subgraph(c, graph.induced(np.flatnonzero(owner == c)), np.flatnonzero(owner == c)) for c in range(clients))
     viewer = Viewer.CURATOR_TRUSTED if clients == 1 else Viewer.SERVER_SECURE_AGGREGATION
     sizes = tuple(s.graph.num_nodes for s in parts)
-    facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+    facts = facts or PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     engine = SerialRuntime()
     shared = engine.share("p", Partition(parts, True, 0, "dealt in turn"))
@@ -56,6 +57,40 @@ def test_a_run_gives_one_client_what_it_gives_a_curator(tmp_path: Path) -> None:
         found.setdefault(row["setting"], {})[row["metric"]] = row["value"]
     assert found["central"] == found["local"] == found["secure"]
     assert "auroc" in found["central"]
+
+
+def with_unlike_columns(seed: int) -> Graph:
+    """300 nodes without edges and two classes, told apart by the smallest of six columns."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=300)
+    rows = rng.normal(size=(300, 6)) * np.array([0.05, 300, 40, 5, 900, 1]) + np.array([3.0, 0, 100, 0, 2000, 0])
+    rows[:, 0] += 0.1 * labels
+    edges = sp.csr_array((300, 300), dtype=np.float32)
+    return Graph("unlike", edges, sp.csr_array(rows.astype(np.float32)), labels, 2, Provenance("synthetic", "six columns"))
+
+
+def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
+    graph, asked = with_unlike_columns(1), with_unlike_columns(2)
+    found = {}
+    for name, given in {"default": {}, "unit": {"features": "unit"}}.items():
+        params = Params(model="ceiling", among=["logistic", "mlp"], rounds=15, **given)  # type: ignore[arg-type]
+        facts = PublicFacts(300, 6, 2, (300,), Viewer.CURATOR_TRUSTED, filled=1.0)
+        plan, state = trained(graph, params, facts=facts)
+        found[name] = (nonprivate.predict(plan, state, asked).argmax(axis=1) == asked.labels).mean()  # type: ignore[arg-type]
+    assert found["default"] > 0.8 > found["unit"] + 0.1
+
+
+def test_columns_of_one_scale_are_the_same_in_rounds_and_at_once(library: Graph) -> None:
+    in_rounds = Params(model="gcn", rounds=4, local_epochs=3, validation=0, features="columns")
+    at_once = Params(model="gcn", rounds=1, local_epochs=12, validation=0, features="columns")
+    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
+    assert np.array_equal(first, second)
+
+
+def test_no_other_method_reads_how_full_private_rows_are() -> None:
+    methods = Path(nonprivate.__file__).parent.parent
+    readers = {path for path in methods.rglob("*.py") if ".filled" in path.read_text(encoding="utf-8")}
+    assert readers == {Path(nonprivate.__file__)}
 
 
 @pytest.mark.parametrize("model", ["gcn", "gcn-jk", "logistic"])

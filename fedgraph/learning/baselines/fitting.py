@@ -20,12 +20,13 @@ from fedgraph.learning.baselines.sparse_rows import sparse_rows
 from fedgraph.learning.layers.sparse import device, seed_torch, sum_rows, unit_rows
 from fedgraph.types import Graph
 
-Scaling: TypeAlias = Literal["unit", "sum"]  # of feature rows: length one, or sum of entries one
+# of feature rows: length one, or sum of entries one; of columns (``Shape.columns``): rows as they are
+Scaling: TypeAlias = Literal["unit", "sum", "columns"]
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """A graph, ready: features [n, d] with rows of norm 1, edges int64 [2, m], both directions."""
+    """A graph, ready: features [n, d], scaled as was asked, edges int64 [2, m], both directions."""
 
     x: torch.Tensor
     edges: torch.Tensor
@@ -52,9 +53,11 @@ class Progress:
 
 
 def inputs(graph: Graph, rows: Scaling = "unit") -> Inputs:
-    """What a network is called with. rows: of length one, or of sum one."""
+    """What a network is called with. rows: of length one, of sum one, or (``columns``) as they are: the network scales them."""
     coo = graph.adjacency.tocoo()
     edges = torch.tensor(np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64), device=device())
+    if rows == "columns":
+        return Inputs(torch.tensor(graph.features.toarray(), dtype=torch.float32, device=device()), edges)
     return Inputs(sparse_rows((unit_rows if rows == "unit" else sum_rows)(graph.features)), edges)
 
 

@@ -29,7 +29,10 @@ NUM_HOPS = 10  # of appnp and gprgnn, as published
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network is built from. arguments: keyword arguments of a dotted name. dropout: of hidden layers."""
+    """What a network is built from. arguments: keyword arguments of a dotted name. dropout: of hidden layers.
+
+    columns: every column of the input is brought to mean 0 and variance 1, by the rows that train.
+    """
 
     model: str
     num_features: int
@@ -38,6 +41,7 @@ class Shape:
     dropout: float = 0.5
     input_dropout: float = 0.0
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    columns: bool = False
 
 
 class Network(nn.Module):
@@ -46,10 +50,13 @@ class Network(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.input_dropout = shape.input_dropout
+        # no affine part, and no memory of earlier steps: training always sees the same rows
+        self.columns = nn.BatchNorm1d(shape.num_features, 1e-8, 1.0, affine=False) if shape.columns else None
         self.reads_edges = shape.model not in ("logistic", "mlp")
         self.body = _dotted(shape) if shape.model.startswith(PREFIX) else _short(shape)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        x = x if self.columns is None else self.columns(x)
         x = functional.dropout(x, p=self.input_dropout, training=self.training)
         found: torch.Tensor = self.body(x, edges) if self.reads_edges else self.body(x)
         return found

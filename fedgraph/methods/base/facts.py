@@ -35,6 +35,8 @@ class PublicFacts:
     round needs (``federation.participation``).
     colluders: how many participants may pool what they know of their own noise with a server that sees sums (1 or more).
     asynchronous: clients send how far they moved, and from which model they began differs (``federation.asynchronous``).
+    filled: share of the entries of all feature rows that are not zero; computed from private rows, so only for methods without
+    a guarantee.
     graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
     """
 
@@ -59,6 +61,7 @@ class PublicFacts:
     features_from_edges: bool = False
     public_name: str = "test-graph"
     colluders: int = 1
+    filled: float = 0.0
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property

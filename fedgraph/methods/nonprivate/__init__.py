@@ -94,6 +94,8 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
         colluders=several_colluders(facts),
     )
+    if params.model == CEILING and "features" not in params.model_fields_set and facts.filled > 0.5:
+        params = params.model_copy(update={"features": "columns"})
     made = _asked(params, facts)
     tried = len(params.candidates) * made.folds
     rounds = (

@@ -19,7 +19,10 @@ FEW = 100  # validation nodes of all folds below which every labelled node valid
 
 @dataclass(frozen=True)
 class Candidate:
-    """One network with its training. alpha: teleport of the spread of its scores over the asked graph; 1: no spread."""
+    """One network with its training. alpha: teleport of the spread of its scores over the asked graph; 1: no spread.
+
+    columns: as in ``Shape``.
+    """
 
     model: str
     hidden: int
@@ -28,9 +31,11 @@ class Candidate:
     rate: float
     decay: float
     alpha: float = 1.0
+    columns: bool = False
 
     def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> Shape:
-        return Shape(self.model, num_features, num_classes, self.hidden, self.dropout, self.input_dropout, arguments)
+        sizes = (num_features, num_classes, self.hidden, self.dropout, self.input_dropout)
+        return Shape(self.model, *sizes, arguments, self.columns)
 
     def __str__(self) -> str:
         spread = f", spread with α = {self.alpha:g}" if self.alpha < 1 else ""
@@ -79,7 +84,9 @@ class Params(Settings):
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout on hidden layers")
     input_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the features")
     features: Scaling = Field(
-        "unit", description="feature rows of length one (unit), or of sum one, as GCN and GAT were published"
+        "unit",
+        description="feature rows of length one (unit), or of sum one, as GCN and GAT were published; or columns of mean 0 and "
+        "variance 1 over the training rows (default of model: ceiling where more than half of the entries are not zero)",
     )
     alpha: float = Field(0.25, gt=0, le=1, description="teleport probability of the spread of scores (logistic, mlp); 1: none")
     propagation_steps: int = Field(10, ge=0, description="power iterations over the asked graph (logistic, mlp)")
@@ -139,7 +146,9 @@ class Params(Settings):
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """What is trained, in order."""
+        columns = self.features == "columns"
         if self.model == CEILING:
-            return tuple(c for c in GRID if not self.among or c.model in self.among)
-        own = Candidate(self.model, self.hidden, self.dropout, self.input_dropout, self.learning_rate, self.weight_decay)
+            return tuple(replace(c, columns=columns) for c in GRID if not self.among or c.model in self.among)
+        sizes = (self.hidden, self.dropout, self.input_dropout)
+        own = Candidate(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)
         return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)
