@@ -120,6 +120,15 @@ def _side_by_side(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: 
     ):
         yield Done(order.cell, outcome, seconds)
         console.finish(order.cell.key)
+    if queues:
+        for done in engine.on_workers(forget, engine.num_workers):
+            engine.get(done)
+
+
+def forget(items: Sequence[int]) -> None:
+    """At a worker: what whole cells left behind, before the clients of other cells need the room."""
+    _kept.clear()
+    memory.give_back()
 
 
 def compute(order: Order, data: Graph | GraphCollection | None) -> tuple[Outcome | str, float]:

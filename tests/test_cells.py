@@ -146,6 +146,12 @@ def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypat
         cells.compute(_order("a"), library)
 
 
+def test_a_worker_forgets_whole_cells_before_clients_need_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "_kept", {"0/task/data/0": _context(None)})
+    cells.forget([0])
+    assert not cells._kept
+
+
 def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("fedgraph.console.time.monotonic", lambda: now[0])
