@@ -26,8 +26,8 @@ from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.methods.nonprivate import choice, phases
 from fedgraph.methods.nonprivate.choice import Best, Tried
 from fedgraph.methods.nonprivate.params import GRID, Candidate
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph
+from fedgraph.worlds import protocols
 
 CANDIDATES = tuple(c for c in GRID if c.model != "gat")
 EVERY, MOST, PATIENCE, SHARE = 10, 400, 8, 0.1
@@ -79,9 +79,9 @@ def like_asked(held: Graph, share: float, drawn: np.ndarray, validation: np.ndar
     return replace(held, adjacency=thin)
 
 
-def one_seed(name: str, graph: Graph, protocol: _protocols.Protocol, num_folds: int, seed: int) -> dict[str, float]:
+def one_seed(name: str, graph: Graph, protocol: protocols.Protocol, num_folds: int, seed: int) -> dict[str, float]:
     """Row → accuracy on the test nodes."""
-    made = _protocols.make(graph, protocol, 0.8, seeds.generator(20281, "split", name, seed))
+    made = protocols.make(graph, protocol, 0.8, seeds.generator(20281, "split", name, seed))
     held, inputs = made.held, fitting.inputs(made.held)
     share = made.asked.num_nodes / held.num_nodes if protocol == "inductive" else 1.0
     rng = np.random.default_rng([seed, 7])
@@ -102,7 +102,7 @@ def one_seed(name: str, graph: Graph, protocol: _protocols.Protocol, num_folds: 
     return answered(made, {"one fold, one network": first, "folds, members": tried}, seed)
 
 
-def answered(made: _protocols.Setting, shown: dict[str, dict[int, Tried]], seed: int) -> dict[str, float]:
+def answered(made: protocols.Setting, shown: dict[str, dict[int, Tried]], seed: int) -> dict[str, float]:
     """Fits what is needed on all training nodes, and asks it."""
     tested = np.flatnonzero(made.truth >= 0)
     inputs = fitting.inputs(made.held)

@@ -22,8 +22,8 @@ from fedgraph.methods import features
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import protocols
 
 WAYS: dict[str, float | str] = {"none": 0.0, "fixed": features.MOST_HEARD, "auto": "auto"}
 DATASETS = (
@@ -34,7 +34,7 @@ DATASETS = (
 
 def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime) -> dict[str, float]:
     """Way → test accuracy."""
-    made = _protocols.make(graph, "inductive", 0.8, seeds.generator(seed, "split", name))
+    made = protocols.make(graph, "inductive", 0.8, seeds.generator(seed, "split", name))
     held = made.held.num_nodes
     facts = PublicFacts(
         held, graph.num_features, graph.num_classes, (held,), Viewer.CURATOR_TRUSTED,

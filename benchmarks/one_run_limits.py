@@ -39,7 +39,7 @@ import yaml
 
 from fedgraph import data, runtime
 from fedgraph.audit import curve, one_run
-from fedgraph.cell import Context
+from fedgraph.cells.cell import Context
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.sampling.stable_cap import weighted
@@ -47,7 +47,7 @@ from fedgraph.methods.base import seen
 from fedgraph.privacy import degree_caps, neighbour_gradients
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.tasks import node_classification
-from fedgraph.tasks._node_settings import Params
+from fedgraph.tasks.base.node_settings import Params
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)
 PRICES = ((1.0, 3.8e-4), (8.0, 3.8e-4), (1.0, 1e-5), (8.0, 1e-5))

@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from fedgraph.library import compare as compare
     from fedgraph.library import run as run
     from fedgraph.pricing import price as price
-    from fedgraph.runs import Run as Run
-    from fedgraph.runs import open_run as open_run
+    from fedgraph.runs.run import Run as Run
+    from fedgraph.runs.run import open_run as open_run
 
 # name → its module, imported when it is first asked for
 _LATER = {
     "compare": "fedgraph.library",
     "price": "fedgraph.pricing",
-    "Run": "fedgraph.runs",
-    "open_run": "fedgraph.runs",
+    "Run": "fedgraph.runs.run",
+    "open_run": "fedgraph.runs.run",
 }
 __all__ = ["Run", "__version__", "compare", "open_run", "price", "run"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from fedgraph.cli import version
+        from fedgraph.commands.base import version
 
         return version()
     import importlib

@@ -2,7 +2,7 @@
 
 import sys
 
-from fedgraph.cli import main
+from fedgraph.commands.base import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,11 +16,11 @@ from typing import Any
 
 import yaml
 
-from fedgraph import scenario as scenarios
-from fedgraph import shipped
-from fedgraph.draft import SETTINGS
 from fedgraph.errors import ScenarioError
-from fedgraph.runs import Run, open_run
+from fedgraph.runs.run import Run, open_run
+from fedgraph.scenario import read as scenarios
+from fedgraph.scenario import shipped
+from fedgraph.scenario.draft import SETTINGS
 from fedgraph.types import Graph
 
 EDGE_LEVEL = ("gap_edge", "gcon", "sage_edge", "lpgnn")
@@ -78,7 +78,7 @@ def compare(
     default one over the number of training nodes. split: random (four fifths train), public (the masks that ``data`` brings),
     auto (public where there are masks). Labels of −1 are unknown. Raises ``ScenarioError`` in one line.
     """
-    from fedgraph.data import objects
+    from fedgraph.data.own import objects
 
     graph = objects.graph_of(data, name)
     for who in trust:
@@ -144,8 +144,8 @@ def _started(
     quiet: bool,
     given: Mapping[str, Graph] | None = None,
 ) -> Run:
-    from fedgraph import experiment
-    from fedgraph.console import Console
+    from fedgraph.runs import experiment
+    from fedgraph.runs.console import Console
 
     folder = Path(out) if out is not None else Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     root = None if data_root is None else Path(data_root)

@@ -1,6 +1,6 @@
 """A file is a plugin: ``method: gcon`` loads ``fedgraph/methods/gcon``, a file or a package. Nothing is listed anywhere.
 
-Modules named ``base`` or starting with an underscore are the room's own furniture, not plugins.
+What the plugins of a room share stands in its ``base``, which is no plugin.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def names(package: str) -> list[str]:
     """Plugins of ``fedgraph.<package>``, sorted. The folder is read once per process."""
     home = importlib.import_module(f"fedgraph.{package}")
     found = (m.name for m in pkgutil.iter_modules(home.__path__))
-    return sorted(n for n in found if n != "base" and not n.startswith("_"))
+    return sorted(n for n in found if n != "base")
 
 
 @lru_cache
@@ -27,7 +27,9 @@ def load(package: str, name: str) -> ModuleType:
     """The module ``fedgraph.<package>.<name>``; ``ScenarioError`` with the allowed names otherwise."""
     allowed = names(package)
     if name not in allowed:
-        raise ScenarioError(f"unknown {package.rstrip('s')} {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}")
+        raise ScenarioError(
+            f"unknown {package.split('.')[-1].rstrip('s')} {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}"
+        )
     return importlib.import_module(f"fedgraph.{package}.{name}")
 
 

@@ -1,6 +1,6 @@
 """Command line: ``python -m fedgraph.run SCENARIO [options]``.
 
-Exit status: 0 on success; 2 when the scenario, an option or the data are wrong; 1 otherwise. Every error is one line on stderr.
+Exit status: 0 on success; 2 when the read, an option or the data are wrong; 1 otherwise. Every error is one line on stderr.
 ``FEDGRAPH_TRACEBACK=1`` shows where an unforeseen error came from.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedgraph import scenario, shipped
-from fedgraph.cli import Parser, guarded
+from fedgraph.commands.base import Parser, guarded
 from fedgraph.errors import ScenarioError
+from fedgraph.scenario import read, shipped
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
 
 def configure(p: argparse.ArgumentParser) -> None:
     """Add the options of a run."""
-    p.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario, e.g. citeseer")
+    p.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped read, e.g. citeseer")
     p.add_argument("--out", type=Path, metavar="DIR", help="where results go (default runs/<scenario>-<time>)")
     p.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data in PyG's raw layout; never written to")
     p.add_argument("--runtime", choices=("ray", "serial"), help="engine; both give the same numbers")
@@ -56,12 +56,12 @@ def started(args: argparse.Namespace) -> int:
         raise ScenarioError("--resume DIR continues in DIR: leave --out away")
     if args.resume and args.dry_run:
         raise ScenarioError("--dry-run computes nothing, so it has nothing to --resume: leave one of them away")
-    ready = scenario.load(shipped.find(args.scenario), changes, quick=args.quick, seeds=args.seeds)
+    ready = read.load(shipped.find(args.scenario), changes, quick=args.quick, seeds=args.seeds)
     for option, path in (("--out", args.out), ("--resume", args.resume), ("--data-root", args.data_root)):
         if path is not None and not str(path).isprintable():
             raise ScenarioError(f"{option} {str(path)!r}: holds characters that cannot be printed; allowed: a folder's name")
-    from fedgraph import experiment  # after validation: a bad scenario is refused before torch is loaded
-    from fedgraph.console import Console
+    from fedgraph.runs import experiment
+    from fedgraph.runs.console import Console
 
     console = Console()
     if args.dry_run:
@@ -76,7 +76,7 @@ def started(args: argparse.Namespace) -> int:
 
 
 class _Callable(types.ModuleType):
-    """``fedgraph.run(scenario)`` runs a scenario (``library.run``), although ``fedgraph.run`` is this module's name, too."""
+    """``fedgraph.run(read)`` runs a scenario (``library.run``), although ``fedgraph.run`` is this module's name, too."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from fedgraph import library

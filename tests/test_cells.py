@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph import cells, experiment, run, scenario
-from fedgraph.console import Console
+from fedgraph import run
 from fedgraph.errors import DataError
+from fedgraph.runs import experiment, schedule
+from fedgraph.runs.console import Console
 from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.scenario import read
 from fedgraph.tasks import graph_metrics, node_classification
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
@@ -87,10 +89,10 @@ def test_side_by_side_equals_one_after_another(
 
 def test_who_is_alone() -> None:
     cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
-    metrics = cells.Stage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
-    claims = cells.Stage(_task("claims", None), _context(None), ())
-    assert cells.is_alone(metrics, cell)
-    assert not cells.is_alone(claims, cell), "a task that says nothing needs the pool"
+    metrics = schedule.Stage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
+    claims = schedule.Stage(_task("claims", None), _context(None), ())
+    assert schedule.is_alone(metrics, cell)
+    assert not schedule.is_alone(claims, cell), "a task that says nothing needs the pool"
     for setting, expected in (("central", True), ("secure", False), ("local", False)):
         asked = Cell("t", "d", "m", "v", setting, 1.0, "provable", 0)
         assert node_classification.alone(_params(), asked) is expected
@@ -100,10 +102,10 @@ def test_which_cells_share_the_workers(library: Graph) -> None:
     class Three(SerialRuntime):
         num_workers = 3
 
-    def beside(spread: cells.Spread, number: int, data: Graph | None, engine: SerialRuntime) -> list[bool]:
-        stage = cells.Stage(_task("node_classification", _params()), _context(data), ())
+    def beside(spread: schedule.Spread, number: int, data: Graph | None, engine: SerialRuntime) -> list[bool]:
+        stage = schedule.Stage(_task("node_classification", _params()), _context(data), ())
         todo = [(stage, Cell("t", "d", "m", "v", "local", 1.0, "provable", seed)) for seed in range(number)]
-        return cells.beside(todo, engine, spread)
+        return schedule.beside(todo, engine, spread)
 
     assert beside("clients", 100, library, Three()) == [False] * 100
     assert beside("cells", 2, library, Three()) == [True] * 2
@@ -125,11 +127,11 @@ def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypat
 
     monkeypatch.setattr(node_classification, "run", looks)
     orders = [_order(group) for group in ("a", "a", "b", "a")]
-    assert [cells.compute(order, library)[0] for order in orders] == [outcome] * 4
+    assert [schedule.compute(order, library)[0] for order in orders] == [outcome] * 4
     assert found[0] is found[1]
     assert found[1] is not found[2]
     assert found[3] is not found[0], "the first group was kept while the second ran"
-    assert list(cells._kept) == ["a"]
+    assert list(schedule._kept) == ["a"]
     assert found[3].data is library
     assert (found[3].label, found[3].dataset, found[3].root, found[3].seeds) == ("t", "d", 3, 2)
 
@@ -138,23 +140,23 @@ def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypat
 
     monkeypatch.setattr(node_classification, "run", fails)
     error: Exception = DataError("node 3 is missing")
-    assert cells.compute(_order("a"), library)[0] == "node 3 is missing"
+    assert schedule.compute(_order("a"), library)[0] == "node 3 is missing"
     error = ValueError("shapes\ndiffer")
-    assert cells.compute(_order("a"), library)[0] == "ValueError: shapes differ"
+    assert schedule.compute(_order("a"), library)[0] == "ValueError: shapes differ"
     error = OSError("no space left")  # the machine fails, not the cell
     with pytest.raises(OSError, match="no space left"):
-        cells.compute(_order("a"), library)
+        schedule.compute(_order("a"), library)
 
 
 def test_a_worker_forgets_whole_cells_before_clients_need_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "_kept", {"0/task/data/0": _context(None)})
-    cells.forget([0])
-    assert not cells._kept
+    monkeypatch.setattr(schedule, "_kept", {"0/task/data/0": _context(None)})
+    schedule.forget([0])
+    assert not schedule._kept
 
 
 def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("fedgraph.console.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: now[0])
     console = Console()
     console.plan(4, 0)
     for label in ("first", "second"):
@@ -177,8 +179,8 @@ def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypat
     ]
 
 
-def _task(kind: str, params: object) -> scenario.TaskSettings:
-    return scenario.TaskSettings("t", kind, params)
+def _task(kind: str, params: object) -> read.TaskSettings:
+    return read.TaskSettings("t", kind, params)
 
 
 def _params() -> node_classification.Params:
@@ -189,6 +191,6 @@ def _context(data: Graph | None) -> Context:
     return Context("t", "d", data, 3, 2, runtime=None)  # type: ignore[arg-type]
 
 
-def _order(group: str) -> cells.Order:
+def _order(group: str) -> schedule.Order:
     cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
-    return cells.Order(group, _task("node_classification", _params()), 3, 2, cell)
+    return schedule.Order(group, _task("node_classification", _params()), 3, 2, cell)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console as RichConsole
 
-from fedgraph.console import Console, in_words
+from fedgraph.runs.console import Console, in_words
 
 KEY = "price/planetoid/citeseer/features/logistic/secure/eps=4.0/provable/0"
 

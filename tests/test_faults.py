@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedgraph import experiment, run, scenario, store
+from fedgraph import run
+from fedgraph.cells import store
 from fedgraph.errors import ScenarioError
-from fedgraph.tasks import _scores, node_classification
-from fedgraph.tasks.base import Cell
+from fedgraph.runs import experiment
+from fedgraph.scenario import read as scenario
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import Cell, measures
 
 TINY = """\
 name: tiny
@@ -93,7 +96,7 @@ def test_a_learner_that_diverged_has_no_accuracy(tiny: Path, tmp_path: Path, cap
     truth = np.array([0, 1, 1])
     for wrong in (np.nan, np.inf):
         with pytest.raises(Exception, match="diverged"):
-            _scores.measures(np.array([[0.1, 0.9], [wrong, 0.0], [0.5, 0.5]]), truth)
+            measures.measures(np.array([[0.1, 0.9], [wrong, 0.0], [0.5, 0.5]]), truth)
 
 
 def test_a_run_in_which_everything_failed_says_so(
@@ -109,8 +112,8 @@ def test_a_run_in_which_everything_failed_says_so(
 
 
 def test_a_small_test_set_is_said() -> None:
-    assert "9 test nodes only: chance alone moves it by ± 0.17" in _scores.too_few(np.array([0] * 9 + [-1] * 500))[0]
-    assert _scores.too_few(np.zeros(100)) == ()
+    assert "9 test nodes only: chance alone moves it by ± 0.17" in measures.too_few(np.array([0] * 9 + [-1] * 500))[0]
+    assert measures.too_few(np.zeros(100)) == ()
 
 
 def test_what_cannot_be_planned_is_refused_with_its_place(
@@ -194,10 +197,10 @@ def test_a_disk_that_is_full_at_any_moment(
                 raise OSError(code, os.strerror(code))
             real(file)
 
-        monkeypatch.setattr("fedgraph.store.os.fsync", full)
+        monkeypatch.setattr("fedgraph.cells.store.os.fsync", full)
         assert run.main([str(tiny), "--out", str(out), "--seeds", "1"]) == 1
         assert os.strerror(code) in one_line(capsys)
-        monkeypatch.setattr("fedgraph.store.os.fsync", real)
+        monkeypatch.setattr("fedgraph.cells.store.os.fsync", real)
         assert not list(out.rglob("*.partial"))
         for file in out.rglob("*.json"):
             json.loads(file.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fedgraph
-from fedgraph.data import objects
+from fedgraph.data.own import objects
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph
 
@@ -84,7 +84,7 @@ def test_masks_of_a_pyg_object_are_its_split(library: Graph, tmp_path: Path) -> 
 def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import shutil
 
-    from fedgraph import cli
+    from fedgraph.commands import base as cli
 
     other = tmp_path / "other"
     shutil.copytree(tiny.folder, other)

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph import data, plugins, runtime, scenario
+from fedgraph import data, plugins, runtime
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.scenario import TaskSettings
-from fedgraph.tasks import _public
+from fedgraph.scenario import read
+from fedgraph.scenario.read import TaskSettings
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph
+from fedgraph.worlds import public_part
 
 MAIN = Path(__file__).parent.parent / "scenarios" / "citeseer.yaml"
 NODE = {"Features", "DPAR EM0", "DPAR EM1", "DPAR GM", "GAP-NDP", "SAGE-NDP", "MLP-DP", "GCN, nothing private"}
@@ -21,7 +22,7 @@ EDGE = {"GAP-EDP", "GCON", "SAGE-EDP", "LPGNN", "own edges, nothing released", "
 
 
 def task(label: str) -> TaskSettings:
-    return next(t for t in scenario.load(MAIN).tasks if t.label == label)
+    return next(t for t in read.load(MAIN).tasks if t.label == label)
 
 
 def small(settings: TaskSettings, graph: Graph) -> tuple[TaskSettings, list[Cell], Context]:
@@ -56,8 +57,8 @@ def test_who_trusts_nobody_stands_under_no_curator(library: Graph) -> None:
 
 def test_what_is_public_is_asked_three_times() -> None:
     """The test graph, another set of nodes, nothing."""
-    asked = [t.params.public for t in scenario.load(MAIN).tasks if t.label.startswith("node-level")]
-    assert [_public.called(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
+    asked = [t.params.public for t in read.load(MAIN).tasks if t.label.startswith("node-level")]
+    assert [public_part.called(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
 
 
 @pytest.mark.parametrize("label", ["node-level", "node-level, nothing public", "edge-level", "geometry"])

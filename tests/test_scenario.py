@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fedgraph import data, experiment, runtime, scenario
-from fedgraph.console import Console
+from fedgraph import data, runtime
 from fedgraph.errors import ScenarioError
+from fedgraph.runs import experiment
+from fedgraph.runs.console import Console
+from fedgraph.scenario import read
 
 GOOD = """\
 name: tiny
@@ -33,7 +35,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
-    ready = scenario.load(write(tmp_path, GOOD))
+    ready = read.load(write(tmp_path, GOOD))
     assert ready.scenario.seeds == 2
     assert ready.tasks[0].params.epsilons == [1.0, float("inf")]
     assert ready.tasks[0].params.delta == 1e-3, "PyYAML reads 1e-3 as a string; it must become a number"
@@ -70,7 +72,7 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
 def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, line: int, parts: list[str]) -> None:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(ScenarioError) as caught:
-        scenario.load(path)
+        read.load(path)
     message = str(caught.value)
     assert message.startswith(f"{path}:{line}: "), message
     for part in parts:
@@ -88,20 +90,20 @@ def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, 
 def test_a_list_of_fixed_length_is_asked_for_in_plain_words(tmp_path: Path, called: str, says: str) -> None:
     path = write(tmp_path, GOOD.replace("task: node_classification", f"task: participation\n    called: {called}"))
     with pytest.raises(ScenarioError) as caught:
-        scenario.load(path)
+        read.load(path)
     assert str(caught.value).startswith(f"{path}:7: {says}"), str(caught.value)
 
 
 def test_missing_file_and_empty_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
-        scenario.load(tmp_path / "absent.yaml")
+        read.load(tmp_path / "absent.yaml")
     with pytest.raises(ScenarioError, match="is a mapping of keys"):
-        scenario.load(write(tmp_path, ""))
+        read.load(write(tmp_path, ""))
 
 
 def test_set_changes_nested_keys(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
-    ready = scenario.load(path, ["tasks.0.epsilons=[3]", "tasks.0.methods.0.clip=2", "runtime.engine=serial"])
+    ready = read.load(path, ["tasks.0.epsilons=[3]", "tasks.0.methods.0.clip=2", "runtime.engine=serial"])
     assert ready.tasks[0].params.epsilons == [3.0]
     assert ready.resolved["tasks"][0]["methods"][0]["clip"] == 2
     assert ready.scenario.runtime.engine == "serial"
@@ -110,27 +112,27 @@ def test_set_changes_nested_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", ["tasks.7.epsilons=[3]", "seeds", "tasks.0.epsilons.x.y=1"])
 def test_set_that_fits_nowhere(tmp_path: Path, change: str) -> None:
     with pytest.raises(ScenarioError, match="--set"):
-        scenario.load(write(tmp_path, GOOD), [change])
+        read.load(write(tmp_path, GOOD), [change])
 
 
 def test_quick_and_seeds(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD + "quick:\n  seeds: 1\n  tasks.0.epsilons: [1]\n")
-    quick = scenario.load(path, quick=True)
+    quick = read.load(path, quick=True)
     assert (quick.scenario.seeds, quick.tasks[0].params.epsilons) == (1, [1.0])
-    assert scenario.load(path, seeds=7).scenario.seeds == 7
+    assert read.load(path, seeds=7).scenario.seeds == 7
 
 
 def test_two_tasks_need_two_labels(tmp_path: Path) -> None:
     twice = GOOD + GOOD[GOOD.index("  - task") :]
     with pytest.raises(ScenarioError, match="two tasks are labelled"):
-        scenario.load(write(tmp_path, twice))
+        read.load(write(tmp_path, twice))
 
 
 def test_a_task_may_run_on_some_data_sets_only(tmp_path: Path) -> None:
     text = GOOD.replace("- name: embedded/library", "- name: embedded/library\n  - {name: embedded/library, label: again}")
     task = GOOD[GOOD.index("  - task") :]
     text += task.replace("    epsilons", "    label: second\n    datasets: [again]\n    epsilons")
-    ready = scenario.load(write(tmp_path, text))
+    ready = read.load(write(tmp_path, text))
     with runtime.start("serial") as engine:
         graphs = [data.load("embedded/library")] * 2
         stages = list(experiment.stages_of(ready, graphs, engine, Console()))
@@ -141,18 +143,18 @@ def test_a_task_may_run_on_some_data_sets_only(tmp_path: Path) -> None:
     ]
     for wrong in ("[other]", "again", "3"):
         with pytest.raises(ScenarioError, match=r"x\.yaml:16: .*allowed: \['embedded/library', 'again'\]"):
-            scenario.load(write(tmp_path, text.replace("datasets: [again]", f"datasets: {wrong}")))
+            read.load(write(tmp_path, text.replace("datasets: [again]", f"datasets: {wrong}")))
 
 
 @pytest.mark.parametrize("only", ["", "    datasets: [embedded/library]\n"])
 def test_resolved_is_itself_a_scenario(tmp_path: Path, only: str) -> None:
     import yaml
 
-    ready = scenario.load(write(tmp_path, GOOD + only))
+    ready = read.load(write(tmp_path, GOOD + only))
     assert ready.tasks[0].datasets == (("embedded/library",) if only else ())
     again = tmp_path / "again.yaml"
     again.write_text(yaml.safe_dump(ready.resolved), encoding="utf-8")
-    assert scenario.load(again).resolved == ready.resolved
+    assert read.load(again).resolved == ready.resolved
 
 
 def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
@@ -160,11 +162,11 @@ def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
         "  - name: embedded/library\n", "  - name: embedded/library\n  - name: synthetic/reddit_sized\n    enabled: false\n"
     )
     path = write(tmp_path, two)
-    assert [d.name for d in scenario.load(path).scenario.datasets] == ["embedded/library"]
-    enabled = scenario.load(path, changes=["datasets.1.enabled=true"]).scenario.datasets
+    assert [d.name for d in read.load(path).scenario.datasets] == ["embedded/library"]
+    enabled = read.load(path, changes=["datasets.1.enabled=true"]).scenario.datasets
     assert [d.name for d in enabled] == ["embedded/library", "synthetic/reddit_sized"]
     with pytest.raises(ScenarioError, match="enable"):
-        scenario.load(path, changes=["datasets.0.enabled=false"])
+        read.load(path, changes=["datasets.0.enabled=false"])
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_methods_in_the_words_of_version_01_are_understood(written: str, meant: 
         f"  epsilons: [1.0]\n  methods: [{{method: {written}}}]\n",
         encoding="utf-8",
     )
-    assert scenario.load(path).tasks[0].params.methods[0]["method"] == meant
+    assert read.load(path).tasks[0].params.methods[0]["method"] == meant
 
 
 @pytest.mark.parametrize(
@@ -206,5 +208,5 @@ def test_a_method_that_cannot_serve_is_refused_when_the_scenario_is_read(tmp_pat
     file = tmp_path / "s.yaml"
     file.write_text(f"name: s\ndatasets: [{{name: embedded/library}}]\ntasks:\n  - {{{task}}}\n", encoding="utf-8")
     with pytest.raises(ScenarioError, match=wanted) as caught:
-        scenario.load(file)
+        read.load(file)
     assert str(caught.value).startswith(f"{file}:4: method ")

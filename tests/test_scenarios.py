@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fedgraph import experiment, scenario
-from fedgraph.console import Console
+from fedgraph.runs import experiment
+from fedgraph.runs.console import Console
+from fedgraph.scenario import read
 
 FOLDER = Path(__file__).parent.parent / "scenarios"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -21,14 +22,14 @@ def test_the_promised_ones_are_there() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 @pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
 def test_parses(path: Path, quick: bool) -> None:
-    ready = scenario.load(path, quick=quick)
+    ready = read.load(path, quick=quick)
     assert ready.scenario.name == path.stem
     assert ready.scenario.title
 
 
 def test_scenarios_of_benchmarks_parse() -> None:
     for path in sorted((FOLDER.parent / "benchmarks").glob("*.yaml")):
-        assert scenario.load(path).scenario.name == path.stem
+        assert read.load(path).scenario.name == path.stem
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -65,7 +66,7 @@ def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str
             del task[key]
         if isinstance(task.get("public"), dict) and "dataset" in task["public"]:
             task["public"] = {"share": 0.1}  # no other data set has the columns of the small graph
-        if isinstance(task.get("delta"), dict):  # one for each data set of the scenario, which are not here
+        if isinstance(task.get("delta"), dict):  # one for each data set of the read, which are not here
             task["delta"] = next(iter(task["delta"].values()))
         if task.get("partition", {}).get("partition") == "natural":  # the small graph has no owners
             task["partition"] = {"partition": "uniform", "clients": 4}
@@ -76,5 +77,5 @@ def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str
     data["quick"] = {**quick, "seeds": 1}
     copy = tmp_path / path.name
     copy.write_text(yaml.safe_dump(data), encoding="utf-8")
-    experiment.dry_run(scenario.load(copy, quick=True), Console())
+    experiment.dry_run(read.load(copy, quick=True), Console())
     assert "ε provable" in capsys.readouterr().out

@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from fedgraph import chacha, experiment, scenario, seeds
-from fedgraph.console import Console
+from fedgraph import seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.methods.base.state import Streams
+from fedgraph.runs import experiment
+from fedgraph.runs.console import Console
+from fedgraph.scenario import read
+from fedgraph.seeds import chacha
 
 TEXT = """name: small
 seed: secret
@@ -73,7 +76,7 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
     keys = iter([b"\x11\xfa" * 16, b"\x22\xfb" * 16])
     monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: next(keys)[:count])
     (tmp_path / "small.yaml").write_text(TEXT, encoding="utf-8")
-    ready = scenario.load(tmp_path / "small.yaml")
+    ready = read.load(tmp_path / "small.yaml")
     accuracies = []
     for number, key in enumerate((b"\x11\xfa" * 16, b"\x22\xfb" * 16)):
         out = experiment.run(ready, tmp_path / f"out{number}", None, False, Console())
@@ -93,4 +96,4 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
 def test_other_words_are_refused(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(TEXT.replace("seed: secret", "seed: hidden"), encoding="utf-8")
     with pytest.raises(FedgraphError, match=r"small\.yaml:2"):
-        scenario.load(tmp_path / "small.yaml")
+        read.load(tmp_path / "small.yaml")

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph.entries import content_of, entry_of, portable
+from fedgraph.cells.entry import content_of, entry_of, portable
+from fedgraph.cells.store import CHECKSUM, CellStore, write_atomically
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import Account, Release
 from fedgraph.privacy.units import Protection, Relation, Viewer
-from fedgraph.store import CHECKSUM, CellStore, write_atomically
 from fedgraph.tasks.base import Cell, Outcome
 
 CELL = Cell("t", "d", "m", "v", "central", math.inf, "none", 0)
@@ -75,7 +75,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     def full(*args: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("fedgraph.store.os.fsync", full)
+    monkeypatch.setattr("fedgraph.cells.store.os.fsync", full)
     with pytest.raises(OSError, match="disk full"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"

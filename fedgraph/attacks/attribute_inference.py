@@ -17,9 +17,9 @@ import numpy as np
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import Run, Words
 from fedgraph.attacks.base.scene import Finding, Scene, of_label
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 REFERENCE = "Olatunji, Hizber, Sihlovec & Khosla 2023, arXiv 2306.00644; Fredrikson, Jha & Ristenpart, CCS 2015"

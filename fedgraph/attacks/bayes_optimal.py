@@ -25,9 +25,9 @@ from fedgraph.attacks.base.game import Run
 from fedgraph.attacks.base.scene import Finding, Scene, of_label
 from fedgraph.attacks.base.whole_run import log_probabilities
 from fedgraph.attacks.rmia import ratios
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
-from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 REFERENCE = "Lassila, Östman, Ngo & Graell i Amat, NeurIPS 2025, arXiv 2505.24089"

@@ -17,11 +17,11 @@ from pydantic import Field
 
 from fedgraph.attacks.base import game, messages
 from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.documents.settings import Settings
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.settings import Settings
 
 REFERENCE = (
     "Zhu, Liu & Han, NeurIPS 2019, arXiv 1906.08935; Geiping, Bauermeister, Dröge & Moeller, NeurIPS 2020, arXiv 2003.14053"

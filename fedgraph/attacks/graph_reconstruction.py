@@ -22,12 +22,12 @@ from torch.nn import functional
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.audit import operating_points
+from fedgraph.documents.settings import Settings
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Shape
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
-from fedgraph.settings import Settings
 
 REFERENCE = "Zhang, Liu, Huang, Wang, Lu, Liu & Chen, IJCAI 2021, arXiv 2106.02820"
 NEEDS = "the network's weights, all rows and the training labels; no edge"

@@ -18,10 +18,10 @@ from pydantic import Field
 
 from fedgraph.attacks.base import game, messages
 from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.documents.settings import Settings
 from fedgraph.learning.baselines import fitting
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.settings import Settings
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
 NEEDS = "to choose the model that clients are sent (an active server), and each client's answer to it"

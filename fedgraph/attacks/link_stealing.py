@@ -29,9 +29,9 @@ from fedgraph import seeds
 from fedgraph.attacks.base import game, reference
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.audit import operating_points
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Assumption, Viewer
-from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131"

@@ -25,9 +25,9 @@ from pydantic import Field
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.audit import operating_points
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Assumption, Viewer
-from fedgraph.settings import Settings
 
 REFERENCE = "Wu, Long, Zhang & Li, IEEE S&P 2022, arXiv 2108.06504"
 NEEDS = "all rows, and answers to changed rows that are made with the private edges"

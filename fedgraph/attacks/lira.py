@@ -15,9 +15,9 @@ from pydantic import Field
 
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene, log_odds, of_label
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
-from fedgraph.settings import Settings
 
 REFERENCE = "Carlini, Chien, Nasr, Song, Terzis & Tramèr, IEEE S&P 2022, arXiv 2112.03570"
 NEEDS = "the plan, every node's row and label, and shadow models trained on the same graph"

@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler
 
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
-from fedgraph.settings import Settings
 
 REFERENCE = "Olatunji, Nejdl & Khosla, IEEE TPS 2021, arXiv 2101.06570"
 NEEDS = "the plan, every node's row, and shadow models; no label"

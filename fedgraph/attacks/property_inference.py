@@ -22,9 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import Run
 from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
-from fedgraph.settings import Settings
 from fedgraph.types import Partition
 
 REFERENCE = "Zhang, Chen, Backes, Shen & Zhang, USENIX Security 2022, arXiv 2110.02631; Ateniese et al. 2015, arXiv 1306.4447"

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene, of_label
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
-from fedgraph.settings import Settings
 
 REFERENCE = "Zarifzadeh, Liu & Shokri, ICML 2024, arXiv 2312.03262"
 NEEDS = "the plan, every node's row and label, shadow models, and labelled nodes that nobody trained on"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fedgraph import shipped
 from fedgraph.errors import ScenarioError
+from fedgraph.scenario import shipped
 
 MOST_SECONDS = 86_400
-HELP = "validate a scenario, count its cells, and estimate time, memory and disk from a short probe"
+HELP = "validate a read, count its cells, and estimate time, memory and disk from a short probe"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph import probe, scenario
+    from fedgraph.runs import probe
+    from fedgraph.scenario import read
 
     if not 0 <= options.probe <= MOST_SECONDS:
         raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {MOST_SECONDS:,} seconds")
-    ready = scenario.load(shipped.find(options.scenario), options.changes, quick=options.quick)
+    ready = read.load(shipped.find(options.scenario), options.changes, quick=options.quick)
     print(f"{options.scenario}: valid; {len(ready.tasks)} task(s), {len(ready.scenario.datasets)} data set(s)")
     found = probe.of(ready, options.data_root, options.probe)
     for line in found.counts:

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from fedgraph.commands import show
+from fedgraph.commands.base.files import require_free, write_new
 from fedgraph.errors import ScenarioError
-from fedgraph.files import require_free, write_new
 
 HELP = "compare finished runs: one answer, one table, one page"
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph import runs
+    from fedgraph.runs import run as runs
 
     targets = [path for path in (options.csv, options.html) if path]
     if len({path.resolve() for path in targets}) < len(targets):

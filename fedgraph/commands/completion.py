@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fedgraph import shipped
+from fedgraph.scenario import shipped
 
 HELP = "print a completion script for bash, zsh or fish"
 
@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph import cli
+    from fedgraph.commands import base as cli
 
     commands = _options(cli.parser())
     print({"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell](commands))

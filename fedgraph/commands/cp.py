@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fedgraph import shipped
+from fedgraph.commands.base.files import write_new
 from fedgraph.errors import ScenarioError
-from fedgraph.files import write_new
+from fedgraph.scenario import shipped
 
 HELP = "copy a shipped scenario, comments and all"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from fedgraph import plugins, shipped
+from fedgraph import plugins
+from fedgraph.scenario import shipped
 
 HELP = "list scenarios, methods, data sets, partitions, tasks and systems that can be priced"
 KINDS = ("scenarios", "methods", "data", "partitions", "tasks", "systems")

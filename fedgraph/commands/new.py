@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from fedgraph import draft
+from fedgraph.commands.base.files import write_new
 from fedgraph.errors import ScenarioError
-from fedgraph.files import write_new
+from fedgraph.scenario import draft
 
 HELP = "write a commented scenario for your own graph or federation"
 

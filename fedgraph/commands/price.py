@@ -22,23 +22,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import _files, _json, _page, _text
+    from fedgraph.pricing import as_json, as_text, documents, html_page
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
     if options.words:
-        document = _files.from_text(Path("command line"), options.words)
+        document = documents.from_text(Path("command line"), options.words)
         quotes = [pricing.quote(document, pricing.reader_of(document, options.system), options.fix)]
     else:
         quotes = [pricing.price(path, options.system, options.fix) for path in options.files]
     if options.html:
         try:
-            options.html.write_text(_page.of(quotes), encoding="utf-8")
+            options.html.write_text(html_page.of(quotes), encoding="utf-8")
         except OSError as error:
             raise PricingError(f"{options.html}: cannot be written: {error.strerror or error}") from error
     if options.json:
-        found = [_json.of(q, options.details) for q in quotes]
+        found = [as_json.of(q, options.details) for q in quotes]
         print(json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False, indent=1, allow_nan=False))
     else:
-        print("\n\n".join(_text.of(q) for q in quotes))
+        print("\n\n".join(as_text.of(q) for q in quotes))
     return 0

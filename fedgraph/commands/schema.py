@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from fedgraph.files import write_new
+from fedgraph.commands.base.files import write_new
 
 HELP = "print the JSON schema of scenarios, for editors"
 
@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph import schema
+    from fedgraph.scenario import schema
 
     text = json.dumps(schema.of_scenarios(), indent=1, ensure_ascii=False)
     if options.out is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fedgraph.report.scores import Score
-    from fedgraph.runs import Run
+    from fedgraph.runs.run import Run
 
 HELP = "show the answer of a finished run, and its rows"
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph import runs
+    from fedgraph.runs import run as runs
 
     found = runs.open_run(options.run)
     print(found.table().to_csv(index=False).strip() if options.csv else shown(found))

@@ -4,13 +4,13 @@
     random_split / inductive_split  →  who trains, who tests
 
 A name is ``family/dataset``; the family is a file of this folder (``planetoid.py``, ``tu.py``, ``own.py`` …) and is found
-by its name. ``base.py`` states what a family file must offer; ``splits.py`` holds the splits; files that start with an
-underscore are machinery that several families share.
+by its name. ``base`` states what a family file must offer, and holds what several families share; ``own`` reads the files of
+users.
 """
 
-from fedgraph.data._files import cache_dir
 from fedgraph.data.base import default_roots, families, load, names
-from fedgraph.data.splits import InductiveSplit, inductive_split, random_split
+from fedgraph.data.base.files import cache_dir
+from fedgraph.data.base.splits import InductiveSplit, inductive_split, random_split
 from fedgraph.data.tu import degree_features
 
 __all__ = [

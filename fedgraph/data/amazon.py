@@ -6,9 +6,10 @@ Attributes are binarised and arcs made undirected, as PyG's ``Amazon`` does.
 
 from __future__ import annotations
 
-from fedgraph.data import _gnn_benchmark, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._structure import Counts
+from fedgraph.data import base
+from fedgraph.data.base import gnn_benchmark
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.structure import Counts
 from fedgraph.types import Graph
 
 _COUNTS = {"photo": Counts(7650, 119081, 745, 8), "computers": Counts(13752, 245861, 767, 10)}
@@ -61,7 +62,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     return base.load_published(
         data,
         request,
-        read=lambda raw: _gnn_benchmark.read(raw, data.files[0], data.key, data.title, _COUNTS[dataset]),
+        read=lambda raw: gnn_benchmark.read(raw, data.files[0], data.key, data.title, _COUNTS[dataset]),
         stand_in=lambda seed: stand_in(_STAND_INS[dataset], data.key, data.title, seed),
         pyg=("Amazon", {"name": dataset}),
     )

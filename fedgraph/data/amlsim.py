@@ -27,11 +27,11 @@ from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import undirected
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import undirected
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 _NODES, _TRANSFERS = "nodes.csv", "transactions.csv"

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from fedgraph.data import _gnn_benchmark, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._structure import Counts
+from fedgraph.data import base
+from fedgraph.data.base import gnn_benchmark
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.structure import Counts
 from fedgraph.types import Graph
 
 _COUNTS = {"cora_ml": Counts(2995, 8158, 2879, 7), "citeseer": Counts(4230, 5337, 602, 6)}
@@ -58,7 +59,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     return base.load_published(
         data,
         request,
-        read=lambda raw: _gnn_benchmark.read(raw, data.files[0], data.key, data.title, _COUNTS[dataset]),
+        read=lambda raw: gnn_benchmark.read(raw, data.files[0], data.key, data.title, _COUNTS[dataset]),
         stand_in=lambda seed: stand_in(_STAND_INS[dataset], data.key, data.title, seed),
         pyg=("CitationFull", {"name": dataset}),
     )

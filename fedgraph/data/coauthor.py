@@ -6,9 +6,10 @@ Attributes are binarised, as PyG's ``Coauthor`` does. CS is the ``ms_academic`` 
 
 from __future__ import annotations
 
-from fedgraph.data import _gnn_benchmark, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._structure import Counts
+from fedgraph.data import base
+from fedgraph.data.base import gnn_benchmark
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.structure import Counts
 from fedgraph.types import Graph
 
 _COUNTS = {"cs": Counts(18333, 81894, 6805, 15), "physics": Counts(34493, 247962, 8415, 5)}
@@ -61,7 +62,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     return base.load_published(
         data,
         request,
-        read=lambda raw: _gnn_benchmark.read(raw, data.files[0], data.key, data.title, _COUNTS[dataset]),
+        read=lambda raw: gnn_benchmark.read(raw, data.files[0], data.key, data.title, _COUNTS[dataset]),
         stand_in=lambda seed: stand_in(_STAND_INS[dataset], data.key, data.title, seed),
         pyg=("Coauthor", {"name": _FOLDERS[dataset]}),
     )

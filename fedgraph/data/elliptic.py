@@ -13,10 +13,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import _arrays, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix
+from fedgraph.data import base
+from fedgraph.data.base import arrays
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -39,10 +40,10 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 def read(raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
-    table, counts = _arrays.numbers(raw, ROWS), _COUNTS["bitcoin"]
+    table, counts = arrays.numbers(raw, ROWS), _COUNTS["bitcoin"]
     if table.shape[1] < 3:
         raise DataError(f"{raw.folder / ROWS}:1: {table.shape[1]} columns; allowed: transaction, time step, and features")
-    names = _arrays.whole(table[:, 0], 2**53, raw, ROWS)
+    names = arrays.whole(table[:, 0], 2**53, raw, ROWS)
     order = np.argsort(names, kind="stable")
     if (twice := np.flatnonzero(np.diff(names[order]) == 0)).size:
         raise DataError(f"{raw.folder / ROWS}: transaction {names[order][twice[0]]} stands twice; allowed: each once")
@@ -55,11 +56,11 @@ def read(raw: RawFiles) -> Graph:
             raise DataError(f"{raw.folder / name}:{line}: there is no transaction {ids[unknown][0]} in {ROWS}")
         return np.asarray(order[place])
 
-    ends = rows_of(_arrays.whole(_arrays.numbers(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES)
+    ends = rows_of(arrays.whole(arrays.numbers(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES)
     labels = _labels(raw, names.size, rows_of)
     graph = Graph(
         name="elliptic/bitcoin",
-        adjacency=_arrays.adjacency(ends[:, 0], ends[:, 1], names.size),
+        adjacency=arrays.adjacency(ends[:, 0], ends[:, 1], names.size),
         features=feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32))),
         labels=labels,
         num_classes=2,
@@ -67,18 +68,18 @@ def read(raw: RawFiles) -> Graph:
         features_from_edges=True,
         masks=_split(table[:, 1], labels),
     )
-    return _arrays.require(graph, counts)
+    return arrays.require(graph, counts)
 
 
-def _split(step: np.ndarray, labels: np.ndarray) -> tuple[_arrays.Masks, ...]:
+def _split(step: np.ndarray, labels: np.ndarray) -> tuple[arrays.Masks, ...]:
     train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= LAST_TO_TRAIN, step > LAST_TO_TRAIN))
-    return _arrays.masks(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
+    return arrays.masks(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
 
 
 def _labels(raw: RawFiles, count: int, rows_of: object) -> np.ndarray:
     assert callable(rows_of)
     labels, known = np.full(count, -1, dtype=np.int64), []
-    for number, line in enumerate(_arrays.text(raw, CLASSES).splitlines()[1:], 2):
+    for number, line in enumerate(arrays.text(raw, CLASSES).splitlines()[1:], 2):
         name, comma, word = line.strip().partition(b",")
         if not comma or not name.isdigit() or len(name) > 15 or word not in _WORDS:
             shown = line[:60].decode("utf-8", "replace")

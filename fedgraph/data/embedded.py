@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import _npz, base
-from fedgraph.data._block_model import BlockModel, generate
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix, undirected
+from fedgraph.data import base
+from fedgraph.data.base import npz
+from fedgraph.data.base.block_model import BlockModel, generate
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix, undirected
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, Provenance
 
@@ -43,7 +44,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError(f"data set 'embedded/{dataset}' takes neither parameters nor a path; use own/npz for a file")
     raw = RawFiles(Path(str(resources.files("fedgraph.data"))))
-    adjacency, attributes, labels = _npz.read(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
+    adjacency, attributes, labels = npz.read(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
     arcs = sp.coo_array(adjacency)
     detail = "the graph shipped with fedgraph: 300 generated documents on four subjects; for trying things out, not a benchmark"
     graph = Graph(

@@ -36,12 +36,13 @@ import scipy.sparse as sp
 from pydantic import BaseModel, Field
 
 from fedgraph import plugins
-from fedgraph.data import _federated, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles, cache_dir
-from fedgraph.data._structure import undirected
+from fedgraph.data import base
+from fedgraph.data.base import federated
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles, cache_dir
+from fedgraph.data.base.structure import undirected
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.settings import Settings
 from fedgraph.types import Graph
 
 COLUMNS = ("status", "gender", "major", "minor", "dormitory", "year", "high_school")
@@ -118,7 +119,7 @@ def load(dataset: str, request: base.Request) -> Graph:
         return _missing((name,), request, lambda: _stand_in(dataset, params, request.seed))
     raw = RawFiles(folder)
     parts = [_prepared(read(raw, name), params, shared=True)]
-    graph = _federated.joined(f"facebook100/{dataset}", parts, raw.provenance(_detail(params, f"campus {name}")))
+    graph = federated.joined(f"facebook100/{dataset}", parts, raw.provenance(_detail(params, f"campus {name}")))
     return replace(graph, owner=None, owner_names=())
 
 
@@ -130,7 +131,7 @@ def _federation(params: FederationParams, request: base.Request) -> Graph:
     raw = RawFiles(folder)
     shared = params.codes == "shared"
     parts = [_prepared(read(raw, name), params, shared) for name in names]
-    return _federated.joined("facebook100/federation", parts, raw.provenance(_detail(params, f"{len(names)} campuses")))
+    return federated.joined("facebook100/federation", parts, raw.provenance(_detail(params, f"{len(names)} campuses")))
 
 
 def read(raw: RawFiles, name: str) -> Campus:
@@ -180,7 +181,7 @@ def _simple(given: sp.csr_array) -> sp.csr_array:
     return undirected(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
 
 
-def _prepared(campus: Campus, params: CampusParams, shared: bool) -> _federated.Part:
+def _prepared(campus: Campus, params: CampusParams, shared: bool) -> federated.Part:
     """One campus as the federation sees it: kept nodes, labels as values, features as named columns."""
     target = COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
@@ -211,7 +212,7 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> _federated.
     owned = f"{campus.name}:" if params.target in CODED_BY_CAMPUS and not shared else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
-    return _federated.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)
+    return federated.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)
 
 
 def _detail(params: CampusParams, what: str) -> str:
@@ -276,7 +277,7 @@ def _stand_in(dataset: str, params: CampusParams, seed: int) -> Graph:
         return _generated(_SPELT[dataset], seed)
     names = _named(params.campuses) if isinstance(params, FederationParams) else ()
     parts = [_generated(name, seed) for name in names or ("Simmons81", "MIT8", "Cornell5")]
-    return _federated.united("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
+    return federated.united("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
 
 
 def _generated(name: str, seed: int) -> Graph:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from fedgraph.data import _arrays, base, graphsage, ogbn
+from fedgraph.data import base, graphsage, ogbn
+from fedgraph.data.base import arrays
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -45,7 +46,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     whole, cut = read(source, request), _CUTS[dataset]
     if whole.provenance.source == "synthetic":
         return replace(whole.induced((whole.labels < cut.classes).nonzero()[0]), name=f"gap/{dataset}", num_classes=cut.classes)
-    found = replace(_arrays.of_classes(whole, cut.least), name=f"gap/{dataset}")
+    found = replace(arrays.of_classes(whole, cut.least), name=f"gap/{dataset}")
     if found.num_classes != cut.classes or abs(found.num_nodes - cut.nodes) > LOST * cut.nodes:
         raise DataError(
             f"gap/{dataset} is not GAP's: found {found.num_nodes} nodes in {found.num_classes} classes, expected about "

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import _masks, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix, undirected
+from fedgraph.data import base
+from fedgraph.data.base import masks
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix, undirected
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 
@@ -119,7 +120,7 @@ def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
     there = [name for name in names if (raw.folder / name).is_file()]
     if lacking := sorted(set(names) - set(there)) if there else []:
         raise DataError(f"{raw.folder}: lacks {', '.join(lacking)}; allowed: all ten published splits, or none of them")
-    return tuple(split for n in there for split in _masks.read(raw.read(n), str(raw.folder / n), num_nodes))
+    return tuple(split for n in there for split in masks.read(raw.read(n), str(raw.folder / n), num_nodes))
 
 
 def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.data import _arrays, _npz, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix
+from fedgraph.data import base
+from fedgraph.data.base import arrays, npz
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -33,19 +34,19 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 def read(raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
-    return _arrays.require(unchecked(raw), _COUNTS["reddit"])
+    return arrays.require(unchecked(raw), _COUNTS["reddit"])
 
 
 def unchecked(raw: RawFiles) -> Graph:
     """The graph, whatever its size."""
     file = str(raw.folder / ROWS)
-    parts = _npz.members(raw.read(ROWS), file, ("feature", "label", "node_types"))
+    parts = npz.members(raw.read(ROWS), file, ("feature", "label", "node_types"))
     if lacking := [k for k in ("feature", "label", "node_types") if k not in parts]:
         raise DataError(
             f"{file}: holds {', '.join(parts) or 'no array'} and no {lacking[0]}; allowed: feature, label, node_types"
         )
     rows, labels, types = parts["feature"], parts["label"], parts["node_types"]
-    sources, targets, n = _arrays.ends(raw, EDGES)
+    sources, targets, n = arrays.ends(raw, EDGES)
     classes = _COUNTS["reddit"].classes
     if rows.ndim != 2 or rows.dtype.kind not in "fiu" or rows.shape[0] != n:
         raise DataError(f"{file}: feature is {rows.dtype} of shape {rows.shape}; allowed: numbers [{n}, columns]")
@@ -56,12 +57,12 @@ def unchecked(raw: RawFiles) -> Graph:
             )
     return Graph(
         name="graphsage/reddit",
-        adjacency=_arrays.adjacency(sources, targets, n),
+        adjacency=arrays.adjacency(sources, targets, n),
         features=feature_matrix(rows.astype(np.float32)),
         labels=labels.astype(np.int64),
         num_classes=classes,
         provenance=raw.provenance("Reddit (GraphSAGE)"),
-        masks=_arrays.masks(*(np.flatnonzero(types == k) for k in (1, 2, 3))),
+        masks=arrays.masks(*(np.flatnonzero(types == k) for k in (1, 2, 3))),
     )
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.data import _arrays, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix
+from fedgraph.data import base
+from fedgraph.data.base import arrays
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -37,12 +38,12 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 def read(raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
-    sources, targets, n = _arrays.ends(raw, EDGES)
-    rows, counts = _arrays.array(raw, ROWS), _COUNTS["flickr"]
+    sources, targets, n = arrays.ends(raw, EDGES)
+    rows, counts = arrays.array(raw, ROWS), _COUNTS["flickr"]
     if rows.ndim != 2 or rows.shape[0] != n:
         raise DataError(f"{raw.folder / ROWS}: shape {rows.shape}; allowed: [{n}, columns]")
     labels = np.full(n, -1, dtype=np.int64)
-    for node, label in _arrays.mapping(raw, CLASSES).items():
+    for node, label in arrays.mapping(raw, CLASSES).items():
         if (
             not node.isdecimal()
             or len(node) > 12
@@ -61,18 +62,18 @@ def read(raw: RawFiles) -> Graph:
         )
     graph = Graph(
         name="graphsaint/flickr",
-        adjacency=_arrays.adjacency(sources, targets, n),
+        adjacency=arrays.adjacency(sources, targets, n),
         features=feature_matrix(rows),
         labels=labels,
         num_classes=counts.classes,
         provenance=raw.provenance("Flickr (GraphSAINT)"),
-        masks=_arrays.masks(*(_role(raw, key, n) for key in ("tr", "va", "te"))),
+        masks=arrays.masks(*(_role(raw, key, n) for key in ("tr", "va", "te"))),
     )
-    return _arrays.require(graph, counts)
+    return arrays.require(graph, counts)
 
 
 def _role(raw: RawFiles, key: str, num_nodes: int) -> np.ndarray:
-    given = _arrays.mapping(raw, ROLES).get(key)
+    given = arrays.mapping(raw, ROLES).get(key)
     if not isinstance(given, list) or not all(type(v) is int and 0 <= v < num_nodes for v in given):
         raise DataError(f"{raw.folder / ROLES}: {key!r} must be a list of nodes 0 … {num_nodes - 1}")
     return np.array(given, dtype=np.int64)

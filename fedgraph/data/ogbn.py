@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.data import _arrays, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix
+from fedgraph.data import base
+from fedgraph.data.base import arrays
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -50,25 +51,25 @@ def load(dataset: str, request: base.Request) -> Graph:
 def read(dataset: str, raw: RawFiles) -> Graph:
     """The graph in a folder with ``raw`` and ``split``. Raises ``DataError`` naming file, line, found and allowed."""
     edges, rows, labels = _TABLES
-    features = _arrays.numbers(raw, rows)
+    features = arrays.numbers(raw, rows)
     n, counts = features.shape[0], _COUNTS[dataset]
-    given = _arrays.numbers(raw, labels, 1)
+    given = arrays.numbers(raw, labels, 1)
     if given.shape[0] != n:
         raise DataError(f"{raw.folder / labels}: {given.shape[0]} labels for {n} nodes; allowed: one a node")
-    known = _arrays.whole(given[:, 0], counts.classes, raw, labels)
-    arcs = _arrays.whole(_arrays.numbers(raw, edges, 2), n, raw, edges)
+    known = arrays.whole(given[:, 0], counts.classes, raw, labels)
+    arcs = arrays.whole(arrays.numbers(raw, edges, 2), n, raw, edges)
     split = [f"split/{_BY[dataset]}/{part}.csv.gz" for part in _PARTS]
-    ids = [_arrays.whole(_arrays.numbers(raw, name, 1)[:, 0], n, raw, name) for name in split]
+    ids = [arrays.whole(arrays.numbers(raw, name, 1)[:, 0], n, raw, name) for name in split]
     graph = Graph(
         name=f"ogbn/{dataset}",
-        adjacency=_arrays.adjacency(arcs[:, 0], arcs[:, 1], n),
+        adjacency=arrays.adjacency(arcs[:, 0], arcs[:, 1], n),
         features=feature_matrix(features.astype(np.float32)),
         labels=known,
         num_classes=counts.classes,
         provenance=raw.provenance(f"ogbn-{dataset}"),
-        masks=_arrays.masks(*ids),
+        masks=arrays.masks(*ids),
     )
-    return _arrays.require(graph, counts)
+    return arrays.require(graph, counts)
 
 
 def generated(dataset: str, seed: int) -> Graph:

@@ -20,10 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.data import base, splits
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix, undirected
+from fedgraph.data import base
+from fedgraph.data.base import splits
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix, undirected
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from fedgraph.data import _small_graphs, base
-from fedgraph.data._block_model import BlockModel, generate
+from fedgraph.data import base
+from fedgraph.data.base import small_graphs
+from fedgraph.data.base.block_model import BlockModel, generate
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, GraphCollection, Provenance
 
 
@@ -86,7 +87,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
     if isinstance(params, MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)
-        return _small_graphs.collect(_small_graphs.molecule, sizes, key, request.seed, Provenance("synthetic", detail))
+        return small_graphs.collect(small_graphs.molecule, sizes, key, request.seed, Provenance("synthetic", detail))
     chosen = params.model_dump()
     nodes, classes = chosen.pop("nodes"), chosen.pop("classes")
     model = BlockModel(

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import _small_graphs, _tu_files, base
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import feature_matrix, undirected
+from fedgraph.data import base
+from fedgraph.data.base import small_graphs, tu_files
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Provenance
 
@@ -36,7 +37,7 @@ _COUNTS = {
     "proteins": Counts(1113, 43471, 81044, 4, (663, 450)),
     "imdb-binary": Counts(1000, 19773, 96531, 0, (500, 500)),
 }
-_DRAWS = {"mutag": _small_graphs.molecule, "proteins": _small_graphs.contact_map, "imdb-binary": _small_graphs.circles}
+_DRAWS = {"mutag": small_graphs.molecule, "proteins": small_graphs.contact_map, "imdb-binary": small_graphs.circles}
 _EXTRAS = {"mutag": ("node_labels",), "proteins": ("node_attributes", "node_labels"), "imdb-binary": ()}
 _KINDS = {"mutag": 7, "proteins": 3}  # node labels
 
@@ -70,21 +71,21 @@ def stand_in(dataset: str, seed: int) -> GraphCollection:
         f"nodes and edges (seed {seed}); not the published data"
     )
     sizes = _COUNTS[dataset].class_sizes
-    return _small_graphs.collect(_DRAWS[dataset], sizes, data.key, seed, Provenance("synthetic", detail))
+    return small_graphs.collect(_DRAWS[dataset], sizes, data.key, seed, Provenance("synthetic", detail))
 
 
 def read(dataset: str, raw: RawFiles) -> GraphCollection:
     """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
     data, prefix = DATASETS[dataset], dataset.upper()
-    owner = _tu_files.indicator(raw, f"{prefix}_graph_indicator.txt")
+    owner = tu_files.indicator(raw, f"{prefix}_graph_indicator.txt")
     num_graphs = int(owner[-1]) + 1
-    arcs = _tu_files.arcs(raw, f"{prefix}_A.txt", owner)
-    values, labels = np.unique(_tu_files.classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
+    arcs = tu_files.arcs(raw, f"{prefix}_A.txt", owner)
+    values, labels = np.unique(tu_files.classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
     columns = [np.zeros((owner.size, 0))]
     if "node_attributes" in _EXTRAS[dataset]:
-        columns.append(_tu_files.attributes(raw, f"{prefix}_node_attributes.txt", owner.size, 1))
+        columns.append(tu_files.attributes(raw, f"{prefix}_node_attributes.txt", owner.size, 1))
     if "node_labels" in _EXTRAS[dataset]:
-        columns.append(np.eye(_KINDS[dataset])[_tu_files.kinds(raw, f"{prefix}_node_labels.txt", owner.size, _KINDS[dataset])])
+        columns.append(np.eye(_KINDS[dataset])[tu_files.kinds(raw, f"{prefix}_node_labels.txt", owner.size, _KINDS[dataset])])
     features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
     adjacency = undirected(arcs[:, 0], arcs[:, 1], owner.size).adjacency
     found = Counts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))

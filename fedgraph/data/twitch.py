@@ -20,12 +20,13 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import _federated, base
-from fedgraph.data._block_model import BlockModel, stand_in
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts, feature_matrix, undirected
+from fedgraph.data import base
+from fedgraph.data.base import federated
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts, feature_matrix, undirected
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, Provenance
 
 NUM_FEATURES = 3170
@@ -76,7 +77,7 @@ def _federation(request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
     graphs = [load(name, request) for name in _COUNTS]
-    graph = _federated.united("twitch/federation", graphs, [name.upper() for name in _COUNTS])
+    graph = federated.united("twitch/federation", graphs, [name.upper() for name in _COUNTS])
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
     if sources != {"real"}:

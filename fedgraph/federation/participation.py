@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph import seeds
-from fedgraph.settings import Settings
+from fedgraph.documents.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
@@ -36,7 +37,6 @@ from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
 from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2021locally,

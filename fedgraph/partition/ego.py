@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.partition import base
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, Partition
 
 

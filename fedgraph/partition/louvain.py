@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph.documents.settings import Settings
 from fedgraph.partition import base
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, Partition
 
 _igraph_generator = threading.Lock()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.partition import base
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, Partition
 
 

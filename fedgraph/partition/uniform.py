@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from fedgraph.documents.settings import Settings
 from fedgraph.partition import base
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, GraphCollection, Partition
 
 

@@ -3,8 +3,9 @@
     price(path, system=None, fix=None) -> Quote       one file
     quote(document, reader, fix) -> Quote              the same, where the file is read already
 
-A reader is one file of this folder, found by its name (``base`` states the contract). The file is parsed, never run
-(``_files``, ``_python``); the reader says what stands in it; ``_quote`` asks the accountants; ``_text`` and ``_page`` show it.
+A reader is one file of ``readers``, found by its name (``base`` states the contract). The file is parsed, never run
+(``documents``, ``python_source``); the reader says what stands in it; ``quote`` asks the accountants; ``as_text`` and
+``html_page`` show it.
 This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 
@@ -15,14 +16,15 @@ from types import ModuleType
 
 from fedgraph import plugins
 from fedgraph.errors import PricingError
-from fedgraph.pricing import _files, _quote
-from fedgraph.pricing._files import Document
+from fedgraph.pricing import documents
+from fedgraph.pricing import quote as _quote
 from fedgraph.pricing.base import Quote
+from fedgraph.pricing.documents import Document
 
 
 def systems() -> list[str]:
     """The keys of all readers."""
-    return plugins.names("pricing")
+    return plugins.names("pricing.readers")
 
 
 def price(path: str | Path, system: str | None = None, fix: float | None = None) -> Quote:
@@ -30,7 +32,7 @@ def price(path: str | Path, system: str | None = None, fix: float | None = None)
 
     Raises ``PricingError``, one line, for a file that cannot be read or belongs to no system known here.
     """
-    document = _files.read(Path(path))
+    document = documents.read(Path(path))
     return quote(document, reader_of(document, system), fix)
 
 
@@ -46,10 +48,10 @@ def reader_of(document: Document, system: str | None = None) -> ModuleType:
     if system is not None:
         if system not in systems():
             raise PricingError(f"--as {system}: unknown{plugins.suggest(system, systems())}; allowed: {', '.join(systems())}")
-        return plugins.load("pricing", system)
-    found = [name for name in systems() if plugins.load("pricing", name).recognises(document)]
+        return plugins.load("pricing.readers", system)
+    found = [name for name in systems() if plugins.load("pricing.readers", name).recognises(document)]
     if len(found) == 1:
-        return plugins.load("pricing", found[0])
+        return plugins.load("pricing.readers", found[0])
     if found:
         raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
     raise PricingError(

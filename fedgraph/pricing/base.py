@@ -139,9 +139,9 @@ class Quote:
 
     def to_dict(self, details: bool = False) -> dict[str, Any]:
         """What ``--json`` prints."""
-        from fedgraph.pricing import _json
+        from fedgraph.pricing import as_json
 
-        return _json.of(self, details)
+        return as_json.of(self, details)
 
 
 def rounded_up(value: float, digits: int = 4) -> float:

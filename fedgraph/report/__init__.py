@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fedgraph.entries import portable
+from fedgraph.cells.entry import portable
+from fedgraph.cells.store import write_atomically
 from fedgraph.report import answer, curves, everything, families, front, page, results
 from fedgraph.report.sections.base import Records
-from fedgraph.store import write_atomically
 from fedgraph.types import Graph, GraphCollection, describe
 
 SHORT_RUN = (

@@ -12,7 +12,7 @@ from typing import Literal
 import yaml
 from pydantic import Field
 
-from fedgraph.settings import Settings
+from fedgraph.documents.settings import Settings
 
 BLANK = "[BLANK: to be filled in by whoever publishes]"
 NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from fedgraph.audit import estimators, one_run
-from fedgraph.entries import portable
+from fedgraph.cells.entry import portable
 
 COLUMNS = (
     "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",

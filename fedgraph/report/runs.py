@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from fedgraph.entries import completed, content_of
+from fedgraph.cells.entry import completed, content_of
 from fedgraph.errors import DataError
 from fedgraph.report.results import IDENTITY, Row, grouped
 from fedgraph.report.scores import Score, anchor, scored

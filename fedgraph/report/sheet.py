@@ -17,14 +17,14 @@ from pathlib import Path
 
 import jinja2
 
+from fedgraph.cells.store import write_atomically
 from fedgraph.errors import DataError
 from fedgraph.privacy.units import Protection
 from fedgraph.report import answer, page, registry
-from fedgraph.report._sheet_words import Block, blocks, deployment, verdict
 from fedgraph.report.results import Row
 from fedgraph.report.runs import Run, load
 from fedgraph.report.scores import anchor
-from fedgraph.store import write_atomically
+from fedgraph.report.sheet_words import Block, blocks, deployment, verdict
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import Field
 
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy import claims
-from fedgraph.settings import Settings
 from fedgraph.tasks.base import Cell, Context, Outcome
 
 NEEDS_DATA = False

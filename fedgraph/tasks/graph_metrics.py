@@ -21,10 +21,10 @@ from fedgraph.comparison import edits, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.tasks import _clear_embeddings as clear
-from fedgraph.tasks._raw_distances import FUSED, SIZE, TOPOLOGY
-from fedgraph.tasks._solver_settings import Solving
 from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.tasks.base.graphs import clear_embeddings as clear
+from fedgraph.tasks.base.graphs.raw_distances import FUSED, SIZE, TOPOLOGY
+from fedgraph.tasks.base.graphs.solver_settings import Solving
 from fedgraph.types import Graph
 
 GED, EMBEDDED = "GED", "GW(H)"

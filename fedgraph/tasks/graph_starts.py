@@ -18,11 +18,11 @@ from pydantic import Field, field_validator
 
 from fedgraph import seeds
 from fedgraph.comparison import starts
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.settings import Settings
-from fedgraph.tasks import _clear_embeddings as clear
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
+from fedgraph.tasks.base.graphs import clear_embeddings as clear
 
 LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
 

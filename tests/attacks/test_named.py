@@ -223,7 +223,7 @@ def test_guesses_are_fixed_and_counted_twice() -> None:
 
 
 def test_an_unknown_attack_is_one_line_with_its_place(tmp_path: Any) -> None:
-    from fedgraph import scenario
+    from fedgraph.scenario import read as scenario
 
     path = tmp_path / "x.yaml"
     path.write_text(

@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 import fedgraph
-from fedgraph import cli, plugins, scenario, shipped
+from fedgraph import plugins
+from fedgraph.commands import base as cli
+from fedgraph.scenario import read, shipped
 
 COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "completion", "sheet"}
 
@@ -86,7 +88,7 @@ def test_new_writes_a_scenario_that_checks(
     written = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert written["tasks"][0]["settings"] == ["central", "secure"]
     monkeypatch.chdir("/")
-    ready = scenario.load(out)
+    ready = read.load(out)
     assert ready.scenario.datasets[0].path is not None
     assert Path(ready.scenario.datasets[0].path).is_dir(), "the data are found from any folder"
     assert "exists already" in said(capsys, "new", "--graph", str(folder), "--out", str(out), status=2)
@@ -116,7 +118,7 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     monkeypatch.chdir(tmp_path)
     folder = federation(tmp_path / "banks", clients=3, masks=True, cross=True)
     said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf")
-    ready = scenario.load(tmp_path / "banks.yaml")
+    ready = read.load(tmp_path / "banks.yaml")
     (task,) = ready.tasks
     assert task.kind == "participation"
     wanted = {"alone"} | ({"curator"} if "curator" in trust else set())
@@ -214,7 +216,7 @@ def test_a_folder_that_is_no_run_is_refused(command: str, capsys: pytest.Capture
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two runs of one scenario, in folders of one name, on a generated stand-in."""
+    """Two runs of one read, in folders of one name, on a generated stand-in."""
     folders = [tmp_path_factory.mktemp(name) / "out" for name in ("first", "second")]
     asked = {
         "name": "twins",

@@ -15,8 +15,8 @@ from fedgraph.comparison.gromov import GromovOptions, couplings, pairs, solve_pa
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
 from fedgraph.comparison.packing import pack
 from fedgraph.comparison.transport import units
-from fedgraph.tasks import _pairwise
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.graphs import pairwise
 
 
 def generic(rng: np.random.Generator, sizes: Any, uniform: bool) -> list[MetricSpace]:
@@ -165,15 +165,15 @@ def test_all_pairs_takes_the_batched_path_where_there_is_a_gpu(monkeypatch: pyte
     rng = np.random.default_rng(6)
     spaces = generic(rng, rng.integers(2, 9, size=12), uniform=True)
     context = Context("t", "none", None, 0, 1, runtime.start("serial"))  # type: ignore[arg-type]
-    plain, _ = _pairwise.all_pairs(spaces, GromovOptions(), context)
+    plain, _ = pairwise.all_pairs(spaces, GromovOptions(), context)
     calls: list[int] = []
     real = batch_descent.solve_all
-    monkeypatch.setattr(_pairwise, "_on_gpu", lambda items: True)
-    monkeypatch.setattr(_pairwise, "PAIRS_PER_BATCH", 20)
+    monkeypatch.setattr(pairwise, "_on_gpu", lambda items: True)
+    monkeypatch.setattr(pairwise, "PAIRS_PER_BATCH", 20)
     monkeypatch.setattr(
         batch_descent, "solve_all", lambda packed, which, *how: calls.append(len(which)) or real(packed, which, *how)
     )
-    batch, _ = _pairwise.all_pairs(spaces, GromovOptions(), context)
+    batch, _ = pairwise.all_pairs(spaces, GromovOptions(), context)
     assert calls == [20, 20, 20, 6]
     assert np.allclose(batch, plain, rtol=1e-9, atol=1e-12)
 

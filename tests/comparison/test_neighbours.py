@@ -10,8 +10,8 @@ from fedgraph.comparison import bounds, neighbours
 from fedgraph.comparison.classify import Split, nearest
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
-from fedgraph.tasks import _pairwise
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.graphs import pairwise
 
 SPLIT = Split(np.arange(12, 48), np.arange(48, 60), np.arange(12))
 
@@ -35,7 +35,7 @@ def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> N
     spaces, options = given(kind), GromovOptions(alpha=alpha)
     full = assemble(60, pairs(60), solve_pairs(spaces, pairs(60), options).value)
     context = Context("t", "none", None, 0, 1, runtime.start("serial"))
-    found, asked, facts = _pairwise.nearest_pairs(spaces, options, context, SPLIT, 7)
+    found, asked, facts = pairwise.nearest_pairs(spaces, options, context, SPLIT, 7)
     assert facts["solved"] == {"file": None, "pairs": asked, "converged": asked}
     known = np.arange(12, 60)
     ours, theirs = found[np.ix_(SPLIT.test, known)], full[np.ix_(SPLIT.test, known)]
@@ -61,13 +61,13 @@ def test_a_bound_that_lies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_known_values_save_work_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     spaces, solved = given("graphs"), []
-    real = _pairwise._solve_chunk
-    monkeypatch.setattr(_pairwise, "_solve_chunk", lambda which, s, o: solved.append(len(which)) or real(which, s, o))
+    real = pairwise._solve_chunk
+    monkeypatch.setattr(pairwise, "_solve_chunk", lambda which, s, o: solved.append(len(which)) or real(which, s, o))
     context, known = Context("t", "none", None, 0, 1, runtime.start("serial")), np.full((60, 60), np.nan)
-    first = _pairwise.nearest_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
+    first = pairwise.nearest_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
     assert sum(solved) == first[1] == np.isfinite(known).sum() // 2
     solved.clear()
-    again = _pairwise.nearest_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
+    again = pairwise.nearest_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
     assert not solved
     assert np.array_equal(first[0], again[0])
     assert first[1] == again[1]

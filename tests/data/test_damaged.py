@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 import fedgraph.data
 from fedgraph import data
-from fedgraph.data import _content, geom_gcn
-from fedgraph.data._files import RawFiles
-from fedgraph.data._structure import Counts
+from fedgraph.data import geom_gcn
+from fedgraph.data.base import content as _content
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Counts
 from fedgraph.errors import DataError
 
 LIBRARY = Path(fedgraph.data.__file__).parent / "library.npz"

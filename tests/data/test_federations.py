@@ -12,7 +12,7 @@ from scipy.io import savemat
 
 from fedgraph import data
 from fedgraph.data import amlsim, facebook100
-from fedgraph.data._files import RawFiles
+from fedgraph.data.base.files import RawFiles
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.partition import natural
 from fedgraph.types import Graph

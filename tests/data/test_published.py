@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import data
-from fedgraph.data import _files
+from fedgraph.data.base import files
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
@@ -183,7 +183,7 @@ def test_unavailable_says_what_to_put_where(tmp_path: Path) -> None:
 
 
 def test_a_failed_download_is_unavailability(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(_files, "download", lambda *_: "the download through PyG failed: OSError: no route to host")
+    monkeypatch.setattr(files, "download", lambda *_: "the download through PyG failed: OSError: no route to host")
     with pytest.raises(DataError, match="no route to host"):
         data.load("planetoid/citeseer", root=tmp_path)
 
@@ -197,12 +197,12 @@ def test_a_download_reaches_the_cache_whole_or_not_at_all(monkeypatch: pytest.Mo
             raise OSError("connection lost")
 
     monkeypatch.setattr(datasets.Coauthor, "download", lambda self: fetch(self, complete=False))
-    monkeypatch.setattr(_files, "_knock", lambda url: None)
-    reason = _files.download("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, "Coauthor", {"name": "CS"})
+    monkeypatch.setattr(files, "_knock", lambda url: None)
+    reason = files.download("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, "Coauthor", {"name": "CS"})
     assert "connection lost" in reason
     assert not list(cache.rglob("*.npz"))
     monkeypatch.setattr(datasets.Coauthor, "download", lambda self: fetch(self, complete=True))
-    _files.download("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, "Coauthor", {"name": "CS"})
+    files.download("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, "Coauthor", {"name": "CS"})
     assert [p.relative_to(cache).as_posix() for p in cache.rglob("*") if p.is_file()] == ["coauthor/CS/raw/ms_academic_cs.npz"]
 
 
@@ -211,8 +211,8 @@ def test_a_host_out_of_reach_is_noticed_at_once(monkeypatch: pytest.MonkeyPatch,
         assert timeout <= 10
         raise TimeoutError(f"{address[0]}:{address[1]} timed out")
 
-    monkeypatch.setattr(_files.urllib.request, "getproxies", dict)
-    monkeypatch.setattr(_files.socket, "create_connection", refuse)
+    monkeypatch.setattr(files.urllib.request, "getproxies", dict)
+    monkeypatch.setattr(files.socket, "create_connection", refuse)
     with pytest.raises(DataError, match=r"github\.com:443 timed out"):
         data.load("planetoid/cora")
     assert not cache.exists()

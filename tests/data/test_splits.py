@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import data
-from fedgraph.data import splits
+from fedgraph.data.base import splits
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 

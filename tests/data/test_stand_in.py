@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import data
-from fedgraph.data import _block_model
+from fedgraph.data.base import block_model
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, Provenance
 
@@ -141,9 +141,9 @@ def test_impossible_parameters_are_named(parameters: dict[str, object], text: st
 
 
 def test_too_many_edges_of_one_kind_are_an_error() -> None:
-    model = _block_model.BlockModel((2, 2), 5, 10, 1.0, 2.0, 1.0, 1.0)
+    model = block_model.BlockModel((2, 2), 5, 10, 1.0, 2.0, 1.0, 1.0)
     with pytest.raises(DataError, match="cannot place"):
-        _block_model.generate(model, "x", 0, Provenance("synthetic", ""))
+        block_model.generate(model, "x", 0, Provenance("synthetic", ""))
 
 
 def test_a_planetoid_stand_in_comes_with_a_split_of_the_published_sizes() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedgraph import data
-from fedgraph.data import _content, tu
+from fedgraph.data import tu
+from fedgraph.data.base import content as _content
 from fedgraph.errors import DataError
 
 FILES = {

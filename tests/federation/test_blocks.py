@@ -29,8 +29,8 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.base import blocks as dealt_to
 from fedgraph.runtime.serial import SerialRuntime, _Held, _values, frozen_copy
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition
+from fedgraph.worlds import protocols
 
 CLIENTS = 40
 ROUNDING = 2e-4  # of a sum's largest entry, after several rounds in float32
@@ -60,7 +60,7 @@ class Several(SerialRuntime):
 def planned(name: str, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
     method = kinds.classifier(name)
     situation = method.SITUATIONS[0]
-    setting = _protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
     partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
     facts = PublicFacts(
         setting.held.num_nodes,

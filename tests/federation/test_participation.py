@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedgraph import run, seeds
-from fedgraph.cell import Cell, Context
+from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import LINKS, Participation, attendance, traffic
@@ -20,7 +20,7 @@ from fedgraph.partition import uniform
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _attendance
+from fedgraph.tasks.node_classification.attendance import facts_of as facts_of_links
 from fedgraph.types import Graph, Partition
 
 SCENARIO = """\
@@ -179,8 +179,7 @@ def test_a_round_waits_for_the_slowest_also_where_everybody_answers() -> None:
     context = Context("t", "d", None, 5, 1, SerialRuntime())
     done = rounds.Outcome(State({}, None), (), sizes=((1000, 1000),) * 4)
     slow, quick = (
-        _attendance.facts_of(Participation(compute_s=s, spread=0.5 * (s > 0)), None, done, 30, cell, context)
-        for s in (2.0, 0.0)
+        facts_of_links(Participation(compute_s=s, spread=0.5 * (s > 0)), None, done, 30, cell, context) for s in (2.0, 0.0)
     )
     waited = slow["seconds_on_links"]["home"] - quick["seconds_on_links"]["home"]
     expected = attendance(Participation(compute_s=2.0, spread=0.5), 30, 4, 1, 5, ("d", 0)).computed.sum()

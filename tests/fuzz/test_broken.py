@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fedgraph.data
-from fedgraph import data, scenario
+from fedgraph import data
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.scenario import read
 
 SCENARIOS = sorted((Path(fedgraph.__file__).parents[1] / "scenarios").glob("*.yaml"))
 LIBRARY = (Path(fedgraph.data.__file__).parent / "library.npz").read_bytes()
@@ -67,7 +68,7 @@ def check_scenario(text: str) -> None:
         path = Path(folder) / "x.yaml"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         try:
-            scenario.load(path)
+            read.load(path)
         except ScenarioError as error:
             assert str(error).startswith(f"{path}"), error
             assert "\n" not in str(error)

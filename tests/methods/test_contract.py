@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph import plugins, runtime, seeds
-from fedgraph.data import splits
+from fedgraph.data.base import splits
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import ego, uniform

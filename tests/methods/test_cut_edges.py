@@ -24,9 +24,10 @@ from fedgraph.privacy.mechanisms.edge_mechanisms import UpperTriangle
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols, node_classification
+from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, Partition
+from fedgraph.worlds import protocols
 
 
 def dealt(graph: Graph, clients: int = 3) -> Partition:
@@ -35,7 +36,7 @@ def dealt(graph: Graph, clients: int = 3) -> Partition:
 
 
 def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) -> tuple[Partition, PublicFacts]:
-    setting = _protocols.make(graph, "transductive", 0.8, seeds.generator(0, "split"))
+    setting = protocols.make(graph, "transductive", 0.8, seeds.generator(0, "split"))
     partition = dealt(setting.held, clients)
     facts = PublicFacts(
         num_nodes=graph.num_nodes,

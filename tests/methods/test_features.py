@@ -12,7 +12,7 @@ from scipy.special import softmax
 from scipy.stats import kstest
 
 from fedgraph import seeds
-from fedgraph.data import splits
+from fedgraph.data.base import splits
 from fedgraph.learning.propagation.mean_field import mean_field
 from fedgraph.learning.views.projection import coordinates
 from fedgraph.methods import features

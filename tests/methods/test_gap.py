@@ -29,16 +29,16 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoisyThreshold
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Provenance
+from fedgraph.worlds import protocols
 
 FAST = {"epochs": 30, "folds": 2}
 
 
 def situation(
     graph: Graph, protocol: str, viewer: Viewer, clients: int = 3
-) -> tuple[_protocols.Setting, Partition, PublicFacts]:
-    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+) -> tuple[protocols.Setting, Partition, PublicFacts]:
+    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
     count = 1 if viewer is Viewer.CURATOR_TRUSTED else clients
     partition = uniform.split(setting.held, uniform.Params(clients=count), seeds.generator(0, "deal"))
     facts = PublicFacts(
@@ -185,7 +185,7 @@ def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(libr
     first = unit_length(hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"]))
     assert np.array_equal(state.memory.inputs[1], first)
     assert np.array_equal(state.memory.inputs[2], unit_length(hop(library.adjacency, first)))
-    scores = gap_edge.predict(plan, state, _protocols.without_edges(library))
+    scores = gap_edge.predict(plan, state, protocols.without_edges(library))
     assert np.array_equal(scores, gap_edge.predict(plan, state, library)), "inference must not read private edges"
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
@@ -426,7 +426,7 @@ def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library
     state = run(plan, partition).state
     scores = gap_edge.predict(plan, state, setting.asked)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.6
-    assert not np.allclose(scores, gap_edge.predict(plan, state, _protocols.without_edges(setting.asked)))
+    assert not np.allclose(scores, gap_edge.predict(plan, state, protocols.without_edges(setting.asked)))
 
 
 @pytest.mark.ray

@@ -16,14 +16,14 @@ from fedgraph.methods import gap_edge
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import protocols
 
 PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}
 
 
-def accuracy(graph: Graph, protocol: _protocols.Protocol, epsilon: float, **settings: object) -> float:
-    made = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+def accuracy(graph: Graph, protocol: protocols.Protocol, epsilon: float, **settings: object) -> float:
+    made = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
     facts = PublicFacts(
         num_nodes=made.held.num_nodes,
         num_features=graph.num_features,
@@ -65,7 +65,7 @@ def test_the_networks_are_those_of_the_released_code() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive-edges"])
-def test_it_learns_and_answers_for_old_and_new_nodes(protocol: _protocols.Protocol, library: Graph) -> None:
+def test_it_learns_and_answers_for_old_and_new_nodes(protocol: protocols.Protocol, library: Graph) -> None:
     assert accuracy(library, protocol, np.inf, hops=1, epochs=40, **PUBLISHED) > 0.6
 
 

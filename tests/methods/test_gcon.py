@@ -27,16 +27,16 @@ from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import protocols
 
-Made = tuple[Plan, Partition, _protocols.Setting]
+Made = tuple[Plan, Partition, protocols.Setting]
 
 
 def planned(
     graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive", **given: object
 ) -> Made:
-    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
     if viewer is Viewer.CURATOR_TRUSTED:
         partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")

@@ -23,8 +23,8 @@ from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import protocols
 
 
 def met(graph: Graph, like: float, seed: int = 0) -> Graph:
@@ -39,12 +39,12 @@ def met(graph: Graph, like: float, seed: int = 0) -> Graph:
     return dataclasses.replace(graph, adjacency=sp.csr_array(dense))
 
 
-def asking(graph: Graph) -> _protocols.Setting:
-    return _protocols.make(graph, "asking", 0.8, seeds.generator(0, "split"))
+def asking(graph: Graph) -> protocols.Setting:
+    return protocols.make(graph, "asking", 0.8, seeds.generator(0, "split"))
 
 
 def planned(
-    setting: _protocols.Setting, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, clients: int = 1, **settings: object
+    setting: protocols.Setting, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, clients: int = 1, **settings: object
 ) -> tuple[Plan, Partition]:
     held = setting.held
     partition = uniform.split(held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
@@ -67,7 +67,7 @@ def trained(plan: Plan, partition: Partition) -> State:
     return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes()).state
 
 
-def accuracy(setting: _protocols.Setting, scores: np.ndarray) -> float:
+def accuracy(setting: protocols.Setting, scores: np.ndarray) -> float:
     counts = setting.truth >= 0
     return float((scores.argmax(axis=1) == setting.truth)[counts].mean())
 
@@ -78,7 +78,7 @@ def test_edges_help_whatever_their_sign(like: float, library: Graph) -> None:
     plan, partition = planned(setting, 8.0)
     state = trained(plan, partition)
     found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
-    alone = accuracy(setting, label_hop.predict(plan, state, _protocols.without_edges(setting.asked)))
+    alone = accuracy(setting, label_hop.predict(plan, state, protocols.without_edges(setting.asked)))
     assert found >= alone + 0.05
     assert found > 0.8
 
@@ -88,7 +88,7 @@ def test_edges_that_say_nothing_do_no_harm(library: Graph) -> None:
     plan, partition = planned(setting, 8.0)
     state = trained(plan, partition)
     found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
-    alone = accuracy(setting, label_hop.predict(plan, state, _protocols.without_edges(setting.asked)))
+    alone = accuracy(setting, label_hop.predict(plan, state, protocols.without_edges(setting.asked)))
     assert found >= alone - 0.08  # one standard error of 60 answers is 0.06
 
 
@@ -193,7 +193,7 @@ def test_clients_answer_for_their_own_nodes(viewer: Viewer, epsilon: float, libr
     assert (answers[setting.asking] == -1).all()
     right = (answers[known] == setting.held.labels[known]).mean()
     assert right == 1 if math.isinf(epsilon) else 0.8 < right < 1
-    alone = label_hop.predict(plan, state, _protocols.without_edges(setting.asked))
+    alone = label_hop.predict(plan, state, protocols.without_edges(setting.asked))
     assert accuracy(setting, label_hop.predict(plan, state, setting.asked)) >= accuracy(setting, alone) - 0.05
 
 

@@ -24,14 +24,14 @@ from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import protocols
 
-Made = tuple[Plan, Partition, _protocols.Setting]
+Made = tuple[Plan, Partition, protocols.Setting]
 
 
 def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str = "transductive", **given: object) -> Made:
-    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
     partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
     if federated:
@@ -49,8 +49,8 @@ def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") 
     return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.Prefixes())
 
 
-def asked(plan: Plan, setting: _protocols.Setting) -> Graph:
-    return _protocols.question(setting, plan, lambda: plan.provable().epsilon)
+def asked(plan: Plan, setting: protocols.Setting) -> Graph:
+    return protocols.question(setting, plan, lambda: plan.provable().epsilon)
 
 
 @pytest.mark.parametrize("federated", [False, True])

@@ -26,8 +26,8 @@ from fedgraph.methods.nonprivate import choice, local, phases, server_steps
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.worlds import protocols
 
 
 def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts | None = None) -> tuple[object, State]:
@@ -305,7 +305,7 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
 def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> None:
     """Inductive: on average an edge of a validation node stays as often as the test graph is a part of the training graph."""
     rng = np.random.default_rng(0)
-    made = _protocols.make(library, "inductive", 0.8, rng)
+    made = protocols.make(library, "inductive", 0.8, rng)
     held = made.held
     facts = PublicFacts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.SERVER, public_graph=made.public_graph
@@ -389,7 +389,7 @@ PUBLISHED = {
 def test_published_accuracy_on_the_public_split(name: str, model: str, data_root: Path) -> None:
     graph = data.load(name, root=data_root, download=False)
     assert isinstance(graph, Graph)
-    made = _protocols.make(graph, "transductive", 0.8, np.random.default_rng(0), "public")
+    made = protocols.make(graph, "transductive", 0.8, np.random.default_rng(0), "public")
     gat = model.endswith("GAT")
     arguments = {"heads": 8, "v2": False} if gat else {}
     params = Params(

@@ -28,14 +28,14 @@ from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition
+from fedgraph.worlds import protocols
 
 torch = pytest.importorskip("torch")
 
 
-def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[_protocols.Setting, Partition, PublicFacts]:
-    setting = _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.Setting, Partition, PublicFacts]:
+    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
     clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
@@ -202,7 +202,7 @@ def test_edge_level_spends_what_it_planned(adjacency: str, viewer: Viewer, epsil
     spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
     assert {price(event, 0.0).epsilon for event in spent.values()} == {epsilon}
     assert plan.provable().epsilon == epsilon
-    assert np.isfinite(sage_edge.predict(plan, out.state, _protocols.without_edges(library))).all()
+    assert np.isfinite(sage_edge.predict(plan, out.state, protocols.without_edges(library))).all()
 
 
 def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data, plugins, seeds
-from fedgraph.data import splits
+from fedgraph.data.base import splits
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph

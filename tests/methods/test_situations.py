@@ -31,8 +31,8 @@ from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Unit, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _protocols
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.worlds import protocols
 
 VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
 CASES = [
@@ -73,7 +73,7 @@ def placed(situation: Situation, trusted: str, graph: Graph) -> tuple[Partition,
         holdings = partition.holdings(graph.num_nodes)
         facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
         return partition, facts, graph
-    setting = _protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))
+    setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))
     clients = 1 if trusted == "central" else 3
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     facts = PublicFacts(

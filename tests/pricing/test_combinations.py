@@ -12,7 +12,7 @@ from dp_accounting.pld import pld_privacy_accountant
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
-from fedgraph.pricing import _costs
+from fedgraph.pricing import costs
 from fedgraph.pricing.base import Quote
 
 SVT, PERCENTILE = {"path": "a.SVTPrivacy", "args": {}}, {"path": "a.PercentilePrivacy", "args": {}}
@@ -89,8 +89,8 @@ def test_adaptive_clipping_of_opacus_costs_its_count_too(tmp_path: Path) -> None
     counted = adaptive.reading.rows(facts, 1.0)[0].cost(500, 1e-5).epsilon
     update, count = (1 - 1 / 16) ** -0.5, 2.0  # z' of the gradients, σ_b of the count
     together = 1 / math.hypot(1 / update, 1 / count)
-    assert counted == pytest.approx(_costs.poisson(together, 0.01)(500, 1e-5).epsilon, rel=1e-6)
-    assert counted > plain > _costs.poisson(update, 0.01)(500, 1e-5).epsilon, "the last is what Opacus accounts for"
+    assert counted == pytest.approx(costs.poisson(together, 0.01)(500, 1e-5).epsilon, rel=1e-6)
+    assert counted > plain > costs.poisson(update, 0.01)(500, 1e-5).epsilon, "the last is what Opacus accounts for"
     assert any("size of each batch" in said for said in adaptive.reading.unprotected)
 
 

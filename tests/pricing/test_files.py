@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fedgraph import cli, pricing
+from fedgraph import pricing
+from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -14,7 +14,7 @@ import yaml
 from dp_accounting import pld
 
 import fedgraph
-from fedgraph import cli
+from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
 from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.amplification import amplified_epsilon

@@ -10,8 +10,8 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
-from fedgraph.pricing import _banded, _costs
-from fedgraph.pricing._banded import Sensitivity
+from fedgraph.pricing import banded_noise, costs
+from fedgraph.pricing.banded_noise import Sensitivity
 from fedgraph.pricing.base import Quote
 from fedgraph.privacy.accounting import gaussian
 
@@ -40,7 +40,7 @@ def total(quote: Quote, row: int = 0) -> float:
 
 
 def test_the_factor_is_banded_and_has_rows_of_norm_one() -> None:
-    factor = _banded._factor(40, 7)
+    factor = banded_noise._factor(40, 7)
     row, column = np.indices(factor.shape)
     assert not factor[(column > row) | (row - column >= 6)].any()
     np.testing.assert_allclose(np.square(factor).sum(axis=1), 1)
@@ -56,7 +56,7 @@ def test_the_factor_is_no_worse_than_plain_noise() -> None:
 
 def _upright(rounds: int, separation: int) -> np.ndarray:
     """The factor that the paper means: GramᵀGram with columns of norm one, from the same G."""
-    factor = _banded._factor(rounds, separation)
+    factor = banded_noise._factor(rounds, separation)
     gram = (factor @ factor.T)[::-1, ::-1]
     return np.linalg.cholesky(gram)[::-1, ::-1].T
 
@@ -65,7 +65,7 @@ def _upright(rounds: int, separation: int) -> np.ndarray:
 def test_no_user_moves_more_than_is_stated(rounds: int, separation: int) -> None:
     """Random participations and directions, and the worst ones, against both sensitivities."""
     rng = np.random.default_rng(0)
-    factor, stated = _banded._factor(rounds, separation), Sensitivity(rounds, separation)
+    factor, stated = banded_noise._factor(rounds, separation), Sensitivity(rounds, separation)
     worst_apart = worst_always = 0.0
     for start in range(min(separation, rounds)):
         for _ in range(20):
@@ -81,7 +81,7 @@ def test_no_user_moves_more_than_is_stated(rounds: int, separation: int) -> None
     assert worst_apart > 0.9 * stated.apart(rounds), "the statement is not loose either"
     assert same > 0.9 * stated.always(rounds)
     loose = Sensitivity(rounds, separation, math.sqrt(min(rounds, separation)))
-    assert stated.apart(rounds) <= _banded.MARGIN * loose.apart(rounds)
+    assert stated.apart(rounds) <= banded_noise.MARGIN * loose.apart(rounds)
 
 
 def test_the_banded_price_is_the_gaussian_of_that_sensitivity(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_parts_of_one_cohort_are_amplified_together(tmp_path: Path) -> None:
         "sampling_probability=0.01, total_delta=1e-6, noise_parameters=[1.0, 1.0])\n"
     )
     quote = priced(tmp_path, text)
-    assert total(quote) == pytest.approx(_costs.poisson(math.sqrt(0.5), 0.01)(100, 1e-6).epsilon, rel=1e-6)
-    assert total(quote) > 1.2 * _costs.poisson(1.0, 0.01)(200, 1e-6).epsilon
+    assert total(quote) == pytest.approx(costs.poisson(math.sqrt(0.5), 0.01)(100, 1e-6).epsilon, rel=1e-6)
+    assert total(quote) > 1.2 * costs.poisson(1.0, 0.01)(200, 1e-6).epsilon
     mixed = priced(tmp_path, text.replace("'gaussian', 'gaussian'", "'gaussian', 'laplace'"))
     assert total(mixed) > total(quote)
 

@@ -88,7 +88,7 @@ def test_the_price_moves(tmp_path: Path, reader: str, file: str, old: str, new: 
     text = path.read_text(encoding="utf-8")
     assert text.count(old) >= 1, "the change must be of something that is there"
     before = pricing.price(path)
-    assert before.system == plugins.load("pricing", reader).SYSTEM
+    assert before.system == plugins.load("pricing.readers", reader).SYSTEM
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     row = 1 if reader in MODEL_PATH_IS_CLEAR else 0
     one, two = last(before, row), last(pricing.price(path), row)
@@ -99,7 +99,7 @@ def test_every_reader_has_a_file_and_states_its_source() -> None:
     covered = {reader for reader, *_ in MOVES} | {"ledger", "scenario"}
     assert covered == set(pricing.systems())
     for name in pricing.systems():
-        reader = plugins.load("pricing", name)
+        reader = plugins.load("pricing.readers", name)
         assert reader.SYSTEM
         assert reader.VERSION
         assert reader.SOURCE
@@ -221,7 +221,7 @@ def test_a_flower_app_may_not_point_outside_its_folder(tmp_path: Path) -> None:
         pricing.price(path)
 
 
-@pytest.mark.parametrize("name", plugins.names("pricing"))
+@pytest.mark.parametrize("name", plugins.names("pricing.readers"))
 def test_a_reader_says_its_whole_source(name: str) -> None:
     """A second line of a text that stands without brackets is a statement of its own, and is lost."""
     first, *body = ast.parse((Path(pricing.__file__).parent / f"{name}.py").read_text(encoding="utf-8")).body

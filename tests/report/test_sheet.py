@@ -13,8 +13,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from fedgraph import cli
-from fedgraph.entries import portable
+from fedgraph.cells.entry import portable
+from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import registry, runs, sheet
@@ -118,7 +118,7 @@ def test_the_registrys_own_schema_finds_no_error(folder: Path) -> None:
 
 @pytest.mark.parametrize("value", [1.0, 1.2345678, 0.00012345678, 377.787969, 1e-300, 0.0])
 def test_a_registered_epsilon_is_never_below_the_proven_one(value: float) -> None:
-    from fedgraph.report._sheet_words import _up
+    from fedgraph.report.sheet_words import _up
 
     assert value <= _up(value) <= value * 1.0001
 

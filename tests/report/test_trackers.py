@@ -16,7 +16,7 @@ import pytest
 import fedgraph
 from fedgraph.errors import ScenarioError
 from fedgraph.report import trackers
-from fedgraph.runs import Run
+from fedgraph.runs.run import Run
 
 TINY = {
     "name": "tracked",

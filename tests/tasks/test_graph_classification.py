@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
+from fedgraph.cells.store import CellStore
 from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import from_topology
 from fedgraph.errors import ScenarioError
@@ -18,13 +19,12 @@ from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.results import Row
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records
-from fedgraph.store import CellStore
-from fedgraph.tasks import _embedded_spaces as embedded
-from fedgraph.tasks import _graph_collections as collections
-from fedgraph.tasks import _graph_models as graph_models
-from fedgraph.tasks import _raw_distances
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.base.graphs import embedded_spaces as embedded
+from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.tasks.base.graphs import raw_distances
+from fedgraph.tasks.graph_classification import models as graph_models
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -129,8 +129,8 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     for cell in task.cells(full, where):
         other = task.run(votes, cell, where)
         store.save(cell, other, 0.1)
-        assert ("pairs" in other.facts) == (cell.method not in _raw_distances.LEAKS)
-        if cell.method in _raw_distances.LEAKS:
+        assert ("pairs" in other.facts) == (cell.method not in raw_distances.LEAKS)
+        if cell.method in raw_distances.LEAKS:
             continue
         one = task.run(full, cell, where)
         of_votes = {"accuracy": one.metrics["knn3"], "macro_f1": other.metrics["macro_f1"]}
@@ -271,7 +271,7 @@ def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> 
         split = task._dealt(given, 0, where[weights])[0]
         collection = task._collection(given, where[weights])
         wanted = (0.5, gromov.GromovOptions(), where[weights], split, None, given.weights)
-        topology[weights] = _raw_distances.distances_of("GW(A)", collection, *wanted)[0]
+        topology[weights] = raw_distances.distances_of("GW(A)", collection, *wanted)[0]
         spaces = [from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
         assert topology[weights][0, 1] == gromov.solve_pairs(spaces, np.array([[0, 1]])).value[0]
     assert means["uniform"][4.0] == means["degree"][4.0]

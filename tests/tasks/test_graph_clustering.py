@@ -10,15 +10,15 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
+from fedgraph.cells.store import CellStore
 from fedgraph.comparison import gromov
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records
-from fedgraph.store import CellStore
-from fedgraph.tasks import _graph_compare as compare
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.graph_clustering import compare
 from fedgraph.types import Graph
 
 

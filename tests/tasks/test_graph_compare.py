@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
+from fedgraph.cells.store import CellStore
 from fedgraph.comparison import gromov
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records
-from fedgraph.store import CellStore
-from fedgraph.tasks import _graph_compare as compare
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.graph_clustering import compare
 from fedgraph.types import Graph
 
 ROWS: list[dict[str, Any]] = [

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fedgraph import data, runtime
+from fedgraph.cells.store import CellStore
 from fedgraph.report.sections import graph_metrics as section
 from fedgraph.report.sections.base import Records
-from fedgraph.store import CellStore
 from fedgraph.tasks import graph_metrics as task
 from fedgraph.tasks.base import Context, Outcome
 from fedgraph.types import Graph

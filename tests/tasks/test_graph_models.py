@@ -13,17 +13,17 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
+from fedgraph.cells.store import CellStore
 from fedgraph.comparison import classify
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.methods.base import State
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records
-from fedgraph.store import CellStore
-from fedgraph.tasks import _graph_collections as collections
-from fedgraph.tasks import _graph_models as graph_models
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.tasks.graph_classification import models as graph_models
 from fedgraph.types import Graph, GraphCollection
 
 

@@ -10,10 +10,10 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
+from fedgraph.cells.store import CellStore
 from fedgraph.errors import DataError
 from fedgraph.report.sections import graph_starts as section
 from fedgraph.report.sections.base import Records
-from fedgraph.store import CellStore
 from fedgraph.tasks import graph_starts as task
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph

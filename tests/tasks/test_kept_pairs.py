@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
+from fedgraph.cells.store import PairStore
 from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
-from fedgraph.console import Console
 from fedgraph.report.results import Row
 from fedgraph.report.sections.base import solved
-from fedgraph.store import PairStore
-from fedgraph.tasks import _kept_pairs, _pairwise
+from fedgraph.runs.console import Console
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.graphs import kept_pairs, pairwise
 
 
 def spaces(seed: int = 0) -> list[MetricSpace]:
@@ -29,9 +29,9 @@ def context(folder: Path | None) -> Context:
 
 
 def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, options, real = spaces(), GromovOptions(restarts=1), _pairwise._solve_chunk
-    monkeypatch.setattr(_pairwise, "PAIRS_PER_CHUNK", (30, 30))
-    whole = _pairwise.all_pairs(given, options, context(None))[0]
+    given, options, real = spaces(), GromovOptions(restarts=1), pairwise._solve_chunk
+    monkeypatch.setattr(pairwise, "PAIRS_PER_CHUNK", (30, 30))
+    whole = pairwise.all_pairs(given, options, context(None))[0]
     calls: list[int] = []
 
     def stops_at_the_fourth(which, *rest):
@@ -40,22 +40,22 @@ def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch:
             raise KeyboardInterrupt
         return real(which, *rest)
 
-    monkeypatch.setattr(_pairwise, "_solve_chunk", stops_at_the_fourth)
+    monkeypatch.setattr(pairwise, "_solve_chunk", stops_at_the_fourth)
     with pytest.raises(KeyboardInterrupt):
-        _pairwise.all_pairs(given, options, context(tmp_path))
+        pairwise.all_pairs(given, options, context(tmp_path))
     calls[:] = [0] * 4  # no further stop
-    found, facts = _pairwise.all_pairs(given, options, context(tmp_path))
+    found, facts = pairwise.all_pairs(given, options, context(tmp_path))
     assert sum(calls) == 190 - 3 * 30, "what was solved before is not solved again"
     assert np.array_equal(found, whole)
     calls[:] = [0] * 4
-    assert np.array_equal(_pairwise.all_pairs(given, options, context(tmp_path))[0], whole)
+    assert np.array_equal(pairwise.all_pairs(given, options, context(tmp_path))[0], whole)
     assert not sum(calls)
     assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts["solved"]["file"]]
 
 
 def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:
     given, options = spaces(), GromovOptions(max_iterations=2)
-    matrix, facts = _pairwise.all_pairs(given, options, context(tmp_path))
+    matrix, facts = pairwise.all_pairs(given, options, context(tmp_path))
     reference = solve_pairs(given, pairs(20), options)
     with np.load(tmp_path / facts["solved"]["file"]) as kept:
         which = kept["pairs"]
@@ -73,14 +73,14 @@ def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) ->
 
 def test_only_the_same_question_has_the_same_name() -> None:
     given = spaces()
-    name = _kept_pairs.name_of(given, GromovOptions())
-    assert name == _kept_pairs.name_of(spaces(), GromovOptions())
+    name = kept_pairs.name_of(given, GromovOptions())
+    assert name == kept_pairs.name_of(spaces(), GromovOptions())
     others = [
-        _kept_pairs.name_of(given, GromovOptions(restarts=1)),
-        _kept_pairs.name_of(given, GromovOptions(alpha=0.5)),
-        _kept_pairs.name_of(spaces(1), GromovOptions()),
-        _kept_pairs.name_of(given[::-1], GromovOptions()),
-        _kept_pairs.name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
+        kept_pairs.name_of(given, GromovOptions(restarts=1)),
+        kept_pairs.name_of(given, GromovOptions(alpha=0.5)),
+        kept_pairs.name_of(spaces(1), GromovOptions()),
+        kept_pairs.name_of(given[::-1], GromovOptions()),
+        kept_pairs.name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
     ]
     assert len({name, *others}) == 6
 
@@ -88,7 +88,7 @@ def test_only_the_same_question_has_the_same_name() -> None:
 def test_progress_names_rate_and_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock of a stage begins with it: rounds before do not slow the pairs."""
     clock = iter(float(s) for s in range(0, 1000, 10))
-    monkeypatch.setattr("fedgraph.console.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: next(clock))
     console = Console()
     console.plan(1, 0)
     console.begin("cell")
@@ -100,4 +100,4 @@ def test_progress_names_rate_and_time_left(capsys: pytest.CaptureFixture[str], m
 
 
 def test_tiny_spaces_are_solved_many_at_a_time() -> None:
-    assert [_pairwise.chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]
+    assert [pairwise.chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]

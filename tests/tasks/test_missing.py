@@ -15,9 +15,10 @@ from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.aggregation import hop, with_stand_ins
 from fedgraph.partition import base, uniform
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _missing, node_classification, participation
+from fedgraph.tasks import node_classification, participation
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, Partition
+from fedgraph.worlds import missing
 
 CLIENTS = {"partition": "uniform", "clients": 3}
 METHOD = {"method": "gap_edge", "epochs": 5, "folds": 1, "depth": "all"}
@@ -25,7 +26,7 @@ METHOD = {"method": "gap_edge", "epochs": 5, "folds": 1, "depth": "all"}
 
 def dealt(graph: Graph) -> Partition:
     found = base.with_cut_edges(graph, uniform.split(graph, uniform.Params(clients=3), seeds.generator(0, "deal")))
-    return _missing.stood_in(found, graph.features)
+    return missing.stood_in(found, graph.features)
 
 
 def sums(graph: Graph, partition: Partition) -> list[np.ndarray]:
@@ -77,10 +78,10 @@ def test_one_edge_changes_one_row_at_either_end_by_at_most_one(library: Graph) -
 
 def test_stand_ins_do_not_depend_on_edges(library: Graph) -> None:
     rows = unit_rows(library.features)
-    assert (_missing.similar(rows, np.arange(5)) != np.arange(5)[:, None]).all()
+    assert (missing.similar(rows, np.arange(5)) != np.arange(5)[:, None]).all()
     dense = (rows @ rows.T).toarray()
     np.fill_diagonal(dense, -1)
-    assert dense[0].argmax() == _missing.similar(rows, np.arange(1))[0, 0]
+    assert dense[0].argmax() == missing.similar(rows, np.arange(1))[0, 0]
 
 
 @pytest.mark.parametrize("task", [node_classification, participation])

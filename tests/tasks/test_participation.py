@@ -15,9 +15,10 @@ from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.settle import again
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import _joining, _protocols, participation
+from fedgraph.tasks import participation
 from fedgraph.tasks.base import Context, Outcome
 from fedgraph.types import Graph, Masks
+from fedgraph.worlds import joining, protocols
 
 FOUR = {"partition": "uniform", "clients": 4}
 EVERY = ["alone", "federated", "curator", "left-out", "personalised"]
@@ -87,7 +88,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
     inside = federation.setting.held.owner == 1
     changed = replace(federation.setting.held, labels=np.where(inside, 0, federation.setting.held.labels))
     other = context(library)
-    other.cache[participation._key(made, 0, other)] = _joining.dealt(
+    other.cache[participation._key(made, 0, other)] = joining.dealt(
         replace(federation.setting, held=changed), federation.names, "changed", False, "dropped"
     )
     two = participation.run(made, cell, other)
@@ -96,14 +97,14 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["inductive", "transductive", "inductive-edges", "asking"])
-def test_the_worlds_hold_the_same_people(library: Graph, protocol: _protocols.Protocol) -> None:
+def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Protocol) -> None:
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
-    setting = _protocols.make(graph, protocol, 0.8, np.random.default_rng(0))
-    federation = _joining.dealt(setting, ("a", "b", "c"), "three", False, "dropped")
+    setting = protocols.make(graph, protocol, 0.8, np.random.default_rng(0))
+    federation = joining.dealt(setting, ("a", "b", "c"), "three", False, "dropped")
     tested = 0
     for client in range(3):
-        world = _joining.alone(federation, client, False)
+        world = joining.alone(federation, client, False)
         assert world.partition.num_clients == 1
         assert world.setting.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
         tested += int((world.setting.truth >= 0).sum())
@@ -111,7 +112,7 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: _protocols.Pr
         if protocol == "inductive":
             assert world.setting.public_graph is world.setting.asked
     assert tested == int((setting.truth >= 0).sum())
-    assert sum(_joining.alone(federation, k, False).setting.num_train for k in range(3)) == setting.num_train
+    assert sum(joining.alone(federation, k, False).setting.num_train for k in range(3)) == setting.num_train
 
 
 def test_edge_level_with_edges_between_clients(library: Graph) -> None:

@@ -14,16 +14,17 @@ from fedgraph.errors import FedgraphError, PrivacyError
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks import _protocols, node_classification
-from fedgraph.tasks._public import Public, PublicSet
+from fedgraph.tasks import node_classification
 from fedgraph.types import Graph
+from fedgraph.worlds import protocols
+from fedgraph.worlds.public_part import Public, PublicSet
 
 
-def made(graph: Graph, public: Public, protocol: _protocols.Protocol = "inductive") -> _protocols.Setting:
-    return _protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"), public=public)
+def made(graph: Graph, public: Public, protocol: protocols.Protocol = "inductive") -> protocols.Setting:
+    return protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"), public=public)
 
 
-def planned(setting: _protocols.Setting) -> features.Plan:
+def planned(setting: protocols.Setting) -> features.Plan:
     held = setting.held
     facts = PublicFacts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.CURATOR_TRUSTED, None,
@@ -106,7 +107,7 @@ def test_a_private_test_node_is_answered_from_its_own_row_alone(library: Graph, 
     vector = state.memory.average
     average = np.random.default_rng(1).standard_normal(vector.shape).astype(np.float32)
     state = replace(state, memory=features.Memory(vector, average))
-    asked = _protocols.question(setting, plan, lambda: 1.0)
+    asked = protocols.question(setting, plan, lambda: 1.0)
     assert asked.num_edges == 0
     all_together = features.predict(plan, state, asked)
     for node in (0, 7, 30):
@@ -124,7 +125,7 @@ def test_asking_keeps_everything_and_shows_edges_to_nobody_who_did_not_say_so(li
     assert setting.num_train == library.num_nodes - setting.asking.size == 240
     plan = planned(setting)
     assert plan.facts.num_train == 240
-    assert _protocols.question(setting, plan, lambda: 1.0).num_edges == 0
+    assert protocols.question(setting, plan, lambda: 1.0).num_edges == 0
 
 
 def test_edge_level_has_no_asking_nodes() -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from fedgraph import data
 from fedgraph.comparison import classify
-from fedgraph.tasks import _raw_distances
+from fedgraph.tasks.base.graphs import raw_distances
 from fedgraph.types import Graph, GraphCollection, Provenance
 
 
@@ -24,9 +24,7 @@ def test_shortest_path_kernel_takes_isolated_nodes() -> None:
         Graph("g", sp.csr_array(a), sp.csr_array((len(a), 1), dtype=np.float32), np.full(len(a), -1), 1, Provenance("own", ""))
         for a in adjacencies
     )
-    found = _raw_distances.shortest_path_distances(
-        GraphCollection("c", graphs, np.zeros(4, np.int64), 1, Provenance("own", ""))
-    )
+    found = raw_distances.shortest_path_distances(GraphCollection("c", graphs, np.zeros(4, np.int64), 1, Provenance("own", "")))
     assert found[0, 1] == pytest.approx(0.0, abs=1e-12)
     assert found[0, 2] == found[2, 3] == 2.0
     assert 0 < found[0, 3] < 2.0
@@ -39,7 +37,7 @@ def test_mutag_size_alone(data_root: Path) -> None:
     """An SVM that sees the number of nodes only: 85.1 % (10-fold, C = 10), above every private row of the paper's GCN."""
     found = data.load("tu/mutag", root=data_root)
     assert isinstance(found, GraphCollection)
-    distances = _raw_distances.size_distances(np.array([g.num_nodes for g in found.graphs]))
+    distances = raw_distances.size_distances(np.array([g.num_nodes for g in found.graphs]))
     splits = classify.folds(found.labels, 10, np.random.default_rng(0))
     accuracy = classify.svm(distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)).mean
     assert accuracy == pytest.approx(0.851, abs=0.02)

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics
 
 from fedgraph.audit import one_run
-from fedgraph.tasks._scores import (
+from fedgraph.tasks.base.measures import (
     area_under_roc,
     average_precision,
     calibration_error,

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from fedgraph import runtime
 from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
-from fedgraph.tasks import _solver_settings as settings
 from fedgraph.tasks import graph_classification, graph_clustering, graph_metrics
-from fedgraph.tasks._pairwise import all_pairs
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.graphs import solver_settings as settings
+from fedgraph.tasks.base.graphs.pairwise import all_pairs
 
 
 def spaces(count: int = 8, fused: bool = False) -> list[MetricSpace]:

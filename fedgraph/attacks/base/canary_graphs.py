@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores, trained
 from fedgraph.audit import estimators
-from fedgraph.cell import Cell, Context
+from fedgraph.cells.cell import Cell, Context
 from fedgraph.methods.base import Plan, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Relation

@@ -25,13 +25,13 @@ from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
 from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores
 from fedgraph.audit import estimators
-from fedgraph.cell import Cell, Context
+from fedgraph.cells.cell import Cell, Context
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.ratios import log_ratios
-from fedgraph.settings import Settings
 from fedgraph.types import Partition, Subgraph
 
 PATH = "embedding"

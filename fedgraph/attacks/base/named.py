@@ -16,7 +16,7 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks.base import game, risk, verdicts
 from fedgraph.attacks.base.scene import Answers, Scene
 from fedgraph.attacks.base.whole_run import trained
-from fedgraph.cell import Cell, Context
+from fedgraph.cells.cell import Cell, Context
 from fedgraph.methods.base import Plan, State
 from fedgraph.types import Graph, Partition
 

@@ -32,12 +32,12 @@ from scipy.special import log_softmax
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
-from fedgraph.cell import Cell, Context
+from fedgraph.cells.cell import Cell, Context
+from fedgraph.documents.settings import Infinite, Settings
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Partition
 
 TINY = 1e-12  # smallest probability that a logarithm is taken of

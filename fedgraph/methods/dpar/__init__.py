@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from fedgraph.documents.settings import Settings
 from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
 from fedgraph.learning.clipping.per_sample import left_over_products
@@ -53,7 +54,6 @@ from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
 from fedgraph.privacy.desk import Desk, Released, Walk
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{zhang2024dpar,

@@ -27,6 +27,7 @@ import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
+from fedgraph.documents.settings import Settings
 from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import logits
@@ -57,7 +58,6 @@ from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.settings import Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{abadi2016deep,

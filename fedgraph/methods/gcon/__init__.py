@@ -30,6 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
+from fedgraph.documents.settings import Infinite, Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LossName
 from fedgraph.learning.propagation.aggregation import with_cut
@@ -41,7 +42,6 @@ from fedgraph.methods.gcon.evidence import of_minimiser
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.settings import Infinite, Settings
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{wei2024gcon,

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
+from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Relation
-from fedgraph.settings import Settings
 
 
 class Params(Settings):

@@ -6,12 +6,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from fedgraph.documents.settings import Settings
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.gin import Norm
 from fedgraph.methods.local_dp.encoders import Encoder, Rule
 from fedgraph.methods.local_dp.pooled import PooledBy, ReleaseKind
 from fedgraph.methods.local_dp.protected import Seen, Training, Unit
-from fedgraph.settings import Settings
 
 ENCODING = (  # no update needs these
     "bits_per_row",

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fedgraph.documents.settings import Settings
 from fedgraph.learning.baselines.fitting import Scaling
 from fedgraph.learning.baselines.networks import Shape, checked
-from fedgraph.settings import Settings
 
 CEILING = "ceiling"
 ENOUGH, MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes

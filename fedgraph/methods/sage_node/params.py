@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Relation
-from fedgraph.settings import Settings
 
 
 class Params(Settings):

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 from fedgraph.privacy.accounting import bayes
-from fedgraph.report import attacks, charts, plots, published
+from fedgraph.report import attacks, beyond_accuracy, charts, plots, published
 from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
-from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
 
 KINDS = ("graph_classification",)  # the tasks that this section speaks of
@@ -45,7 +44,7 @@ def build(records: Records, notice: str | None) -> Section:
         *attacks.sentences(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
-    beyond = _beyond_accuracy.table(rows, {row["setting"]: row["setting"] for row in rows})
+    beyond = beyond_accuracy.table(rows, {row["setting"]: row["setting"] for row in rows})
     tables = [_accuracies(rows), *printed, *_bounds(rows), *beyond]
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import attacks, charts, curves, plots, published, traffic
+from fedgraph.report import attacks, beyond_accuracy, charts, curves, plots, published, traffic
 from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
-from fedgraph.report.sections import _beyond_accuracy
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("node_classification",)  # the tasks that this section speaks of
@@ -49,7 +48,7 @@ def build(records: Records, notice: str | None) -> Section:
         where = "of private test nodes, each from its own row"
     sentences = [
         f"{facts['train_nodes']} training nodes; test accuracy {where}, {averaged(seeds)}.",
-        *_beyond_accuracy.majority(rows),
+        *beyond_accuracy.majority(rows),
         *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
     if facts.get("split") == "parts":
@@ -65,7 +64,7 @@ def build(records: Records, notice: str | None) -> Section:
     sentences += attacks.sentences(rows, records.among)
     tables = [
         _accuracies(rows),
-        *_beyond_accuracy.table(rows, SETTINGS),
+        *beyond_accuracy.table(rows, SETTINGS),
         *_best_edge_level(rows),
         *_against_papers(rows),
         _privacy(rows, records.among),

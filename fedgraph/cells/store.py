@@ -1,0 +1,258 @@
+"""The files of a run: each finished cell is stored at once, so that nothing is lost when the run is killed.
+
+    DIR/scenario.yaml            the scenario, resolved
+    DIR/cells/<name>.json.gz, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum
+                                 (earlier versions wrote <name>.json, which is still read)
+    DIR/cells/<name>.failed      why a cell failed; it counts as missing
+    DIR/cells/lock               held by the run that is at work here
+    DIR/pairs/<name>.npz         the discrepancies of one set of spaces, pair by pair (``<name>.<number>.npz``: still at work)
+
+A cell is there or it is not. ``--resume`` computes what is missing, and since every random stream is
+named by its cell the result is the same as without the interruption.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedgraph.cells.cell import Cell, Outcome
+from fedgraph.cells.entry import completed, content_of, entry_of, portable, restored, shortened
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
+
+CHECKSUM = "sha256"
+MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
+WHOLE, EARLIER, ARTEFACTS, FAILED = ".json.gz", ".json", ".npz", ".failed"  # endings of the files of one cell
+IDENTITY = ("task", "dataset", "method", "variant", "setting", "calibrated_by", "epsilon", "seed")
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One finished cell, as read back. entry: the JSON mapping; see ``CellStore.save``."""
+
+    entry: dict[str, Any]
+    artefacts: dict[str, np.ndarray]
+
+
+class CellStore:
+    """The finished cells of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "cells"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.damaged: list[str] = []  # what ``has`` found, for the user to know
+
+    def has(self, cell: Cell) -> bool:
+        """Whether the cell is there, whole and as it was written; a damaged or edited one is computed again."""
+        if self._written(cell) is None:
+            return False
+        try:
+            self.load(cell)
+        except DataError as error:
+            self.damaged.append(str(error))
+            return False
+        return True
+
+    def fail(self, cell: Cell, why: str, seconds: float) -> None:
+        """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
+        entry = {name: getattr(cell, name) for name in IDENTITY} | {"why": why, "seconds": seconds}
+        write_atomically(self._file(cell, FAILED), json.dumps(portable(entry)).encode())
+
+    def failure(self, cell: Cell) -> dict[str, Any] | None:
+        """What ``fail`` noted: the cell's identity and ``why``; None where the cell is there or was not tried."""
+        file = self._file(cell, FAILED)
+        if self._written(cell) is not None or not file.exists():
+            return None
+        found: dict[str, Any] = restored(json.loads(file.read_text(encoding="utf-8")))
+        return found
+
+    def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
+        """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""
+        text = shortened(entry_of(cell, outcome, seconds))
+        if outcome.artefacts:
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, allow_pickle=False, **outcome.artefacts)
+            write_atomically(self._file(cell, ARTEFACTS), buffer.getvalue())
+        whole = {**text, CHECKSUM: self._checksum(text, cell)}
+        content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+        write_atomically(self._file(cell, WHOLE), gzip.compress(content, mtime=0))
+        for ending in (FAILED, EARLIER):
+            self._file(cell, ending).unlink(missing_ok=True)
+
+    def load(self, cell: Cell) -> Record:
+        """The finished cell; floats are floats again (∞ included). ``DataError``: the files are not as they were written."""
+        file = self._written(cell) or self._file(cell, WHOLE)
+        try:
+            text = content_of(file)
+            if text.pop(CHECKSUM) != self._checksum(text, cell):
+                raise ValueError("its checksum is another")
+            artefacts: dict[str, np.ndarray] = {}
+            if self._file(cell, ARTEFACTS).exists():
+                with np.load(self._file(cell, ARTEFACTS), allow_pickle=False) as data:
+                    artefacts = dict(data)
+        except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+            raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
+        return Record(completed(text), artefacts)
+
+    def _checksum(self, text: dict[str, Any], cell: Cell) -> str:
+        """Of the entry, and of the artefacts beside it."""
+        artefacts = self._file(cell, ARTEFACTS)
+        return hashlib.sha256(json.dumps(text).encode() + (artefacts.read_bytes() if artefacts.exists() else b"")).hexdigest()
+
+    def _written(self, cell: Cell) -> Path | None:
+        """The file that makes the cell exist, of this or of an earlier version; None where there is none."""
+        return next((f for f in (self._file(cell, WHOLE), self._file(cell, EARLIER)) if f.exists()), None)
+
+    def _file(self, cell: Cell, ending: str) -> Path:
+        return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}{ending}"
+
+
+class PairStore:
+    """Tables of solved pairs, each under a name, as equally long columns; parts are added until the table is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "pairs"
+
+    def load(self, name: str) -> list[dict[str, np.ndarray]]:
+        """Every part that was written whole; an empty list where there is none."""
+        found = []
+        for file in self._files(name):
+            try:
+                with np.load(file, allow_pickle=False) as data:
+                    found.append(dict(data))
+            except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+                file.unlink()  # damaged: its pairs are solved again
+        return found
+
+    def add(self, name: str, columns: dict[str, np.ndarray]) -> None:
+        """One more part."""
+        self.folder.mkdir(exist_ok=True)
+        number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
+        self._write(self.folder / f"{name}.{number}.npz", columns)
+
+    def close(self, name: str) -> str:
+        """Join the parts into one table; its file, as seen from the run's folder."""
+        parts = self._files(name)
+        if parts != [self._whole(name)]:
+            found = self.load(name)
+            self._write(self._whole(name), _in_order({k: np.concatenate([part[k] for part in found]) for k in found[0]}))
+            for file in parts:
+                if file != self._whole(name):
+                    file.unlink()
+        return f"pairs/{name}.npz"
+
+    def _whole(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
+
+    def _files(self, name: str) -> list[Path]:
+        numbered = sorted(self.folder.glob(f"{name}.*.npz"), key=lambda f: int(f.name.split(".")[1]))
+        return [f for f in (self._whole(name), *numbered) if f.exists()]
+
+    @staticmethod
+    def _write(file: Path, columns: dict[str, np.ndarray]) -> None:
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **columns)
+        write_atomically(file, buffer.getvalue())
+
+
+def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The same table sorted by its pairs, which are kept as two columns of small integers: the file is a third smaller."""
+    pairs = columns["pairs"]
+    order = np.lexsort(pairs.T[::-1])
+    least = np.min_scalar_type(int(pairs.max(initial=0)))
+    return {k: np.asfortranarray(v[order].astype(least if k == "pairs" else v.dtype)) for k, v in columns.items()}
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """All of ``data`` or the file as it was."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else may write into ``folder`` meanwhile; ``ScenarioError`` where another run does. Death releases the lock."""
+    with (folder / "cells" / "lock").open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            other = file.read(20).strip() or "?"
+            raise ScenarioError(f"{folder}: process {other} is at work in it; wait, or choose another --out") from None
+        except OSError:  # a file system without locks
+            yield
+            return
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def require_place(folder: Path, resume: bool) -> None:
+    """``ScenarioError`` where a run cannot begin in ``folder``, or has nothing there to resume; reads no data."""
+    mark = folder / "cells" / MARK
+    if folder.exists() and not folder.is_dir():
+        option = "--resume" if resume else "--out"
+        raise ScenarioError(f"{option} {folder}: a file; allowed: a folder, or a name that does not exist yet")
+    if resume and not mark.exists():
+        raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/{MARK})")
+    if not resume and mark.exists():
+        raise ScenarioError(
+            f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder"
+        )
+
+
+def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
+    """Make ``folder`` this scenario's, or check that it is; ``ScenarioError`` otherwise.
+
+    comparable: what decides the numbers: the scenario but for the runtime, and the data's source and checksums.
+    """
+    require_place(folder, resume)
+    mark = folder / "cells" / MARK
+    digest = hashlib.sha256(comparable.encode()).hexdigest()
+    if resume and mark.read_text(encoding="utf-8", errors="replace").strip() != digest:
+        raise ScenarioError(
+            f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}) or on "
+            "other data; give the same file, --set options and data, or start a new --out"
+        )
+    try:
+        (folder / "cells").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
+    write_atomically(folder / "scenario.yaml", scenario_text.encode())
+    write_atomically(mark, digest.encode())
+
+
+def disclaim(folder: Path) -> None:
+    """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
+    own = [folder / "cells" / name for name in (MARK, "lock")]
+    if set((folder / "cells").iterdir()) - set(own):
+        return
+    for file in (*own, folder / "scenario.yaml"):
+        file.unlink(missing_ok=True)
+    for made in (folder / "cells", folder):
+        if not any(made.iterdir()):
+            made.rmdir()

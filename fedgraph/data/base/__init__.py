@@ -1,0 +1,240 @@
+"""From a name to a graph, and the contract of a family file.
+
+A family is one file of ``fedgraph/data``. It offers
+
+- ``DATASETS``: a mapping whose keys are its data sets (lower case);
+- ``load(dataset, request) -> Graph | GraphCollection``.
+
+A family of *published* data describes each data set by a :class:`Published` record and hands its reader, its stand-in
+and its PyG class to :func:`load_published`, which knows the search order: the roots of the request, the user's cache, a
+download through PyG into that cache, and last the stand-in or one clear error. A root is only ever read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from fedgraph import plugins
+from fedgraph.data.base import content
+from fedgraph.data.base import files as _files
+from fedgraph.data.base.files import RawFiles, cache_dir
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
+from fedgraph.types import Graph, GraphCollection
+
+WhenUnavailable = Literal["error", "synthetic"]
+Loaded = TypeVar("Loaded", Graph, GraphCollection)
+Model = TypeVar("Model", bound=BaseModel)
+
+ROOT_VARIABLE = "FEDGRAPH_DATA"
+MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
+MOST_NAMED = 8  # of one family, in a message
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller asked for, beside the name.
+
+    roots: folders searched in order, never written. when_unavailable: what to do without files. seed: of a generated graph.
+    path: the user's own file or folder. parameters: of families that take some (``synthetic``, ``own``). download: whether
+    PyG may be asked to fetch missing files into the user's cache. stand_in: go straight to the stand-in of a published data
+    set, reading no file.
+    """
+
+    roots: tuple[Path, ...] = ()
+    when_unavailable: WhenUnavailable = "error"
+    seed: int = 0
+    path: Path | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    download: bool = True
+    stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class Published:
+    """The facts of one published data set.
+
+    key: ``family/dataset``. title: its name in tables. folder: where its files lie below a data root, in PyG's layout
+    (``planetoid/CiteSeer/raw``). files: their names. sha256: file name → digest, demanded before a byte is interpreted; left
+    empty where copies with equal content differ in bytes. direct: whether a PyG root of this very family (the folder without
+    its first part) is recognised beyond doubt. columns_from_rows: as in ``Graph``.
+    """
+
+    key: str
+    title: str
+    folder: str
+    files: tuple[str, ...]
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    direct: bool = True
+    columns_from_rows: bool = False
+
+
+def default_roots() -> tuple[Path, ...]:
+    """The roots that hold when nobody names one: ``$FEDGRAPH_DATA`` where it is set, else none."""
+    named = os.environ.get(ROOT_VARIABLE, "")
+    return (Path(named).expanduser(),) if named else ()
+
+
+def families() -> dict[str, Mapping[str, object]]:
+    """Family name → its data sets. A module of this folder without ``DATASETS`` is not a family."""
+    modules = {name: plugins.load("data", name) for name in plugins.names("data")}
+    return {name: module.DATASETS for name, module in modules.items() if hasattr(module, "DATASETS")}
+
+
+def names() -> list[str]:
+    """Every ``family/dataset`` there is, sorted."""
+    return sorted(f"{family}/{dataset}" for family, datasets in families().items() for dataset in datasets)
+
+
+def resolve(name: str) -> tuple[str, str]:
+    """``(family, dataset)`` in lower case; ``ScenarioError`` with a suggestion for an unknown name."""
+    family, _, dataset = name.strip().casefold().partition("/")
+    known = families()
+    if dataset in known.get(family, ()):
+        return family, dataset
+    every = names()
+    same = [n for n in every if n.split("/")[1] == family and not dataset]
+    hint = f"; did you mean {' or '.join(map(repr, same))}?" if same else plugins.suggest(name.casefold(), every)
+    raise ScenarioError(f"unknown data set {name!r}{hint}; allowed: {_listed(every)}")
+
+
+def _listed(every: Sequence[str]) -> str:
+    """The names, of a large family only the first few."""
+    shown = []
+    for family, group in itertools.groupby(every, key=lambda n: n.split("/")[0]):
+        members = list(group)
+        shown += members[:MOST_NAMED] + (
+            [f"{family}/… ({len(members) - MOST_NAMED} more)"] if len(members) > MOST_NAMED else []
+        )
+    return ", ".join(shown)
+
+
+def load(
+    name: str,
+    *,
+    root: Path | str | Sequence[Path | str] | None = None,
+    when_unavailable: WhenUnavailable = "error",
+    seed: int = 0,
+    path: Path | str | None = None,
+    parameters: Mapping[str, object] | None = None,
+    download: bool = True,
+    stand_in: bool = False,
+) -> Graph | GraphCollection:
+    """The data set called ``name`` (``family/dataset``, any case).
+
+    root: a folder in the layout of ``PyG`` (or several, searched in order); None means :func:`default_roots`. It is never
+    written to. when_unavailable: ``error`` raises, ``synthetic`` generates a stand-in of the published size whose
+    ``provenance.source`` says so. seed: of anything generated (non-negative). path: the file or folder of ``own/…``.
+    parameters: of ``synthetic/…`` and ``own/…``, validated by the family. download: whether missing files may be fetched.
+
+    Raises ``ScenarioError`` for an unknown name or parameter; ``DataError`` for a root that is not a folder, files that are
+    missing, damaged or not the published ones.
+    """
+    if when_unavailable not in ("error", "synthetic"):
+        raise ScenarioError(f"when_unavailable is {when_unavailable!r}; allowed: error, synthetic")
+    if seed < 0:
+        raise ScenarioError(f"the data seed is {seed}; allowed: 0 or a positive integer")
+    family, dataset = resolve(name)
+    request = Request(
+        roots=default_roots() if root is None else _as_paths(root),
+        when_unavailable=when_unavailable,
+        seed=int(seed),
+        path=None if path is None else Path(path).expanduser(),
+        parameters=dict(parameters or {}),
+        download=download,
+        stand_in=stand_in,
+    )
+    try:
+        loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
+    except DataError as error:
+        if request.path is None or str(request.path) in str(error):
+            raise
+        raise DataError(f"{request.path}: {error}") from error
+    except FedgraphError:
+        raise
+    except Exception as error:  # an error that the reader did not foresee: the file is not this data set
+        where = request.path or ", ".join(map(str, request.roots)) or "its files"
+        raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
+    for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
+        if graph.num_features > MOST_FEATURES:
+            where = request.path or f"{family}/{dataset}"
+            raise DataError(f"{where}: {graph.num_features:,} feature columns; allowed: at most {MOST_FEATURES:,}")
+    return loaded
+
+
+def load_published(
+    data: Published,
+    request: Request,
+    *,
+    read: Callable[[RawFiles], Loaded],
+    stand_in: Callable[[int], Loaded],
+    pyg: tuple[str, Mapping[str, object]] | None,
+) -> Loaded:
+    """Read published files from where they are found first, or generate the stand-in.
+
+    read: interprets the files. stand_in: seed → generated data set. pyg: the PyG class name and the attributes that its
+    ``download`` reads; None where nothing is downloaded.
+    """
+    if request.parameters or request.path is not None:
+        raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
+    if request.stand_in:
+        return stand_in(request.seed)
+    for folder in request.roots:
+        if not folder.is_dir():
+            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
+    cache = cache_dir()
+    found = _files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
+    trouble = "a download was not allowed" if pyg is not None else "it is not downloaded"
+    if found is None and request.download and pyg is not None:
+        trouble = _files.download(data.folder, data.files, cache, *pyg)
+        found = _files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
+    if found is not None:
+        loaded = read(found)
+        content.require_published(data.key, loaded, found.folder)
+        if data.columns_from_rows and isinstance(loaded, Graph):
+            marked: Any = _with_columns_from_rows(loaded)
+            return marked
+        return loaded
+    if request.when_unavailable == "synthetic":
+        return stand_in(request.seed)
+    searched = ", ".join(str(f) for f in (*request.roots, cache))
+    wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
+    partly = _files.incomplete(data.folder, data.files, (*request.roots, cache), data.direct)
+    searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
+    raise DataError(
+        f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
+        f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
+        f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
+    )
+
+
+def _with_columns_from_rows(graph: Graph) -> Graph:
+    return replace(graph, columns_from_rows=True)
+
+
+def validated(model: type[Model], parameters: Mapping[str, object], key: str) -> Model:
+    """``parameters`` as ``model``; ``ScenarioError`` in one line naming the parameter, what was found and what is allowed."""
+    try:
+        return model.model_validate(dict(parameters))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            allowed = list(model.model_fields)
+            hint = plugins.suggest(where, allowed)
+            listed = ", ".join(allowed) or "none"
+            raise ScenarioError(f"data set {key!r}: unknown parameter {where!r}{hint}; allowed: {listed}") from error
+        found = f"parameter {where!r} is {first['input']!r}; " if where else ""
+        raise ScenarioError(f"data set {key!r}: {found}{first['msg'].removeprefix('Value error, ')}") from error
+
+
+def _as_paths(root: Path | str | Sequence[Path | str]) -> tuple[Path, ...]:
+    """One folder or several, as paths."""
+    several = [root] if isinstance(root, (str, Path)) else root
+    return tuple(Path(r).expanduser() for r in several)

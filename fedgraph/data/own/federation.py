@@ -1,0 +1,277 @@
+"""Your own federation: one folder (or file) per client, columns matched by name, nothing unpickled.
+
+    my_federation/
+      federation.yaml                      optional, see ``Manifest``
+      bank_a/  features.csv edges.csv labels.csv   [masks.csv ids.csv cross.csv]
+      bank_b/  features.parquet edges.parquet labels.parquet
+      bank_c/  graph.npz                   gnn-benchmark layout (``_npz``), masks in it or not  [feature_names.txt]
+      bank_d/  graph.pt                    torch.save(data.to_dict(), …) of a PyG ``Data``  [feature_names.txt]
+
+Without a manifest every subfolder is a client, in the order of their names. A client without edges or without labels has that
+file with its head alone (``source,target``, ``id,label``).
+
+**Features** are matched by the names of their columns, so clients may have different ones: a client without a column has
+zeros there. ``features.csv`` starts with a header ``id,<name>,<name>,…``, or is sparse: exactly ``id,feature,value``, one
+line per value that is not zero. Files without names (npz, pt) take theirs from ``feature_names.txt``, one per line, or are
+called ``0``, ``1``, ….
+
+**Labels** are matched by their text. **masks.csv**: ``id,train|validation|test``; either every client has one or none.
+
+**Edges between clients.** ``ids.csv`` (``id,hash``) gives a client's nodes the names by which others know them, and
+``cross.csv`` (``id,hash``) lists edges from own nodes to nodes of others. The hashes are made by the clients beforehand, with
+a common secret salt that never comes here; a hash is any text without a comma. An edge that only one end lists counts,
+because one of the two organisations knows it; the provenance says how many there are. A hash that nobody carries, or two
+carry, is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph.data.base import federated, masks, npz, tables
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import Cleaned, undirected
+from fedgraph.data.own import between as own_between
+from fedgraph.data.own import tables as own_tables
+from fedgraph.documents.lines import Source
+from fedgraph.documents.settings import Settings
+from fedgraph.documents.validation import validate
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph, Masks, Provenance
+
+MANIFEST = "federation.yaml"
+LONGEST = 80  # characters of a client's name
+MOST_NAMED = 10  # classes that the provenance numbers
+NOTHING = {  # file → how a client says that it has none, so that a file that was forgotten is not taken for that
+    "edges": "allowed: a line per edge; of a client without edges, a table with the head source,target and no line",
+    "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
+}
+PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
+
+
+class Client(Settings):
+    """One client of the manifest."""
+
+    name: str = Field(min_length=1, max_length=LONGEST, pattern=PRINTABLE, description="its name in tables")
+    folder: str = Field("", description="its folder, relative to the federation; default its name")
+
+
+class Manifest(Settings):
+    """``federation.yaml``."""
+
+    clients: tuple[Client, ...] = Field((), description="the clients in order; none: every subfolder")
+    classes: tuple[str, ...] = Field((), description="the public list of classes; none: the labels that occur")
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What one client gave. rows: node id → row. cleaned: its edges, and what was cleaned away.
+
+    split: row → part, where it brought masks. between: its side of the edges between clients.
+    """
+
+    part: federated.Part
+    rows: dict[str, int]
+    cleaned: Cleaned
+    split: dict[int, str] = field(default_factory=dict)
+    between: own_between.Own = own_between.NOTHING
+
+
+def load(path: Path) -> Graph:
+    """All clients of the folder as one graph whose nodes know their owner.
+
+    Raises ``DataError`` in one line that names file, line, what was found and what is allowed.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path}: not a folder; own/federation needs one with a folder per client")
+    raws: list[RawFiles] = [RawFiles(path)]
+    manifest = _manifest(raws[0])
+    clients = manifest.clients or tuple(_unnamed(p) for p in _folders(path))
+    if not clients:
+        raise DataError(f"{path}: no client; allowed: one folder per client, or a {MANIFEST} that names them")
+    names = [c.name for c in clients]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path / MANIFEST}: client {twice!r} is named twice; allowed: each once")
+    given = []
+    for client in clients:
+        folder = path / (client.folder or client.name)
+        if not folder.resolve().is_relative_to(path.resolve()):
+            where = path / MANIFEST if manifest.clients else path
+            raise DataError(f"{where}: folder {client.folder!r} of client {client.name!r} lies outside {path}")
+        if folder.resolve() in (raw.folder.resolve() for raw in raws[1:]):
+            raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
+        raws.append(RawFiles(folder))
+        given.append(_client(raws[-1], client.name, manifest.classes))
+    graph = federated.joined("own/federation", [g.part for g in given], Provenance("own", ""))
+    starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
+    graph, crossing = own_between.joined(graph, [g.between for g in given], starts, names)
+    checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
+    many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
+    detail = (
+        f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
+        f"{crossing}, {graph.num_features} features, {graph.num_classes} classes "
+        f"({_numbered(federated.classes([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
+    )
+    return replace(graph, masks=_joined_split(given, starts, path, names), provenance=Provenance("own", detail, checksums))
+
+
+def _folders(path: Path) -> list[Path]:
+    """Every subfolder that is not hidden (``.git``, ``__MACOSX``). ``DataError`` for a link that leads nowhere."""
+    found = sorted(p for p in path.iterdir() if not p.name.startswith((".", "__")))
+    for one in found:
+        if one.is_symlink() and not one.exists():
+            raise DataError(f"{one}: a link that leads nowhere; allowed: a folder per client")
+    return [p for p in found if p.is_dir()]
+
+
+def _unnamed(folder: Path) -> Client:
+    """A client that is called as its folder; ``DataError`` where that is no name for a table."""
+    name = folder.name
+    if len(name) > LONGEST or not name.isprintable():
+        raise DataError(
+            f"{folder.parent}: folder {name!r} is a client's name; allowed: at most {LONGEST} printable characters, or a "
+            f"{MANIFEST} that names its client"
+        )
+    return Client(name=name, folder=name)
+
+
+def _manifest(raw: RawFiles) -> Manifest:
+    file = raw.folder / MANIFEST
+    if not file.is_file():
+        return Manifest()
+    raw.read(MANIFEST)  # its checksum goes into the provenance
+    try:
+        source = Source.read(file)
+        return validate(Manifest, {} if source.data is None else source.data, source, ())
+    except ScenarioError as error:
+        raise DataError(str(error)) from error
+
+
+def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
+    folder = raw.folder
+    if not folder.is_dir():
+        raise DataError(f"{folder}: not a folder; client {name!r} of the federation needs one")
+    kinds = [k for k in ("graph.npz", "graph.pt", "features.parquet", "features.csv") if (folder / k).is_file()]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none of them"
+        raise DataError(
+            f"{folder}: found {found}; allowed: exactly one of graph.npz, graph.pt, features.csv, features.parquet "
+            "(the last two with edges and labels beside them)"
+        )
+    given = _whole(raw, name, kinds[0]) if kinds[0].startswith("graph") else _tabled(raw, name, kinds[0])
+    unknown = sorted(set(map(str, np.unique(given.part.labels))) - {"", *classes}) if classes else []
+    if unknown:
+        raise DataError(f"{folder}: label {unknown[0]!r}; allowed by {MANIFEST}: {', '.join(classes)}")
+    given = replace(given, part=replace(given.part, classes=tuple(classes)))
+    return replace(given, split=_split(raw, given), between=own_between.read(raw, given.rows))
+
+
+def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
+    """Three tables, CSV or Parquet."""
+    read = own_tables.parquet if kind.endswith("parquet") else RawFiles.read
+    ending = kind.rpartition(".")[2]
+
+    def text(stem: str) -> tuple[bytes, str]:
+        file = raw.folder / f"{stem}.{ending}"
+        if stem in NOTHING and not file.exists():
+            raise DataError(f"{file}: there is none; {NOTHING[stem]}")
+        content = read(raw, file.name)
+        if stem in NOTHING and not content.strip():
+            raise DataError(f"{file}: empty; {NOTHING[stem]}")
+        return content, str(file)
+
+    rows, set_rows, columns, column_names, values = own_tables.named_features(*text("features"))
+    one, two = tables.edges(*text("edges"), rows)
+    labels, classes = tables.labels(*text("labels"), rows)
+    words = np.array([*classes, ""])[labels]
+    cleaned = undirected(one, two, len(rows))
+    return Given(federated.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values), rows, cleaned)
+
+
+def _whole(raw: RawFiles, name: str, kind: str) -> Given:
+    """One file with everything; nodes are called 0 … n − 1."""
+    file = str(raw.folder / kind)
+    if kind == "graph.npz":
+        adjacency, features, labels = npz.read(raw.read(kind), file)
+        split = _npz_split(raw.read(kind), file, labels.size)
+        arcs = sp.coo_array(adjacency)
+        there = arcs.data != 0
+        one, two = arcs.coords[0][there], arcs.coords[1][there]
+    else:
+        one, two, features, labels, split = own_tables.data_object(raw.read(kind), file)
+    n = labels.size
+    entries = sp.coo_array(features)
+    if not np.isfinite(entries.data.astype(np.float64)).all():
+        raise DataError(f"{file}: a feature is NaN or infinite; allowed: finite numbers")
+    names = tuple(str(i) for i in range(features.shape[1]))
+    if (raw.folder / "feature_names.txt").is_file():
+        names = own_tables.names(raw, "feature_names.txt", features.shape[1])
+    if labels.dtype.kind not in "iubUS":
+        raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
+    if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
+        raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
+    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in labels.tolist()]
+    words = np.array(["" if v == "-1" else v for v in texts])
+    cleaned = undirected(one, two, n)
+    part = federated.Part(
+        name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
+        entries.data.astype(np.float32),
+    )  # fmt: skip
+    return Given(part, {str(i): i for i in range(n)}, cleaned, split)
+
+
+def _npz_split(content: bytes, file: str, num_nodes: int) -> dict[int, str]:
+    """Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits."""
+    found = masks.read(content, file, num_nodes)
+    if len(found) > 1:
+        raise DataError(f"{file}: its masks are {len(found)} splits; allowed: one, of shape [{num_nodes}]")
+    return {
+        int(row): part
+        for split in found
+        for rows, part in ((split.train, "train"), (split.validation, "validation"), (split.test, "test"))
+        for row in rows
+    }
+
+
+def _split(raw: RawFiles, given: Given) -> dict[int, str]:
+    found = dict(given.split)
+    file = raw.folder / "masks.csv"
+    if file.is_file():
+        for row, part in tables.parts(raw.read(file.name), str(file), given.rows).items():
+            if found.setdefault(row, part) != part:
+                raise DataError(f"{file}: a node is in {found[row]} and, by another file, in {part}; allowed: one part")
+    return found
+
+
+def _numbered(names: Sequence[str]) -> str:
+    """The number of each class, as ``positive`` takes it; of many, the first."""
+    told = [f"{number}: {name if name.isprintable() else repr(name)}" for number, name in enumerate(names[:MOST_NAMED])]
+    return ", ".join(told) + (", …" if len(names) > MOST_NAMED else "")
+
+
+def _cleaned(given: Sequence[Cleaned]) -> str:
+    """What was done to the clients' own edges, counted; "" where nothing was."""
+    counted = (
+        (sum(c.one_way for c in given), "one-way arcs made undirected"),
+        (sum(c.repeated for c in given), "repeated edges coalesced"),
+        (sum(c.loops for c in given), "self-loops dropped"),
+    )
+    told = ", ".join(f"{count} {what}" for count, what in counted if count)
+    return f"; further columns of edges (weights, times) are not read, {told}" if told else ""
+
+
+def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:
+    brought = [bool(own.split) for own in given]
+    if not any(brought):
+        return ()
+    if not all(brought):
+        raise DataError(f"{path}: client {names[brought.index(False)]!r} has no masks but others have; allowed: all or none")
+    every = [(int(start) + row, part) for own, start in zip(given, starts, strict=False) for row, part in own.split.items()]
+    return masks.of_parts(dict(every), int(starts[-1]), str(path))

@@ -1,0 +1,1 @@
+"""Texts that users write: read with their lines, checked against settings."""

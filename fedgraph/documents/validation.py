@@ -1,0 +1,66 @@
+"""Plain data as a described model; the first problem becomes one line that names place, found and allowed."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from fedgraph import plugins
+from fedgraph.documents.lines import SHOWN, Location, Source, shown
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validate(model: type[Model], data: Any, source: Source, at: Location) -> Model:
+    """``data`` as ``model``; the first problem becomes a ``ScenarioError`` at its line."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # a misspelt key is also a missing one
+        where = tuple(p for p in problem["loc"] if not (isinstance(p, str) and "[" in p))
+        raise source.error((*at, *where), _explain(model, where, problem)) from None
+
+
+def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
+    key = ".".join(str(p) for p in where)
+    if problem["type"] == "extra_forbidden":
+        allowed = _keys(model, where[:-1])
+        return f"unknown key {shown(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
+    if problem["type"] == "missing" and isinstance(where[-1], int):
+        return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
+    if problem["type"] == "missing":
+        return f"missing key {key!r}; it is needed here"
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] in ("model_type", "model_attributes_type"):
+        message = f"a mapping was expected; allowed keys: {', '.join(_keys(model, where))}"
+    if problem["type"] == "tuple_type":
+        message = "a list was expected, such as [one, other]"
+    if problem["type"] == "too_long" and problem["ctx"]["field_type"] == "Tuple":
+        message = f"a list of {problem['ctx']['max_length']} entries was expected"
+    found = repr(problem.get("input"))
+    return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
+
+
+def _keys(model: type[BaseModel], where: Location) -> list[str]:
+    """The keys allowed at ``where`` below ``model`` (best effort: the nearest described model)."""
+    current: Any = model
+    for part in where:
+        if isinstance(part, int):
+            continue
+        found = current.model_fields.get(part)
+        inner = _model_inside(found.annotation) if found is not None else None
+        if inner is None:
+            break
+        current = inner
+    return list(current.model_fields)
+
+
+def _model_inside(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in typing.get_args(annotation):
+        if (inner := _model_inside(argument)) is not None:
+            return inner
+    return None

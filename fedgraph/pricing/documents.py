@@ -1,0 +1,280 @@
+"""Reads files of other systems as data. Nothing in them is ever executed.
+
+    .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
+    .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
+    .toml         tomllib                               .py      syntax only (``_python``)
+    .sh .txt …    a command line, ``Namespace(…)`` as argparse prints it, or ``key: value`` / ``key=value`` lines
+
+Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with
+aliases written out.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import yaml
+
+from fedgraph.errors import PricingError
+from fedgraph.pricing import python_source
+from fedgraph.pricing.python_source import Call
+
+Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
+MOST_BYTES, DEEPEST, MOST_VALUES = 1_000_000, 60, 100_000
+KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".sh", ".txt", ".cmd", ".args", ".log")
+
+
+@dataclass(frozen=True)
+class Document:
+    """One file. kind: yaml, json, toml, python, command, namespace or ledger. data: its mapping (options of a command, the
+    namespace). command: the words of a command line. calls, constants: what a Python file says. lines: where keys stand."""
+
+    path: Path
+    kind: str
+    data: dict[str, Tree] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+    imports: frozenset[str] = frozenset()
+    lines: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def line(self, *keys: str) -> int:
+        """The line of a key, or of the nearest one above it."""
+        while keys and keys not in self.lines:
+            keys = keys[:-1]
+        return self.lines.get(keys, 1)
+
+    def error(self, message: str, *keys: str, line: int | None = None) -> PricingError:
+        return PricingError(f"{self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
+
+
+def read(path: Path) -> Document:
+    """The file as data. ``PricingError`` in one line where it is missing, too large, of another type, damaged or a bomb."""
+    if path.is_dir():
+        path = _inside(path)
+    suffix = path.suffix.lower()
+    try:
+        size = path.stat().st_size
+        if suffix == ".jsonl":
+            return Document(path, "ledger")
+        if size > MOST_BYTES:
+            raise PricingError(f"{path}:1: a configuration of {size:,} bytes; at most {MOST_BYTES:,} are read")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise PricingError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise PricingError(f"{path}:1: not UTF-8 text; allowed: {', '.join(KINDS)}") from error
+    try:
+        return _parsed(path, suffix, text)
+    except RecursionError:
+        raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read") from None
+
+
+def _inside(folder: Path) -> Path:
+    for name in ("pyproject.toml", "ledger.jsonl", "config_fed_client.json"):
+        if (folder / name).is_file():
+            return folder / name
+    raise PricingError(f"{folder}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
+
+
+def _parsed(path: Path, suffix: str, text: str) -> Document:
+    if suffix in (".yaml", ".yml"):
+        return _yaml(path, text)
+    if suffix == ".json":
+        return _json(path, text)
+    if suffix == ".toml":
+        return _toml(path, text)
+    if suffix == ".py":
+        calls, imports, found = python_source.read(path, text)
+        plain = {k: v for k, v in found.items() if v is None or isinstance(v, (bool, int, float, str))}
+        return Document(path, "python", dict(plain), calls=calls, imports=imports)
+    if suffix in (".sh", ".txt", ".cmd", ".args", ".log", ""):
+        return from_text(path, text)
+    raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
+
+
+def _shallow(path: Path, text: str) -> None:
+    """Refuse brackets nested deeper than any configuration, before a parser spends its time on them."""
+    depth = 0
+    for character in text:
+        if character in "[{":
+            depth += 1
+            if depth > 4 * DEEPEST:
+                raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read")
+        elif character in "]}":
+            depth = max(0, depth - 1)
+
+
+def _yaml(path: Path, text: str) -> Document:
+    _shallow(path, text)
+    lines: dict[tuple[str, ...], int] = {}
+    count = 0
+
+    def refuse(node: yaml.Node, message: str) -> NoReturn:
+        raise PricingError(f"{path}:{node.start_mark.line + 1}: {message}")
+
+    def walk(node: yaml.Node, at: tuple[str, ...]) -> None:
+        nonlocal count
+        count += 1
+        if count > MOST_VALUES or len(at) > DEEPEST:
+            refuse(node, f"a YAML bomb: more than {MOST_VALUES:,} values or {DEEPEST} levels once aliases are written out")
+        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
+            refuse(node, f"the tag {node.tag!r} would run code or build objects; only plain values are read")
+        lines.setdefault(at, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                name = str(key.value) if isinstance(key, yaml.ScalarNode) else refuse(key, "a key must be a single word")
+                if name in seen:
+                    refuse(key, f"key {name!r} appears twice")
+                seen.add(name)
+                lines[(*at, name)] = key.start_mark.line + 1
+                walk(value, (*at, name))
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                walk(value, (*at, str(index)))
+
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if node is not None:
+            walk(node, ())
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise PricingError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {getattr(error, 'problem', error)}") from None
+    return Document(path, "yaml", _mapping(path, found), lines=lines)
+
+
+def _json(path: Path, text: str) -> Document:
+    def once(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
+        names = [name for name, _ in pairs]
+        twice = [n for n in names if names.count(n) > 1] if len(names) < 2000 else []
+        if twice:
+            raise ValueError(f"key {twice[0]!r} appears twice")
+        return dict(pairs)
+
+    def constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not a number of JSON")
+
+    try:
+        found = json.loads(text, object_pairs_hook=once, parse_constant=constant)
+    except ValueError as error:
+        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not JSON: {getattr(error, 'msg', error)}") from None
+    return Document(path, "json", _mapping(path, found))
+
+
+def _toml(path: Path, text: str) -> Document:
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        line = re.search(r"line (\d+)", str(error))
+        raise PricingError(f"{path}:{line[1] if line else 1}: not TOML: {error}") from None
+    lines: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    for number, line_text in enumerate(text.splitlines(), 1):
+        head = re.match(r"\s*\[+([^\[\]]+)\]+\s*(#.*)?$", line_text)
+        key = re.match(r"\s*([\w.\"'-]+)\s*=", line_text)
+        if head:
+            table = tuple(part.strip(" \"'") for part in head[1].split("."))
+            lines.setdefault(table, number)
+        elif key:
+            lines[(*table, *(part.strip(" \"'") for part in key[1].split(".")))] = number
+    return Document(path, "toml", found, lines=lines)
+
+
+def from_text(path: Path, text: str) -> Document:
+    """A command line, a printed namespace, or ``key: value`` lines."""
+    body = "\n".join(row for row in text.splitlines() if not row.lstrip().startswith("#")).strip()
+    if re.match(r"^(argparse\.)?Namespace\(", body):
+        return Document(path, "namespace", _namespace(path, body))
+    if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
+        return _command(path, body)
+    pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
+    if pairs and all(pairs):
+        return Document(path, "namespace", {m[1].replace("-", "_"): scalar(m[2]) for m in pairs if m})
+    raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
+
+
+def _namespace(path: Path, body: str) -> dict[str, Tree]:
+    try:
+        call = ast.parse(body, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError) as error:
+        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not a namespace: {error}") from None
+    if not isinstance(call, ast.Call) or call.args:
+        raise PricingError(f"{path}:1: not one Namespace(key=value, …)")
+    out: dict[str, Tree] = {}
+    for keyword in call.keywords:
+        value = python_source.constant(keyword.value, {})
+        plain = value is None or isinstance(value, (bool, int, float, str))
+        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)  # type: ignore[assignment]
+    return out
+
+
+def _command(path: Path, body: str) -> Document:
+    joined = re.sub(r"\\\s*\n", " ", body)
+    runs = [
+        row
+        for row in joined.splitlines()
+        if re.search(r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s", row + " ")
+    ]
+    if len(runs) != 1:
+        raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
+    if re.search(r"[`$;|&<>]", runs[0]):
+        raise PricingError(f"{path}:1: a command line with shell code ({runs[0].strip()[:60]}…); write its values out")
+    try:
+        words = shlex.split(runs[0])
+    except ValueError as error:
+        raise PricingError(f"{path}:1: not a command line: {error}") from None
+    return Document(path, "command", options(words), tuple(words))
+
+
+def options(words: list[str]) -> dict[str, Tree]:
+    """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
+    out: dict[str, Tree] = {}
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if not re.match(r"^--?[A-Za-z]", word):
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        name = name.replace("-", "_")
+        if not equals and index < len(words) and not re.match(r"^--?[A-Za-z]", words[index]):
+            value, equals = words[index], "="
+            index += 1
+        out[name] = scalar(value) if equals else True
+    return out
+
+
+def table(value: Tree) -> dict[str, Tree]:
+    """``value`` where it is a mapping, else an empty one: what is missing is then said by name."""
+    return value if isinstance(value, dict) else {}
+
+
+def scalar(text: str) -> Tree:
+    """A word as a number, True, False, None or itself.
+
+    >>> scalar("1e-5"), scalar("7"), scalar("True"), scalar("gap")
+    (1e-05, 7, True, 'gap')
+    """
+    text = text.strip().strip("\"'")
+    if re.fullmatch(r"[+-]?\d{1,18}", text):
+        return int(text)
+    if text.lower() in ("true", "false", "none", "null"):
+        return {"true": True, "false": False}.get(text.lower())
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _mapping(path: Path, found: object) -> dict[str, Tree]:
+    if not isinstance(found, dict):
+        raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
+    return {str(key): value for key, value in found.items()}

@@ -1,0 +1,107 @@
+"""A foreign mapping read key by key: what has no meaning for the price is named, and what nobody knows is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from fedgraph.errors import PricingError
+from fedgraph.plugins import suggest
+from fedgraph.pricing.documents import Document, Tree, scalar
+
+MOST_WHOLE, LARGEST = 10**12, 1e60
+
+
+class Options:
+    """data: the mapping. at: the keys under which it stands in the document, for messages."""
+
+    def __init__(self, document: Document, data: Mapping[str, Tree], at: tuple[str, ...] = ()) -> None:
+        self._document, self._data, self._at = document, dict(data), at
+        self._read: set[str] = set()
+
+    def error(self, name: str, message: str) -> PricingError:
+        return self._document.error(message, *self._at, name)
+
+    def has(self, *names: str) -> bool:
+        return any(self._data.get(name) is not None for name in names)
+
+    def raw(self, name: str) -> Tree:
+        self._read.add(name)
+        return self._data.get(name)
+
+    def number(self, name: str, default: float | None = None, least: float = 0.0, above: bool = False) -> float | None:
+        """A finite or infinite number ≥ ``least`` (> with ``above``); ``default`` where it is not given."""
+        value = self.raw(name)
+        if isinstance(value, str):
+            value = scalar(value)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+            raise self.error(name, f"{name}: found {value!r}; a number is allowed")
+        if math.isfinite(value) and abs(value) > LARGEST:
+            raise self.error(name, f"{name}: found {value:g}; numbers up to {LARGEST:g} are priced")
+        if 0 < abs(value) < 1 / LARGEST:
+            raise self.error(name, f"{name}: found {value:g}; numbers down to {1 / LARGEST:g} (or 0) are priced")
+        if value < least or (above and value == least):
+            raise self.error(name, f"{name}: found {value}; allowed: {'>' if above else '≥'} {least:g}")
+        return float(value)
+
+    def need(self, name: str, least: float = 0.0, above: bool = False) -> float:
+        """As ``number``; a missing key is an error."""
+        found = self.number(name, None, least, above)
+        if found is None:
+            raise self.error(name, f"missing option {name!r}; it is needed to price this file")
+        return found
+
+    def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:
+        found = self.number(name, None, least)
+        if found is None:
+            return default
+        if not math.isfinite(found) or found > MOST_WHOLE or found != int(found):
+            raise self.error(name, f"{name}: found {found:g}; a whole number up to {MOST_WHOLE:,} is allowed")
+        return int(found)
+
+    def delta(self, name: str = "delta", default: float | None = None) -> float | None:
+        found = self.number(name, default)
+        if found is not None and not found < 1:
+            raise self.error(name, f"{name}: found {found:g}; a δ lies in [0, 1)")
+        return found
+
+    def choice(self, name: str, allowed: Iterable[str], default: str | None = None) -> str:
+        value, allowed = self.raw(name), list(allowed)
+        if value is None and default is not None:
+            return default
+        if value is None:
+            raise self.error(name, f"missing option {name!r}; allowed: {', '.join(allowed)}")
+        if str(value) not in allowed:
+            raise self.error(name, f"{name}: found {value!r}{suggest(str(value), allowed)}; allowed: {', '.join(allowed)}")
+        return str(value)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.raw(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise self.error(name, f"{name}: found {value!r}; true or false is allowed")
+        return value
+
+    def table(self, name: str) -> Options:
+        value = self.raw(name)
+        if value is not None and not isinstance(value, dict):
+            raise self.error(name, f"{name}: found {value!r}; a mapping of keys is expected")
+        return Options(self._document, value or {}, (*self._at, name))
+
+    def without_price(self, names: Iterable[str]) -> None:
+        """Options that are known and change no price (model, data, device, logging …)."""
+        self._read |= set(names)
+
+    @property
+    def rest(self) -> list[str]:
+        """Options that nobody read."""
+        return [name for name in self._data if name not in self._read]
+
+    def finish(self, known: Iterable[str] = ()) -> None:
+        """``PricingError`` naming the first option that is not known."""
+        for name in self.rest:
+            allowed = sorted(self._read | set(known))
+            raise self.error(name, f"unknown option {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}")

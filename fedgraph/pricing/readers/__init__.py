@@ -1,0 +1,1 @@
+"""One file for each system whose configurations can be priced."""

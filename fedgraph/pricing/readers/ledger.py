@@ -1,0 +1,72 @@
+"""Our own ledger (``ledger.jsonl`` of a run): what was really released, priced by the same accountant as the report."""
+
+from __future__ import annotations
+
+from fedgraph.errors import PricingError, PrivacyError
+from fedgraph.pricing.base import Facts, Published, Reading, Row
+from fedgraph.pricing.documents import Document
+from fedgraph.privacy import explain
+from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.accounting.composition import disjoint
+from fedgraph.privacy.events import Composed, Event, SampledOnce
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Unit
+
+SYSTEM = "fedgraph ledger"
+VERSION = "fedgraph 0.1–0.2"
+SOURCE = "fedgraph/privacy/ledger.py"
+SAID = ""
+
+
+def recognises(document: Document) -> bool:
+    return document.kind == "ledger"
+
+
+def read(document: Document) -> Reading:
+    """One row per cell, the dearest first."""
+    try:
+        ledger = explain.read(document.path)
+    except PrivacyError as error:
+        raise PricingError(str(error)) from None
+    if not ledger.accounts:
+        raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
+    priced = sorted(((total(ledger, account), account) for account in ledger.accounts), key=lambda pair: -pair[0].epsilon)
+
+    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
+        return tuple(_row(paid, account) for paid, account in priced)
+
+    assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
+    return Reading(
+        rows,
+        (Published(None, None, "none", f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit"),),
+        order=tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items())),
+        no_fix="a ledger is history; change the scenario's epsilons and run again",
+    )
+
+
+def total(ledger: Ledger, account: Account) -> Price:
+    """Everything that the worst unit of one cell paid, as ``privacy explain`` counts it."""
+    spent = {client: _sampled(event, account) for client, event in ledger.spent(account.cell).items()}
+    if account.holders is None:
+        return disjoint(spent, account.delta)
+    held = [ledger.spent(account.cell).get(client, Composed(())) for client in account.holders]
+    return price(_sampled(Composed(tuple(held)), account), account.delta)
+
+
+def _sampled(event: Event, account: Account) -> Event:
+    return event if account.sampled_once is None else SampledOnce(event, account.sampled_once)
+
+
+def _row(paid: Price, account: Account) -> Row:
+    protection = account.protection
+    return Row(
+        protection.unit.value,
+        protection.relation.value.removeprefix(f"{protection.unit.value}-")
+        if protection.unit is not Unit.EDGE
+        else protection.relation.value,
+        protection.viewer.words,
+        lambda rounds, delta: paid,
+        1,
+        account.delta,
+        f"cell {account.cell}",
+    )

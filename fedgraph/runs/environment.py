@@ -1,0 +1,70 @@
+"""What a run was made with: versions, devices, seed, data checksums. Enough to repeat it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedgraph.types import Graph, GraphCollection
+
+PACKAGES = (
+    "fedgraph-privacy", "ray", "torch", "torch-geometric", "POT", "numpy", "scipy", "pydantic", "dp-accounting", "numba",
+    "scikit-learn", "igraph", "matplotlib",
+)  # fmt: skip
+
+
+def describe(seed: int | str, graphs: list[Graph | GraphCollection], runtime: dict[str, Any]) -> dict[str, Any]:
+    """The content of ``environment.json``."""
+    return {
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "platform": f"{platform.system()} {platform.machine()}",
+        "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] or ["cpu"],
+        "runtime": runtime,
+        "seed": seed,
+        "data": [{"name": g.name, "source": g.provenance.source, "sha256": g.provenance.checksums} for g in graphs],
+    }
+
+
+def made(began: float) -> dict[str, str | float]:
+    """When, from which version and by which command this process made a run. began: ``time.time()`` at its start."""
+    return {
+        "version": _version("fedgraph-privacy"),
+        "commit": _commit(),
+        "command": " ".join([_program(), shlex.join(sys.argv[1:])]).strip(),
+        "finished": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "seconds": round(time.time() - began, 1),
+    }
+
+
+def _program() -> str:
+    """What was typed before the options."""
+    started = Path(sys.argv[0])
+    modules = {"run.py": "python -m fedgraph.run", "__main__.py": "python -m fedgraph", "__init__.py": "python -m fedgraph"}
+    return modules.get(started.name, started.name)
+
+
+def _commit() -> str:
+    """The commit of the source that runs, and whether it was changed since; empty where it is no git checkout."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return ""
+    try:
+        asked = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
+        return subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,190 @@
+"""The steps of a run, from the scenario to the report, on one page and without mathematics.
+
+scenario → data → (task → partition → clients → release → server → comparison → scores) per cell → ledger → report
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from fedgraph import data, plugins, runtime, seeds
+from fedgraph.cells import store
+from fedgraph.cells.cell import Cell, Context
+from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
+from fedgraph.methods.base import Plan
+from fedgraph.runs import environment, schedule
+from fedgraph.runs.console import Console
+from fedgraph.runs.schedule import Stage
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.beside import Beside
+from fedgraph.scenario.read import DatasetSettings, Ready, file_name
+from fedgraph.types import Graph, GraphCollection, describe
+
+if TYPE_CHECKING:
+    from fedgraph.report.sections.base import Records
+
+
+def run(
+    ready: Ready,
+    out: Path,
+    data_root: Path | None,
+    resume: bool,
+    console: Console,
+    given: Mapping[str, Graph] | None = None,
+) -> Path:
+    """Everything a scenario asks for; returns the folder with the results. given: data sets that are in memory, by label."""
+    store.require_place(out, resume)  # before data are read and Ray starts
+    text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
+    comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
+    known = given or {}
+    settings = ready.scenario.runtime
+    with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as engine:
+        graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
+        store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
+        with store.locked(out):
+            try:
+                return _computed(ready, graphs, out, text, console, engine)
+            except (ScenarioError, DataError):
+                store.disclaim(out)
+                raise
+
+
+def _computed(
+    ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console, begun: Beside
+) -> Path:
+    """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
+    began = time.time()
+    kept = store.CellStore(out)
+    console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
+    for graph in graphs:
+        console.say(describe(graph))
+    with begun.ready() as engine:
+        stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
+        todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
+        for line in kept.damaged:
+            console.say(f"{line}; it is computed again")
+        require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
+        total = sum(len(stage.cells) for stage in stages)
+        console.plan(total, total - len(todo))
+        for done in schedule.computed(todo, engine, console, ready.scenario.runtime.spread):
+            if isinstance(done.outcome, str):
+                kept.fail(done.cell, done.outcome, done.seconds)
+                console.say(f"FAILED {done.cell.key}: {done.outcome}")
+            else:
+                kept.save(done.cell, done.outcome, done.seconds)
+        where = engine.describe()
+    from fedgraph import report  # what draws and writes is not needed before the last cell
+
+    facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
+    failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
+    records = counted([replace(records_of(stage, kept), short=ready.quick) for stage in stages])
+    report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)
+    if failed:
+        first = "; ".join(f"{f['task']}/{f['dataset']}/{f['method']}/{f['variant']}: {f['why']}" for f in failed[:3])
+        raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
+    return out
+
+
+def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
+    """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise."""
+    for stage, cell in todo:
+        plan_of(ready, stage, cell)
+
+
+def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan[Any, Any] | None:
+    """The cell's plan. ``ScenarioError`` with file and line where the scenario asks for what cannot be."""
+    try:
+        made: Plan[Any, Any] | None = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
+    except DataError as error:
+        raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
+    except Exception as error:
+        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.sentence(error)}") from error
+    return made
+
+
+def records_of(stage: Stage, kept: store.CellStore) -> Records:
+    """A stage's finished schedule, for the report."""
+    from fedgraph.report.sections.base import Records
+
+    found = [kept.load(cell) for cell in stage.cells if kept.failure(cell) is None]
+    name = file_name(f"{stage.task.label}-{stage.context.dataset}")
+    return Records(
+        name,
+        stage.task.kind,
+        stage.task.label,
+        stage.context.dataset,
+        stage.task.params,
+        tuple(f.entry for f in found),
+        tuple(f.artefacts for f in found),
+    )
+
+
+def counted(records: list[Records]) -> list[Records]:
+    """The same, each told how many lower bounds on ε the whole report shows: they share one error probability."""
+    from fedgraph.report import attacks, results
+
+    among = attacks.num_bounds(results.grouped([entry for r in records for entry in r.entries]))
+    return [replace(r, among=among) for r in records]
+
+
+def stages_of(
+    ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
+) -> Iterator[Stage]:
+    """Every task on every data set; a task that reads none, once."""
+    root = seeds.root(ready.scenario.seed)  # for a secret seed this is the only copy, and it stays in memory
+    given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
+    given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
+    for name, graph in given:
+        for task in ready.tasks:
+            if getattr(plugins.load("tasks", task.kind), "NEEDS_DATA", True) != (graph is not None):
+                continue
+            if task.datasets and graph is not None and name not in task.datasets:
+                continue
+            context = Context(
+                label=task.label,
+                dataset=name,
+                data=graph,
+                root=root,
+                seeds=ready.scenario.seeds,
+                runtime=engine,
+                progress=console.progress,
+                pairs=pairs,
+            )
+            module = plugins.load("tasks", task.kind)
+            try:
+                asked = tuple(module.cells(task.params, context))
+            except (DataError, ScenarioError) as error:
+                raise type(error)(f"{ready.place(task, None)}: {error}") from error
+            yield Stage(task, context, asked)
+
+
+def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
+    """One data set: ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA``, cache, download."""
+    return data.load(
+        settings.name,
+        root=data_root or settings.root,
+        when_unavailable=settings.when_unavailable,
+        seed=seed,
+        path=settings.path,
+        parameters=settings.parameters,
+        stand_in=stand_in,
+    )
+
+
+def dry_run(ready: Ready, console: Console) -> None:
+    """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
+    from fedgraph.runs import preview
+
+    with runtime.start("serial") as engine:
+        graphs = [load(d, None, seeds.public(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
+        for graph in graphs:
+            console.say(f"planned on: {describe(graph)}")
+        plan = functools.partial(plan_of, ready)
+        preview.show(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)

@@ -1,0 +1,129 @@
+"""The dry run: what a scenario will release and at which ε, from public facts alone; at most one screen for each task.
+
+A row is one method in one setting, with all its budgets. Of a task on several data sets the first is a table; of each other
+one line says how many cells it has and which rows are priced otherwise. Plans are made in turn over the tasks, the first seed's
+only, until ``SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedgraph.cells.cell import Cell
+from fedgraph.methods.base import Plan
+from fedgraph.report.results import bound, number
+from fedgraph.runs.console import Console
+from fedgraph.runs.schedule import Stage
+
+SECONDS = 5.0  # of processor time for plans, over all tasks
+LINES = 30  # of one task's table
+HEADER = ("row", "setting", "target ε", "ε provable", "δ", "unit", "clients", "rounds", "releases of one client")
+
+
+@dataclass(eq=False)
+class Row:
+    """One method in one setting: its cells, the plans made, their ε. unreleased: the method has nothing to plan."""
+
+    cells: list[Cell]
+    plans: dict[Cell, Plan[Any, Any]] = field(default_factory=dict)
+    provable: dict[Cell, float] = field(default_factory=dict)
+    unreleased: bool = False
+
+    def line(self) -> tuple[str, ...]:
+        """As the table shows it."""
+        made = next(iter(self.plans.values()), None)
+        cell = self.cells[0]
+        same = cell.variant in ("default", "baseline", cell.method)
+        name = cell.method if same else f"{cell.method} · {cell.variant}"
+        if "published" in {c.calibrated_by for c in self.cells}:
+            name += " (as published)"
+        targets = ", ".join(number(c.epsilon) for c in self.cells)
+        if self.unreleased or made is None:
+            why = "nothing is released" if self.unreleased else "?"
+            return (name, cell.setting, targets, why, "", "", "", "", "")
+        provable = ", ".join(bound(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
+        promised = made.protection.promised_degree
+        if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
+            provable += f" if no degree is above {promised}, else ∞"
+        unit = made.protection.unit.value
+        facts = (str(made.facts.num_clients), str(made.rounds), "; ".join(_releases(made)))
+        return (name, cell.setting, targets, provable, f"{made.delta:.2g}", unit, *facts)
+
+
+Planner = Callable[[Stage, Cell], Plan[Any, Any] | None]
+
+
+def show(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -> None:
+    """One table for each task and data set. plan: of one cell; None where nothing is released."""
+    tables = [_rows(stage) for stage in stages]
+    _plan_in_turn(stages, tables, plan)
+    shown: dict[str, list[tuple[str, ...]]] = {}  # of each task, the table of its first data set
+    for stage, rows in zip(stages, tables, strict=True):
+        title = f"{stage.task.label} on {stage.context.dataset}: {len(stage.cells)} cells, {seeds} seed(s)"
+        lines = [row.line() for row in rows]
+        first = shown.setdefault(stage.task.label, lines)
+        if first is not lines and [line[:3] for line in first] == [line[:3] for line in lines]:
+            console.print(f"{title}; the same rows{_otherwise(first, lines)}")
+            continue
+        if len(lines) > LINES:
+            lines = [*lines[:LINES], (f"… and {len(rows) - LINES} rows more", *[""] * (len(HEADER) - 1))]
+        console.table(title, HEADER, lines, words_last=True)
+    if any("?" in line[3] for lines in shown.values() for line in lines):
+        console.print(f"?: not planned in the {SECONDS:g} s of work that a dry run may take; priced when the scenario runs.")
+
+
+def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]]) -> str:
+    """Which rows have another provable ε on another data set, as far as both are planned."""
+    found = [f"{b[0]}, {b[1]}: {b[3]}" for a, b in zip(first, lines, strict=True) if a[3] != b[3] and "?" not in a[3] + b[3]]
+    more = f" and {len(found) - 2} more" if len(found) > 2 else ""
+    return f", of which another ε is provable for {'; '.join(found[:2])}{more}" if found else ""
+
+
+def _rows(stage: Stage) -> list[Row]:
+    found: dict[tuple[str, str, str, bool], Row] = {}
+    for cell in stage.cells:
+        if cell.seed == 0:
+            key = (cell.method, cell.variant, cell.setting, cell.calibrated_by == "published")
+            found.setdefault(key, Row([])).cells.append(cell)
+    return list(found.values())
+
+
+def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]], plan: Planner) -> None:
+    """First one budget of every shown row, task by task in turn, then the next, until the work is done or too much."""
+    until = time.process_time() + SECONDS
+    for stage, row, cell in _turns(stages, tables):
+        if row.unreleased:
+            continue
+        made = plan(stage, cell)
+        if made is None:
+            row.unreleased = True
+        else:
+            row.plans[cell] = made
+            row.provable[cell] = made.provable().epsilon
+        if time.process_time() > until:
+            return
+
+
+def _turns(stages: Sequence[Stage], tables: Sequence[Sequence[Row]]) -> Iterator[tuple[Stage, Row, Cell]]:
+    most = max((len(row.cells) for rows in tables for row in rows), default=0)
+    for turn in range(most):
+        for rows in itertools.zip_longest(*(table[:LINES] for table in tables)):
+            for stage, row in zip(stages, rows, strict=True):
+                if row is not None and turn < len(row.cells):
+                    yield stage, row, row.cells[turn]
+
+
+def _releases(made: Plan[Any, Any]) -> list[str]:
+    """``model 60 × Gaussian noise`` for each path of the first client that sends anything."""
+    first = min((r.client for r in made.releases if r.client is not None), default=0)  # client 0 may never send anything
+    found: dict[str, list[Any]] = {}
+    for release in made.releases:
+        if release.client in (None, first):
+            words = re.split(r" of |,|;|:| over | for ", release.mechanism.words)[0]
+            found.setdefault(release.path, [0, words])[0] += release.count
+    return [f"{path} {count} × {words}" for path, (count, words) in found.items()]

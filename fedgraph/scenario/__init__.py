@@ -1,0 +1,1 @@
+"""A scenario file: read, checked, drafted and described."""

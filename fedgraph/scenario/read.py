@@ -1,0 +1,295 @@
+"""From YAML to a validated, frozen scenario. Every error is one line: ``file:line: found; allowed; hint``.
+
+The top level is described by ``Scenario`` below; each task, method and partition brings its own ``Params``
+(pydantic, frozen, unknown keys forbidden), found by file name. PyYAML reads ``1e-6`` as a string and
+``inf`` as a word: both are accepted where a number is wanted.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import re
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from fedgraph import plugins
+from fedgraph.data import base as families
+from fedgraph.documents.lines import Location, Source, assign, shown
+from fedgraph.documents.settings import Settings
+from fedgraph.documents.validation import validate
+from fedgraph.errors import ScenarioError
+
+MOST_LABEL = 80
+
+
+class RuntimeSettings(Settings):
+    """Where the work runs."""
+
+    engine: Literal["ray", "serial"] = Field("ray", description="ray, or serial for one process")
+    workers: int | None = Field(None, ge=1, description="actors in the pool; default one per CPU")
+    gpus_per_worker: float | None = Field(None, ge=0, description="default: the cluster's GPUs divided evenly")
+    spread: Literal["auto", "cells", "clients"] = Field(
+        "auto", description="what workers share: cells (each does whole ones), the clients of one cell, or auto"
+    )
+    silence: float = Field(600.0, ge=10, description="seconds without a sign of life after which a worker counts as dead")
+
+
+class DatasetSettings(Settings):
+    """One data set; ``path`` for ``own/npz`` and ``own/csv``."""
+
+    name: str = Field(description="family/dataset, e.g. planetoid/citeseer")
+    label: str = Field("", description="its name in tables; default the name. Needed where two share a name")
+    root: Path | None = Field(None, description="folder in PyG's raw layout; never written to")
+    path: Path | None = Field(None, description="one's own file or folder")
+    when_unavailable: Literal["error", "synthetic"] = Field("error", description="no files and no network: stop, or a stand-in")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="of generated and own data")
+    enabled: bool = Field(True, description="false: listed, and left out until --set datasets.N.enabled=true")
+
+
+class Scenario(Settings):
+    """A whole experiment. tasks: validated by their own modules, see ``TaskSettings``."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    name: str = Field(max_length=MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
+    title: str = Field("", description="one sentence: what is compared")
+    seed: Annotated[int, Field(ge=0)] | Literal["secret"] = Field(
+        0, description="root of every random stream; secret: noise and samples from the operating system, never written"
+    )
+    seeds: int = Field(1, ge=1, description="independent repetitions")
+    runtime: RuntimeSettings = RuntimeSettings()
+    datasets: list[DatasetSettings] = Field(default_factory=list, description="each task that needs data runs on each of them")
+    tasks: list[dict[str, Any]] = Field(min_length=1, description="what to run, see fedgraph/tasks")
+    quick: dict[str, Any] = Field(default_factory=dict, description="dotted keys that --quick replaces")
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """One task with its validated parameters. label: unique within the scenario. datasets: those it runs on; none: all.
+
+    at: where it stands in the scenario.
+    """
+
+    label: str
+    kind: str
+    params: Any
+    datasets: tuple[str, ...] = ()
+    at: Location = ()
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A scenario with its tasks validated, the plain mapping it came from (resolved), and the file (source). quick: shrunk."""
+
+    scenario: Scenario
+    tasks: tuple[TaskSettings, ...]
+    resolved: dict[str, Any]
+    source: Source
+    quick: bool = False
+
+    def place(self, task: TaskSettings, entry: int | None) -> str:
+        """``file:line`` of the task's entry of that number (``Cell.entry``), or of the task."""
+        return self.source.place((*task.at, *(() if entry is None else ("methods", entry))))
+
+
+def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> Ready:
+    """Read, change (``--quick``, ``--seeds``, then ``--set key=value`` …) and validate a scenario file.
+
+    What ``--quick`` would change is validated in every case, so that a slip there is found before somebody needs it.
+    """
+    source = Source.read(path)
+    if not isinstance(source.data, dict):
+        raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
+    data = _in_todays_words(source.data)
+    if not isinstance(data.get("quick", {}), dict):
+        raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {shown(data['quick'])}")
+    if data.get("quick") and not quick:
+        _changed(source, data, changes, True, seeds)
+    return _changed(source, data, changes, quick, seeds)
+
+
+def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quick: bool, seeds: int | None) -> Ready:
+    """The scenario ``given`` with what the command line changes."""
+    data = copy.deepcopy(given)
+    source.changes.clear()
+    if quick:
+        for key, value in (data.get("quick") or {"seeds": 1}).items():
+            source.changes[assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
+                f"{source.name}:{source.line(('quick', key))}"
+            )
+    if seeds is not None:
+        data["seeds"] = seeds
+        source.changes["seeds",] = f"--seeds {seeds}"
+    for change in changes:
+        key, equals, value = change.partition("=")
+        what = f"--set {shown(change)[1:-1]}"
+        if not equals:
+            raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
+        new = _in_todays_words(Source(what, value, lined=False).data)
+        source.changes[assign(data, key, new, functools.partial(_of, what))] = what
+    return replace(_validated(source, data), quick=quick)
+
+
+def _of(what: str, message: str) -> ScenarioError:
+    return ScenarioError(f"{what}: {message}")
+
+
+def _validated(source: Source, data: dict[str, Any]) -> Ready:
+    scenario = validate(Scenario, data, source, ())
+    for index, dataset in enumerate(scenario.datasets):
+        _dataset(source, index, dataset)
+        if dataset.label:
+            _label(source, ("datasets", index, "label"), dataset.label, slashes=True)
+    every = [d.label or d.name for d in scenario.datasets]
+    written = (source.data or {}).get("datasets")  # --quick may leave some out, and what is said of those stays
+    every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
+    _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
+    own = [_beside(source, d) for d in scenario.datasets if d.enabled]
+    scenario = scenario.model_copy(update={"datasets": own})
+    names = [d.label or d.name for d in scenario.datasets]
+    tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
+    _require_apart(source, "tasks", "tasks are labelled", [t.label for t in tasks])
+    resolved = scenario.model_dump(mode="json")
+    resolved["tasks"] = [
+        {"task": t.kind, "label": t.label, **({"datasets": list(t.datasets)} if t.datasets else {})}
+        | t.params.model_dump(mode="json")
+        for t in tasks
+    ]
+    resolved.pop("quick")
+    return Ready(scenario, tasks, resolved, source)
+
+
+def file_name(label: str) -> str:
+    """``label`` as a part of a file's name: letters, digits, ``.``, ``_``, ``+`` and ``-``, everything else a ``-``."""
+    return re.sub(r"[^\w.+-]", "-", label)
+
+
+def _require_apart(source: Source, key: str, words: str, labels: Sequence[str]) -> None:
+    """``ScenarioError`` where two labels are equal, or would be as parts of file names."""
+    for index, label in enumerate(labels):
+        if label in labels[:index]:
+            raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
+        for other in labels[:index]:
+            if file_name(label).casefold() == file_name(other).casefold():
+                raise source.error(
+                    (key, index), f"the labels {other!r} and {label!r} give files one name, {file_name(label)!r}; change one"
+                )
+
+
+def _beside(source: Source, dataset: DatasetSettings) -> DatasetSettings:
+    """Relative paths of one's own data begin at the scenario's folder; where nothing is there, at the folder one is in."""
+    given = dataset.path
+    if given is None or given.is_absolute() or given.parts[:1] == ("~",):
+        return dataset
+    beside = Path(source.name).parent / given
+    return dataset.model_copy(update={"path": beside if beside.exists() or not given.exists() else given})
+
+
+def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
+    """``ScenarioError`` for a data set that does not exist, or whose settings do not belong to it."""
+    at: Location = ("datasets", index)
+    try:
+        family, name = families.resolve(dataset.name)
+    except ScenarioError as error:
+        raise source.error((*at, "name"), str(error)) from None
+    module = plugins.load("data", family)
+    model = getattr(module, "Params", module.DATASETS[name])
+    if isinstance(model, type) and issubclass(model, Settings):
+        validate(model, dataset.parameters, source, (*at, "parameters"))
+    elif dataset.parameters:
+        raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
+    if dataset.name == "own/object":  # a graph in memory, given by the library
+        return
+    if family == "own" and dataset.path is None:
+        raise source.error(at, f"data set {dataset.name!r} needs a path: the file or folder of your own data")
+    if family != "own" and dataset.path is not None:
+        raise source.error((*at, "path"), f"data set {dataset.name!r} takes no path; use own/npz or own/csv for a file")
+
+
+_LEVELS = {"gap": "edge", "sage": "node"}  # methods of version 0.1 that held two, and the level that was meant where none stood
+
+
+def _in_todays_words(data: Any) -> Any:
+    """``data`` with methods as this version names them: ``method: gap, level: node`` of version 0.1 is ``method: gap_node``."""
+    if isinstance(data, list):
+        return [_in_todays_words(entry) for entry in data]
+    if not isinstance(data, dict):
+        return data
+    found = {key: _in_todays_words(value) for key, value in data.items()}
+    name = found.get("method")
+    if isinstance(name, str) and name in _LEVELS:
+        level = found.pop("level", _LEVELS[name])
+        found["method"] = f"{name}_{level}"
+    return found
+
+
+def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str], every: Sequence[str]) -> TaskSettings:
+    """One task, validated with everything inside it. names: of the enabled data sets; every: of all."""
+    at: Location = ("tasks", index)
+    settings = dict(task)
+    kind = settings.pop("task", None)
+    if kind is None:
+        raise source.error(at, f"a task needs the key 'task'; allowed values: {', '.join(plugins.names('tasks'))}")
+    module = _plugin(source, (*at, "task"), "tasks", kind)
+    label = _label(source, (*at, "label"), settings.pop("label", kind))
+    only = settings.pop("datasets", [])
+    if not isinstance(only, list) or not all(name in names for name in only) or len(set(only)) < len(only):
+        raise source.error(
+            (*at, "datasets"),
+            f"a list of the scenario's data sets, each once, was expected, found {shown(only)}; allowed: {list(names)}",
+        )
+    params = validate(module.Params, settings, source, at)
+    if getattr(module, "NEEDS_DATA", True) and not names:
+        raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
+    _require_known_data(source, at, params, every)
+    for where, package, spec in module.plugins_of(params):
+        spec = dict(spec)
+        key = package.removesuffix("s")
+        name = spec.pop(key, None)
+        if name is None:
+            raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
+        inner = _plugin(source, (*at, *where, key), package, name)
+        if package == "methods" and (problem := module.refuses(params, str(name))):
+            raise source.error((*at, *where, key), problem)
+        if package == "methods" and "label" in spec:
+            _label(source, (*at, *where, "label"), spec.pop("label"))
+        validate(inner.Params, spec, source, (*at, *where))
+    return TaskSettings(label, kind, params, tuple(map(str, only)), at)
+
+
+def _label(source: Source, at: Location, label: Any, slashes: bool = False) -> str:
+    """A name for tables and files; ``ScenarioError`` for anything else. slashes: it may hold ``/``."""
+    without = "" if slashes else " without '/'"
+    allowed = f"allowed: 1 to {MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
+    if not isinstance(label, str):
+        raise source.error(at, f"label: found {shown(label)}, which is not text (write it in quotes); {allowed}")
+    if not (0 < len(label) <= MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
+        raise source.error(at, f"label: found {shown(label)}; {allowed}")
+    if label.strip(".") == "":
+        raise source.error(at, f"label: found {shown(label)}, which is no name of a file; {allowed}")
+    return label
+
+
+def _require_known_data(source: Source, at: Location, params: Any, every: Sequence[str]) -> None:
+    """``ScenarioError`` where a setting given per data set names one that the scenario does not have."""
+    for field in type(params).model_fields:
+        value = getattr(params, field)
+        if isinstance(value, dict) and type(params).says(field).per_dataset:
+            for name in value:
+                if name not in every:
+                    hint = plugins.suggest(name, list(every))
+                    raise source.error(
+                        (*at, field, name), f"{field}: unknown data set {shown(name)}{hint}; allowed: {', '.join(every)}"
+                    )
+
+
+def _plugin(source: Source, at: Location, package: str, name: Any) -> types.ModuleType:
+    try:
+        return plugins.load(package, str(name))
+    except ScenarioError as error:
+        raise source.error(at, str(error)) from None

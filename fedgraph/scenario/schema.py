@@ -1,0 +1,77 @@
+"""The JSON schema of a scenario, generated from the same models that validate it.
+
+A task is one of the tasks there are; a method one of the methods, with its own settings; likewise partitions. Where a
+model would also accept a number written as text (``1e-6`` in YAML), the schema allows it, because the program does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from fedgraph import plugins
+from fedgraph.scenario.read import Scenario
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+# key of a task → package, and the key that names the plugin
+NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "partition": ("partition", "partition")}
+
+
+def of_scenarios() -> dict[str, Any]:
+    """The whole schema, self-contained."""
+    definitions: dict[str, Any] = {}
+    found = _model(Scenario, definitions)
+    found["properties"]["tasks"]["items"] = {"anyOf": [_task(name, definitions) for name in plugins.names("tasks")]}
+    return {"$schema": DIALECT, "title": "fedgraph scenario", **found, "$defs": definitions}
+
+
+def _task(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    module = plugins.load("tasks", name)
+    own = _model(module.Params, definitions)
+    properties = own["properties"]
+    of_task = _model(module.ROW, definitions)["properties"] if hasattr(module, "ROW") else {}
+    if getattr(module, "ONE_METHOD", False):
+        properties["method"] = {"description": "one method in place of methods"}
+    for key, (package, word) in NESTED.items():
+        if key in properties:
+            kinds = {"anyOf": [_plugin(package, word, n, definitions, of_task) for n in plugins.names(package)]}
+            properties[key] = (
+                {**properties[key], "items": kinds} if key == "methods" else {**_described(properties[key]), **kinds}
+            )
+    properties["task"] = {"const": name, "description": "what to run"}
+    properties["label"] = {"type": "string", "description": "unique name of the task in tables; default its kind"}
+    properties["datasets"] = {"type": "array", "items": {"type": "string"}, "description": "run on these only; default: all"}
+    return {**own, "required": ["task", *own.get("required", [])]}
+
+
+def _plugin(package: str, word: str, name: str, definitions: dict[str, Any], of_task: dict[str, Any]) -> dict[str, Any]:
+    own = _model(plugins.load(package, name).Params, definitions)
+    own["properties"][word] = {"const": name}
+    if package == "methods":
+        own["properties"].update(of_task)
+    return {**own, "required": [word, *own.get("required", [])]}
+
+
+def _model(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The model's own schema; what it refers to goes into ``definitions``. Numbers may also be text, as in YAML."""
+    found = model.model_json_schema(mode="validation")
+    definitions.update(_relaxed(found.pop("$defs", {})))
+    found.pop("title", None)
+    return {**_relaxed(found), "properties": dict(_relaxed(found.get("properties", {}))), "additionalProperties": False}
+
+
+def _relaxed(schema: Any) -> Any:
+    """Where a number is wanted, ``inf`` and ``1e-6`` written as text are numbers, too."""
+    if isinstance(schema, list):
+        return [_relaxed(s) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {k: _relaxed(v) for k, v in schema.items()}
+    if found.get("type") == "number":
+        found["type"] = ["number", "string"]
+    return found
+
+
+def _described(schema: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in schema.items() if k in ("description", "default")}

@@ -1,0 +1,47 @@
+"""The scenarios that come with fedgraph, found by name: ``fedgraph run citeseer`` works in any folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fedgraph import plugins
+from fedgraph.errors import ScenarioError
+
+_HERE = Path(__file__).parents[1]
+FOLDERS = (_HERE / "scenarios", _HERE.parent / "scenarios")  # in an installed package; in a checkout
+
+
+def folder() -> Path:
+    """Where the shipped scenarios lie."""
+    for place in FOLDERS:
+        if place.is_dir() and any(place.glob("*.yaml")):
+            return place
+    raise ScenarioError("this installation holds no scenarios; install fedgraph-privacy again")
+
+
+def names() -> list[str]:
+    """Every shipped scenario, sorted."""
+    return sorted(path.stem for path in folder().glob("*.yaml"))
+
+
+def find(given: str | Path) -> Path:
+    """The file that ``given`` names: a path that exists, or the name of a shipped scenario.
+
+    Raises ``ScenarioError`` with what is near.
+    """
+    path = Path(given)
+    if path.exists() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        return path
+    known = names()
+    if str(given) in known:
+        return folder() / f"{given}.yaml"
+    hint = plugins.suggest(str(given), known)
+    raise ScenarioError(f"{given}: neither a file nor a shipped scenario{hint}; shipped: {', '.join(known)}")
+
+
+def title(path: Path) -> str:
+    """The ``title`` of a scenario file, or its first comment line; one line."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("title:"):
+            return line.removeprefix("title:").strip().strip("'\"")
+    return ""

@@ -1,0 +1,1 @@
+"""What the tasks that compare graphs share."""

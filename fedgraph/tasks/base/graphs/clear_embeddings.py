@@ -1,0 +1,105 @@
+"""Small graphs in clear, and embeddings of them by a model trained on their node labels: for looking at geometry, not privacy.
+
+One sample of ego-networks (of a graph) or of whole graphs (of a collection), and the shared GCN or GIN of ``local_dp`` trained
+on all of them at once. Nothing here is released: a task that uses it claims no ε.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import DataError
+from fedgraph.learning.layers import small_graphs
+from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.optimisers.training import adam
+from fedgraph.partition.ego import reach
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.types import Graph, GraphCollection
+
+RAW = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC,))
+
+
+class Model(Settings):
+    """The shared model and its training."""
+
+    model: small_graphs.Model = Field("gcn", description="gcn (two layers) or gin, trained on node labels")
+    hidden: int = Field(16, ge=1, description="hidden units")
+    layers: int = Field(5, ge=1, description="message rounds of gin")
+    epochs: int = Field(200, ge=1, description="full-batch Adam steps")
+    learning_rate: float = Field(0.01, gt=0, allow_inf_nan=False, description="step size")
+    embedding: small_graphs.Source = Field("softmax", description="softmax, or hidden: x/(1 + x) of the last hidden layer")
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """graphs: small ones, whose ``labels`` are node labels. label: int64 [graphs], of the centre or of the graph."""
+
+    graphs: tuple[Graph, ...]
+    label: np.ndarray
+
+
+def sample(
+    data: Graph | GraphCollection, count: int, hops: int, nodes: tuple[int, int], max_degree: int, rng: np.random.Generator
+) -> Sample:
+    """``count`` random graphs of nodes[0] to nodes[1] nodes; ``DataError`` where there are fewer."""
+    found: list[Graph] = []
+    labels: list[int] = []
+    if isinstance(data, GraphCollection):
+        data = collections.prepared(data, None, max_degree, 0)
+        kinds, classes = collections.node_kinds(data)
+        for index in rng.permutation(len(data.graphs)):
+            if len(found) < count and nodes[0] <= data.graphs[index].num_nodes <= nodes[1]:
+                found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))
+                labels.append(int(data.labels[index]))
+    else:
+        for centre in rng.permutation(data.num_nodes):
+            if len(found) == count:
+                break
+            members = reach(data.adjacency, int(centre), hops)
+            if nodes[0] <= members.size <= nodes[1]:
+                found.append(data.induced(members))
+                labels.append(int(data.labels[centre]))
+    if len(found) < count:
+        raise DataError(f"{data.name}: {count} graphs of {nodes[0]} to {nodes[1]} nodes were asked for, {len(found)} exist")
+    return Sample(tuple(found), np.array(labels))
+
+
+@dataclass(frozen=True, eq=False)
+class Embedder:
+    """The trained model. ``of`` gives any graph with the same features its rows in [0, 1], float64 [n, h]."""
+
+    network: small_graphs.Network
+    parameters: np.ndarray
+    source: small_graphs.Source
+
+    def of(self, graph: Graph) -> np.ndarray:
+        given = small_graphs.inputs(self.network, graph, (graph.num_nodes,))
+        own, where = small_graphs.selected(self.network, given)
+        return small_graphs.embedding(own, on_device(self.parameters[where]), given, self.source)
+
+
+def train(graphs: tuple[Graph, ...], how: Model, rng: np.random.Generator) -> Embedder:
+    """Full-batch training on the node labels of all graphs together."""
+    union = Graph(
+        graphs[0].name,
+        sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr")),
+        sp.csr_array(sp.vstack([g.features for g in graphs], format="csr")),
+        np.concatenate([g.labels for g in graphs]),
+        graphs[0].num_classes,
+        graphs[0].provenance,
+    )
+    net = small_graphs.network(how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none")
+    given = small_graphs.inputs(net, union, tuple(g.num_nodes for g in graphs))
+    own, where = small_graphs.selected(net, given)
+    parameters = net.layout.start(rng)
+    found = adam(
+        on_device(parameters[where]), lambda v: small_graphs.gradient(own, v, given), how.epochs, how.learning_rate, 0.0
+    )
+    parameters[where] = found.cpu().numpy()
+    return Embedder(net, parameters, how.embedding)

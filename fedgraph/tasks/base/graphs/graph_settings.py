@@ -1,0 +1,131 @@
+"""What a scenario writes about releases of graphs: ε, and the models of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from fedgraph.documents.settings import Infinite
+from fedgraph.tasks.base import require_distinct
+from fedgraph.tasks.base.row_keys import RowKeys, checker
+
+OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
+WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
+Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Themselves; ``ValueError`` where two are equal."""
+    require_distinct("the value", values)
+    return values
+
+
+Distinct = AfterValidator(distinct)
+
+
+def epsilon(value: Any) -> float | str:
+    """A number > 0 (∞ for no encoding) or ``1/n``; anything else is a ``ValueError`` that says why."""
+    if value == "1/n":
+        return str(value)
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if found > 0:
+        return found
+    why = "; at ε = 0 nothing may be released" if found == 0 else ""
+    raise ValueError(f"allowed: ε > 0, 1/n (for a graph of n nodes), or inf (no encoding){why}")
+
+
+Epsilons = Annotated[list[Annotated[float | Literal["1/n"], BeforeValidator(epsilon)]], Distinct, Infinite]
+
+
+def clear(epsilon: float | str) -> bool:
+    """No encoding."""
+    return epsilon != "1/n" and math.isinf(float(epsilon))
+
+
+def label(method: dict[str, Any]) -> str:
+    """The name of a model's rows."""
+    return str(method.get("label", method.get("model", "gcn")))
+
+
+def no_encoder(method: dict[str, Any]) -> dict[str, Any]:
+    """Itself; ``ValueError`` where a model names an encoder or a rule of ε of its own: rows are named by the task's."""
+    for key, instead in (("encoder", "encoders"), ("epsilon_rule", "epsilons (1/n is the rule)")):
+        if key in method:
+            raise ValueError(f"{key} is a setting of the whole task here; allowed: the task's {instead}")
+    return method
+
+
+class Row(RowKeys):
+    """The keys of a model that are the task's."""
+
+    epsilons: Annotated[Epsilons | None, Field(min_length=1), Infinite] = Field(
+        None, description="ε of this model; default the task's"
+    )
+    compare: bool | None = Field(None, description="false: only the model's own answers")
+    fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
+
+
+Model = Annotated[dict[str, Any], AfterValidator(no_encoder)]
+
+
+def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
+    require_distinct("the model", [label(m) for m in methods])
+    found = []
+    for m in methods:
+        given = m | ({OWN: [_written(epsilon(e)) for e in m[OWN]]} if OWN in m else {})
+        in_clear = OWN in m and all(map(clear, given[OWN]))
+        if FUSED in m and not in_clear:
+            raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
+        if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not in_clear):
+            raise ValueError("compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum")
+        found.append(given)
+    return found
+
+
+def _written(epsilon: float | str) -> float | str:
+    """As JSON and YAML keep it inside a mapping of settings: ∞ as ``inf``."""
+    return "inf" if clear(epsilon) else epsilon
+
+
+@dataclass(frozen=True)
+class CodedRow:
+    """One model at one budget through one encoder. index: of the model among the entries. encoder: ``none`` in clear."""
+
+    index: int
+    label: str
+    encoder: str
+    epsilon: float | str
+
+    @property
+    def rule(self) -> str:
+        """How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number."""
+        return "1/n" if isinstance(self.epsilon, str) else "epsilon"
+
+    @property
+    def variant(self) -> str:
+        """The name of the row's cells."""
+        return f"{self.label}/{self.encoder}/{self.rule}"
+
+
+def coded_rows(
+    methods: Sequence[dict[str, Any]], epsilons: Sequence[float | str], encoders: Sequence[str]
+) -> Iterator[tuple[CodedRow, ...]]:
+    """The rows of every model, in order. epsilons: the task's, for a model that names none."""
+    for index, method in enumerate(methods):
+        budgets = [epsilon(e) for e in method.get(OWN, epsilons)]
+        yield tuple(
+            CodedRow(index, label(method), encoder, value)
+            for value in budgets
+            for encoder in (["none"] if clear(value) else encoders)
+        )
+
+
+Models = Annotated[list[Annotated[Model, AfterValidator(checker(Row))]], AfterValidator(checked)]

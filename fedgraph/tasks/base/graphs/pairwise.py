@@ -1,0 +1,123 @@
+"""Discrepancies between many small spaces, in chunks over the pool: of all pairs, or of those that nearest neighbours need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph.comparison import batch_descent, gromov
+from fedgraph.comparison.classify import Split
+from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.neighbours import to_nearest
+from fedgraph.learning.layers.sparse import device
+from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.graphs.kept_pairs import Table, name_of
+
+PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
+PAIRS_PER_BATCH = 20_000  # on a GPU, in order of size
+
+
+def all_pairs(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """[N, N] discrepancies, in torch batches where the pool has a GPU; and what ``Table.close`` says of them."""
+    which = gromov.pairs(len(spaces))
+    with _solver(spaces, options, context) as (table, solve):
+        values = solve(which)
+    return gromov.assemble(len(spaces), which, values), table.close()
+
+
+def nearest_pairs(
+    spaces: Sequence[MetricSpace],
+    options: gromov.GromovOptions,
+    context: Context,
+    split: Split,
+    k: int,
+    known: np.ndarray | None = None,
+) -> tuple[np.ndarray, int, dict[str, Any]]:
+    """[N, N], infinite except between test rows and what may be among the ``k`` nearest of the others; how many were asked; and
+    what ``Table.close`` says of those that were solved.
+
+    known: [N, N] of values found before, NaN elsewhere; it is read first, and receives what is solved. Between the same spaces
+    only: it saves work and changes no number.
+    """
+    known = np.full((len(spaces), len(spaces)), np.nan) if known is None else known
+    columns = np.sort(np.concatenate([split.train, split.validation]))
+    with _solver(spaces, options, context) as (table, solve):
+
+        def ask(which: np.ndarray) -> np.ndarray:
+            new = which[np.isnan(known[which[:, 0], which[:, 1]])]
+            if len(new):
+                known[new[:, 0], new[:, 1]] = known[new[:, 1], new[:, 0]] = solve(new)
+            return known[which[:, 0], which[:, 1]]
+
+        found, asked = to_nearest(spaces, split.test, columns, k, options.alpha, ask)
+    reached = np.full(known.shape, np.inf)
+    reached[np.ix_(split.test, columns)] = found
+    return reached, asked, table.close()
+
+
+def asked_pairs(
+    spaces: Sequence[MetricSpace],
+    options: gromov.GromovOptions,
+    context: Context,
+    split: Split,
+    k: int | None,
+    known: np.ndarray | None = None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and how many were asked. The facts say
+    where each pair's result is kept (``_kept_pairs``).
+    """
+    if k is None:
+        return all_pairs(spaces, options, context)
+    found, asked, solved = nearest_pairs(spaces, options, context, split, k, known)
+    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]} | solved
+
+
+@contextmanager
+def _solver(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context
+) -> Iterator[tuple[Table, Callable[[np.ndarray], np.ndarray]]]:
+    """Solves pairs int64 [q, 2] on the pool, as often as asked: float64 [q]. What the table had is not solved again."""
+    handle = context.runtime.share(f"spaces:{id(spaces)}", tuple(spaces))
+    points = np.array([space.num_points for space in spaces])
+    on_gpu = options.solver == "fast" and context.runtime.get(context.runtime.on_workers(_on_gpu, 1)[0])
+    options, size = (replace(options, solver="batched"), PAIRS_PER_BATCH) if on_gpu else (options, chunk_size(points))
+    table = Table(len(spaces), name_of(spaces, options) if context.pairs else "", context.pairs)
+
+    def solve(which: np.ndarray) -> np.ndarray:
+        order = batch_descent.by_size(points[which]) if on_gpu else np.arange(len(which))
+        chunks = [which[order[i : i + size]] for i in range(0, len(which), size)]
+        chunks = [chunk for chunk in chunks if table.missing(chunk)]
+        done = len(which) - sum(map(len, chunks))
+        context.progress("GW pairs", done, len(which))
+        for chunk, part in zip(chunks, context.runtime.map(_solve_chunk, chunks, handle, options), strict=True):
+            table.enter(chunk, part)
+            done += len(chunk)
+            context.progress("GW pairs", done, len(which))
+        return table.value[which[:, 0], which[:, 1]]
+
+    try:
+        yield table, solve
+    finally:
+        table.flush()  # also where the run is interrupted
+        context.runtime.forget(handle)
+
+
+def chunk_size(points: np.ndarray) -> int:
+    """Pairs that are solved in one call, for spaces of int64 [N] points: about the work of the least number at 20 points."""
+    least, most = PAIRS_PER_CHUNK
+    return int(np.clip(least * 400.0 / max(float(points.mean()) ** 2, 1.0), least, most))
+
+
+def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> gromov.PairResults:
+    return gromov.solve_pairs(spaces, which, options)
+
+
+def _on_gpu(items: range) -> bool:
+    """Whether this worker has one; then all workers have the same share of one."""
+    return device().type == "cuda"

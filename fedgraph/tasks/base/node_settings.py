@@ -1,0 +1,105 @@
+"""What a scenario writes about classifying nodes, and what of it excludes what else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from fedgraph.attacks.base import whole_run
+from fedgraph.documents.settings import Infinite, PerDataset, Settings
+from fedgraph.federation.participation import Participation
+from fedgraph.tasks.base import grid, require_distinct
+from fedgraph.worlds import protocols, public_part
+
+
+class Params(Settings):
+    """The grid of cells: methods × settings × budgets × seeds."""
+
+    methods: list[grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    settings: list[grid.Setting] = Field(min_length=1, description="who is trusted")
+    partition: dict[str, Any] = Field(
+        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
+    )
+    epsilons: Annotated[list[float], Infinite] = Field(min_length=1, description="privacy budgets ε; inf for none")
+    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDataset] = Field(
+        "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
+    )
+    calibrated_by: list[Literal["published", "provable"]] = Field(
+        ["provable"], description="reading under which noise is chosen"
+    )
+    cut_edges: Literal["dropped", "protected", "generated"] = Field(
+        "dropped",
+        description="edges between clients: dropped; or, at edge level, used and protected at both ends; or generated: "
+        "the same, where a client does not know what they lead to",
+    )
+    train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
+    map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
+    split: protocols.Split = Field(
+        "random",
+        description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
+        "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
+    )
+    train_per_class: int = Field(20, ge=1, description="training nodes of each class (split: per-class)")
+    validation_per_class: int = Field(30, ge=0, description="validation nodes of each class (split: per-class)")
+    component: Literal["all", "largest"] = Field("all", description="the whole graph, or its largest connected component")
+    protocol: protocols.Protocol = Field("inductive", description="what clients hold and what is public")
+    public: public_part.Public = Field(
+        "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
+    )
+    colluders: int = Field(
+        1,
+        ge=1,
+        description="secure: how many clients may pool with the server what they know of their own noise (behind masks: their "
+        "keys and shares, too); each client's noise grows with it",
+    )
+    federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
+    curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
+    attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
+
+    @field_validator("epsilons")
+    @classmethod
+    def _positive(cls, values: list[float]) -> list[float]:
+        for value in values:
+            if not value > 0:
+                raise ValueError(f"every ε must be > 0 (inf for no privacy), found {value}: at ε = 0 nothing may be released")
+        require_distinct("ε", values)
+        return values
+
+    @field_validator("methods")
+    @classmethod
+    def _distinct(cls, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return grid.checked(values)
+
+    @field_validator("delta")
+    @classmethod
+    def _fraction(cls, value: float | str | dict[str, float]) -> float | str | dict[str, float]:
+        for number in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(number, float) and not 0 < number < 1:
+                raise ValueError(f"δ must satisfy 0 < δ < 1, found {number}")
+        return value
+
+    @model_validator(mode="after")
+    def _parts_are_inductive(self) -> Params:
+        if self.split == "parts" and self.protocol == "transductive":
+            raise ValueError(
+                "split: parts cuts the graph, so it needs protocol inductive or inductive-edges, found transductive"
+            )
+        if self.public != "test-graph" and self.protocol not in ("inductive", "asking"):
+            raise ValueError(f"public is chosen with protocol inductive or asking, found {self.protocol}")
+        return self
+
+    @model_validator(mode="after")
+    def _attacks_what_is_run(self) -> Params:
+        """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
+        if self.attack is not None:
+            if self.federation.secure_aggregation == "masks":
+                raise ValueError("an attack reads simulated sums; write secure_aggregation: ideal, or leave it away")
+            if not self.federation.everybody:
+                raise ValueError("attack needs every client in every round; leave federation away, or the attack")
+            budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
+            settings: set[Any] = {s for spec in self.methods for s in spec.get("settings", self.settings)} | {"nobody"}
+            for what, asked, run in (("settings", self.attack.settings, settings), ("epsilons", self.attack.epsilons, budgets)):
+                if asked is not None and not run & set(asked):
+                    raise ValueError(f"attack.{what} is {asked}, where no row runs; allowed: some of {sorted(run, key=str)}")
+        return self

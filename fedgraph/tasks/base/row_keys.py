@@ -1,0 +1,44 @@
+"""What an entry of ``methods`` says about its row, beside the settings of its method: its label, its budgets, and the like.
+
+Each task describes these keys by one model, ``ROW``, derived from ``RowKeys``. The reader checks them, the schema lists them,
+and the method itself never sees them. Example: in ``{method: gcon, label: GCON, epsilons: [1]}`` the row's own keys are
+``label`` and ``epsilons``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from fedgraph.documents.settings import Settings
+
+
+class RowKeys(Settings):
+    """The keys that every task understands."""
+
+    label: str | None = Field(None, description="name of the row in tables")
+
+
+def checker(row: type[RowKeys]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
+
+    def checked(entry: dict[str, Any]) -> dict[str, Any]:
+        given = {k: v for k, v in entry.items() if k in row.model_fields and k != "label"}  # the reader checks every label
+        try:
+            row.model_validate(given)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            message = problem["msg"].removeprefix("Value error, ")
+            raise ValueError(f"{problem['loc'][0]} of this row is {problem['input']!r}; {message}") from None
+        if none := [k for k, v in given.items() if v is None]:
+            raise ValueError(f"{none[0]} of this row has no value; write one, or leave the key away")
+        return entry
+
+    return checked
+
+
+def of_method(entry: dict[str, Any], row: type[RowKeys]) -> dict[str, Any]:
+    """The keys of an entry that are its method's, without the method's name."""
+    return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}

@@ -1,0 +1,68 @@
+"""One method trained in one world: its rounds, and their price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.federation.participation import Attendance
+from fedgraph.federation.secure.protocol import Masks
+from fedgraph.methods.base import Plan, kinds
+from fedgraph.privacy.mechanisms.noise import Disclose
+from fedgraph.privacy.settle import Guarantee, Settlement, settle
+from fedgraph.tasks.base import Cell, Context, promises
+from fedgraph.worlds import protocols
+from fedgraph.worlds.world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """outcome: final state and every release. settled: the price, with every promise looked up in the data."""
+
+    outcome: rounds.Outcome
+    guarantee: Guarantee
+    settled: Settlement
+
+
+def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: Cell, protocol: str) -> None:
+    """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
+    if not (setting.test_graph_public or setting.public_attributes is not None or getattr(method, "PRIVATE_TEST_NODES", False)):
+        raise ScenarioError(
+            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
+            f"protocol: {protocol}): write public: test-graph with protocol: inductive, or choose features"
+        )
+
+
+def train(
+    world: World,
+    key: str,
+    made: Plan[Any, Any],
+    cell: Cell,
+    context: Context,
+    who: Sequence[str | int] = (),
+    *,
+    attendance: Attendance | None = None,
+    masks: Masks | None = None,
+    on_state: Callable[[int, Any], None] = lambda round_, state: None,
+) -> Trained:
+    """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
+
+    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
+    on_state: told of the state after each round (``federation.rounds``). One client without noise begins as a curator does,
+    so both end with the same model.
+    """
+    shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
+    common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
+    path = (*cell.path, *who)
+    progress = (context.prefixes, context.on_round)
+    noisy = any(not isinstance(release.mechanism, Disclose) for release in made.releases)
+    one = made.facts.num_clients == 1 and not noisy and not who
+    outcome = rounds.run(
+        context.runtime, shared, made, context.root, path, common, *progress,
+        attendance=attendance, masks=masks, starts=replace(cell, setting="central").path if one else None, on_state=on_state,
+    )  # fmt: skip
+    guarantee = replace(made.guarantee, promises=promises.looked_up(made, world.partition))
+    return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

@@ -1,0 +1,242 @@
+"""Classifying graphs by the geometry of what their clients release (Jin & Chen, §4 "Graph classification", Table 1).
+
+Graphs are dealt to clients by a Dirichlet distribution over labels. A shared GCN or GIN is trained federatedly, on the node
+labels of the training graphs as in the paper (``pooling: none``; IMDB-BINARY has none: degrees) or on their graph labels
+(``mean``, ``sum``; then the model itself is a classifier, too). Each graph's node embedding is encoded, the server computes all
+Gromov-Wasserstein discrepancies D and classifies by a support vector machine on exp(−γD) and by nearest neighbours (or by these
+alone: then only pairs that can be among them are solved). Seed s tests fold s of a cross-validation (7 : 2 : 1).
+
+Rows that see the model choose C and γ on validation graphs, which the model has not seen either; all others by inner folds.
+
+Every table holds the rows that expose what size alone gives away: ``graph size``, ``size and degrees``, and ``constant
+embedding``, the encoder applied to embeddings that are ½ everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph import plugins, seeds
+from fedgraph.attacks.base import encoded_graphs
+from fedgraph.comparison.classify import Split
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base.kinds import Embedding
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import settle
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks.base import Cell, Context, Outcome, promises
+from fedgraph.tasks.base.graphs import embedded_spaces as embedded
+from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.tasks.base.graphs import graph_settings as settings
+from fedgraph.tasks.base.graphs import raw_distances as raw
+from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, clear
+from fedgraph.tasks.base.graphs.graph_settings import Row as ROW
+from fedgraph.tasks.base.graphs.pairwise import asked_pairs
+from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.tasks.graph_classification import models as graph_models
+from fedgraph.tasks.graph_classification.judging import Judging, judge
+from fedgraph.tasks.graph_classification.settings import Params
+from fedgraph.types import GraphCollection
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """Nested plugin settings, for validation with their place in the file."""
+    given = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
+    models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
+    return [(("partition",), "partition", params.partition), *models]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "collection")
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
+    smallest = min(g.num_nodes for g in _collection(params, context).graphs)
+    rows = (*raw.LEAKS, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
+    found: list[Cell] = []
+    for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
+        found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
+        for rows_of_model in _rows(params, context):
+            first = rows_of_model[0]
+            if not clear(first.epsilon):
+                exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
+                found += [_cell(context, embedded.CONSTANT, r, smallest, seed) for r in exposing]
+            found += [_cell(context, "local_dp", r, smallest, seed) for r in rows_of_model]
+    return found
+
+
+def _rows(params: Params, context: Context) -> list[tuple[settings.CodedRow, ...]]:
+    budgets = params.epsilons_of.get(context.dataset, params.epsilons)
+    return list(settings.coded_rows(params.methods, budgets, params.encoders))
+
+
+def _row(params: Params, cell: Cell, context: Context) -> settings.CodedRow:
+    """What the cell is a cell of; its budget may be another one of the same row."""
+    return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
+
+
+def _cell(context: Context, method: str, row: settings.CodedRow, smallest: int, seed: int) -> Cell:
+    """epsilon is the largest over graphs."""
+    value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
+    reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
+    return Cell(context.label, context.dataset, method, row.variant, "local", value, reading, seed, row.index)
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
+    """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
+    return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
+
+
+def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Embedding], collections.Dealt, Split]:
+    collection = _collection(params, context)
+    row, entry = _row(params, cell, context), cell.among(params.methods)
+    spec = of_method(entry, ROW)
+    if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
+        raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
+    split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
+    facts = PublicFacts(
+        num_nodes=sum(map(sum, dealt.sizes)),
+        num_features=collection.graphs[0].num_features,
+        num_classes=dealt.partition.subgraphs[0].graph.num_classes,
+        client_sizes=tuple(map(sum, dealt.sizes)),
+        viewer=Viewer.SERVER,
+        graph_sizes=dealt.sizes,
+    )
+    module = kinds.embedder(entry["method"])
+    attendance = seeds.integer(context.root, "attendance", cell.seed)
+    spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
+    epsilon = 1.0 if row.rule == "1/n" else cell.epsilon
+    made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
+    return made, dealt, split
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """One row for one fold."""
+    collection = _collection(params, context)
+    if cell.variant == "baseline":
+        split = _dealt(params, cell.seed, context)[0]
+        chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
+        wanted = (params.alpha, params.options(), context, split, params.only_nearest, params.weights)
+        distances, asked = raw.distances_of(cell.method, collection, *wanted)
+        return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
+    made, dealt, split = _planned(params, cell, context)
+    if cell.method == embedded.CONSTANT:
+        sizes, solving = [g.num_nodes for g in collection.graphs], params.options()
+        distances, asked = embedded.constant_distances(
+            cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
+        )
+        row = _row(params, cell, context)
+        facts = {"label": row.label, "encoder": row.encoder, "rule": row.rule}
+        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
+    return _released(params, cell, context, made, dealt, split)
+
+
+def _released(
+    params: Params, cell: Cell, context: Context, made: Plan[Any, Embedding], dealt: collections.Dealt, split: Split
+) -> Outcome:
+    """Train, encode, compare, classify; and price."""
+    collection = _collection(params, context)
+    row, own = _row(params, cell, context), cell.among(params.methods)
+    on_nodes = made.params.pooling == "none"
+    shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
+    common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    metrics: dict[str, float] = {}
+    asked: dict[str, Any] = {}
+    if own.get(COMPARE, True):
+        embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
+        weights = params.weights if clear(cell.epsilon) else "uniform"
+        spaces = embedded.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
+        options = params.options(params.alpha if FUSED in own else None)
+        distances, asked = asked_pairs(spaces, options, context, split, params.only_nearest)
+        metrics = _judged(params, cell, context, distances, split)
+        if params.only_nearest is None:
+            metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
+    if not on_nodes:
+        metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
+    measured = encoded_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
+    guarantee = replace(made.guarantee, promises=promises.looked_up(made, dealt.partition))
+    settled = settle(guarantee, trained.releases)
+    return Outcome(
+        metrics=metrics | measured.metrics,
+        facts=_facts(params, collection, dealt, split)
+        | {"rounds": made.rounds, "model": made.params.model, "label": row.label, "pooling": made.params.pooling}
+        | {"encoder": row.encoder, "rule": row.rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
+        account=settled.account(cell.key, guarantee),
+        releases=trained.releases,
+        epsilon_published=made.epsilon_published,
+        epsilon_provable=settled.epsilon,
+        epsilon_measured=measured.epsilon,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
+        notes=(*made.notes, *trained.notes),
+    )  # fmt: skip
+
+
+def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
+    votes_alone = params.only_nearest is not None
+    how = Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test, svm=not votes_alone)
+    rng = seeds.generator(context.root, *cell.path, "svm")
+    labels_of = _collection(params, context).labels
+    return dict(context.runtime.get(context.runtime.on_server(judge, distances, labels_of, split, rng, how)))
+
+
+def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str, float], more: dict[str, Any]) -> Outcome:
+    """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
+    public = cell.method in (raw.SIZE, embedded.CONSTANT)
+    split, dealt = _dealt(params, cell.seed, context)
+    protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
+    return Outcome(
+        metrics=metrics,
+        facts=_facts(params, _collection(params, context), dealt, split) | {"rounds": 0} | more,
+        account=Account(cell.key, protection, params.delta),
+        releases=(),
+        epsilon_published=None,
+        epsilon_provable=0.0 if public else np.inf,
+        theorem="nothing was released beyond the public sizes" if public else "computed on raw data",
+        paths={},
+    )
+
+
+def _facts(params: Params, collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
+    votes = {} if params.only_nearest is None else {"classifier": f"k-NN, k = {params.neighbours[0]}"}
+    return graph_models.facts(collection, dealt, split) | votes
+
+
+def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:
+    def make() -> tuple[Split, collections.Dealt]:
+        collection = _collection(params, context)
+        split = collections.fold(collection.labels, params.folds, params.validation, context.root, context.dataset, seed)
+        settings = dict(params.partition)
+        module = plugins.load("partition", settings.pop("partition"))
+        if not hasattr(module, "deal"):
+            raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
+        rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
+        shares = module.deal(collection, module.Params(**settings), rng)
+        kinds = collections.node_kinds(collection)[0] if on_nodes else None
+        return split, collections.deal(collection, shares, split.train, kinds)
+
+    return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
+
+
+def _collection(params: Params, context: Context) -> GraphCollection:
+    given = context.data
+    if not isinstance(given, GraphCollection):
+        raise ScenarioError(f"{context.dataset} is one graph; task graph_classification needs a collection, such as tu/mutag")
+
+    def make() -> GraphCollection:
+        most = params.max_graphs_of.get(context.dataset, params.max_graphs)
+        return collections.prepared(given, most, params.max_degree, context.root, params.degrees, params.attributes)
+
+    return context.cached(("collection", context.label, context.dataset), make)
+
+
+def _has_features(context: Context) -> bool:
+    return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0

@@ -1,0 +1,100 @@
+"""What a trained model gave: embeddings in the collection's order, its own accuracy, what its release can show at most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedgraph.comparison.classify import Split
+from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.methods.base.kinds import Embedding, Received
+from fedgraph.privacy.accounting import bayes
+from fedgraph.privacy.mechanisms import blocks
+from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.types import GraphCollection
+
+
+def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width: int) -> list[np.ndarray]:
+    """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
+    found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
+    at = 0
+    for rows, sizes in zip(received, dealt.sizes, strict=True):
+        rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
+        for part in blocks.split(rows, sizes):
+            found[int(dealt.order[at])] = part
+            at += 1
+    return found
+
+
+def answered(
+    made: Plan[Any, Embedding],
+    state: State[Received],
+    dealt: collections.Dealt,
+    collection: GraphCollection,
+    split: Split,
+    tuned: bool,
+) -> dict[str, float]:
+    """``model``: test accuracy of the shared model itself, on the graphs in clear.
+
+    tuned: also ``model_on_training``, the accuracy on the graphs it was trained on; and where the server kept copies of the
+    model, test accuracies of the copy that is best on validation graphs (``model_by_validation``, the first of equals) and of
+    the one that is best on the test graphs themselves (``model_tuned_on_test``: no result, it shows what that would print).
+    """
+
+    def right(parameters: np.ndarray) -> np.ndarray:
+        return np.asarray(_answers(made, parameters, dealt) == collection.labels)
+
+    last = right(state.model["parameters"])
+    found = {"model": float(last[split.test].mean())}
+    if not tuned:
+        return found
+    found["model_on_training"] = float(last[split.train].mean())
+    if kept := [right(parameters) for parameters in state.memory.kept]:
+        by_validation = max(kept, key=lambda r: float(r[split.validation].mean()))
+        found["model_by_validation"] = float(by_validation[split.test].mean())
+        found["model_tuned_on_test"] = max(float(r[split.test].mean()) for r in kept)
+    return found
+
+
+def _answers(made: Plan[Any, Embedding], parameters: np.ndarray, dealt: collections.Dealt) -> np.ndarray:
+    """int64 [graphs]: the class that the model names, in the collection's order."""
+    method = kinds.embedder(made.method)
+    clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
+    named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
+    found = np.empty(dealt.order.size, dtype=np.int64)
+    found[dealt.order] = np.concatenate(named)
+    return found
+
+
+def facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
+    """What the tables show beside every row."""
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    return {
+        "clients": dealt.partition.num_clients,
+        "partition": dealt.partition.description,
+        "cut_edges": 0,
+        "graphs": int(sizes.size),
+        "mean_nodes": float(sizes.mean()),
+        "smallest": int(sizes.min()),
+        "majority": float(np.bincount(collection.labels).max() / sizes.size),
+        "split": [int(split.train.size), int(split.validation.size), int(split.test.size)],
+        "model": None,
+        "encoder": None,
+    }
+
+
+def bounds(made: Plan[Any, Embedding], dealt: collections.Dealt, collection: GraphCollection) -> dict[str, Any]:
+    """ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
+    if collection.num_classes != 2 or not made.made.graph_epsilons:
+        return {}
+    epsilons = np.empty(dealt.order.size)
+    epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made.graph_epsilons])
+    if not np.isfinite(epsilons).all():
+        return {}
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    return {
+        "graph_epsilon": [float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0))],
+        "bayes_balanced": float(np.mean([bayes.best_accuracy(float(e)) for e in epsilons])),
+        "bayes_given_size": bayes.best_given_public(sizes, collection.labels, epsilons),
+    }

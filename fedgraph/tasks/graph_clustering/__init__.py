@@ -1,0 +1,288 @@
+"""Clustering small graphs by what they release (Jin & Chen, §4 "Graph clustering"), and classifying them by it.
+
+Clients are ego-networks of one big graph. Each sends an (encoded) node embedding, or one private vector; the server compares
+what it received (``_graph_compare``): by Gromov-Wasserstein discrepancies and k-means whose centroids are barycentres, as in
+the paper, or by what tells classes apart. The pseudo-label of a graph is the label of its centre node. Scores compare with
+those labels; the simulator knows them, the server does not (but for ``classify``, which gives it four in five).
+
+Every table has the rows ``graph size`` (clusters made from the public number of nodes alone), ``size and degrees`` and
+``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph import plugins, seeds
+from fedgraph.attacks.base import encoded_graphs
+from fedgraph.comparison import cluster, maps
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base.kinds import Embedding
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import settle
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks.base import Cell, Context, Outcome, promises
+from fedgraph.tasks.base.graphs.embedded_spaces import CONSTANT, constant_spaces
+from fedgraph.tasks.base.graphs.graph_settings import clear
+from fedgraph.tasks.base.graphs.raw_distances import DEGREES, SIZE, degree_distances
+from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.tasks.graph_clustering import compare
+from fedgraph.tasks.graph_clustering.compare import OF_VECTORS, Clustering, Found
+from fedgraph.tasks.graph_clustering.settings import ONE_METHOD as ONE_METHOD
+from fedgraph.tasks.graph_clustering.settings import PLAIN, Params, Row
+from fedgraph.tasks.graph_clustering.settings import RowKeysOfClustering as ROW
+from fedgraph.tasks.graph_clustering.settings import rows as rows_of
+from fedgraph.types import Graph, Partition
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """Nested plugin settings, for validation with their place in the file."""
+    given = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
+    models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
+    return [*models, (("partition",), "partition", params.partition)]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return kinds.misfit(name, "embedder", "ego")
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
+    found: list[Cell] = []
+    rows = rows_of(params)
+    encoded = [r for r in rows if not clear(r.epsilon) and r.how != "histogram"]
+    for seed in range(min(context.seeds, params.seeds or context.seeds)):
+        for row in (SIZE, DEGREES):
+            found.append(Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed))
+        found += [_cell(params, context, CONSTANT, r, seed) for r in encoded[:1]]
+        found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
+    return found
+
+
+def _cell(params: Params, context: Context, method: str, row: Row, seed: int) -> Cell:
+    """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
+    if isinstance(row.epsilon, str):
+        smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
+        return Cell(
+            context.label, context.dataset, method, row.variant, "local", 1.0 / smallest, _reading(row), seed, row.index
+        )
+    reading = "none" if np.isinf(row.epsilon) else _reading(row)
+    return Cell(context.label, context.dataset, method, row.variant, "local", float(row.epsilon), reading, seed, row.index)
+
+
+def _reading(row: Row) -> str:
+    """Which ε the target is: of the released code, the published one."""
+    return "published" if row.encoder == "gaussian-as-coded" and row.how != "histogram" else "provable"
+
+
+def _row(params: Params, cell: Cell) -> Row:
+    return next(r for r in rows_of(params) if (r.variant, r.index) == (cell.variant, cell.entry))
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
+    """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
+    if cell.method in (SIZE, DEGREES):
+        return None
+    graph, row = _graph(context), _row(params, cell)
+    partition = _partition(params, cell.seed, context)
+    facts = PublicFacts(
+        num_nodes=graph.num_nodes,
+        num_features=graph.num_features,
+        num_classes=graph.num_classes,
+        client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
+        viewer=Viewer.SERVER,
+        holdings=partition.holdings(graph.num_nodes),
+        membership_from_edges=partition.from_edges,
+        public_graph=_public(params, cell.seed, context),
+        features_from_edges=graph.features_from_edges,
+    )
+    entry = cell.among(params.methods)
+    spec, module = of_method(entry, ROW), kinds.embedder(entry["method"])
+    value = cell.epsilon
+    if row.how != "histogram":
+        spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
+        if row.rule != "epsilon" or row.encoder != "multi-bit":
+            spec |= {"encoder": row.encoder, "epsilon_rule": row.rule}
+            value = 1.0 if row.rule == "1/n" else value
+    made = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
+    if params.classify:
+        given = (*made.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
+        made = replace(made, protection=replace(made.protection, assumptions=given))
+    return made
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """Train and encode at the clients, compare, cluster and classify at the server."""
+    partition = _partition(params, cell.seed, context)
+    truth = _graph(context).labels[_centres(partition)]
+    k = params.clusters or _graph(context).num_classes
+    if cell.method in (SIZE, DEGREES):
+        return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
+    made = plan(params, cell, context)
+    assert made is not None
+    how_many = Clustering(k, params.num_init, params.max_iterations)
+    if cell.method == CONSTANT:
+        rng = seeds.generator(context.root, *cell.path, "constant")
+        spaces = constant_spaces(made.facts.client_sizes, made.made.encoding, params.metric, rng)
+        found = compare.discrepancies(spaces, params.options(), how_many, cell, context)
+        return _unreleased(params, cell, context, partition, truth, found)
+    shared = context.runtime.share(f"partition:{context.label}:{cell.dataset}:{cell.seed}", partition)
+    common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
+    if row.how in OF_VECTORS:
+        found = compare.vectors(received, row.how, how_many, cell, context)
+    else:
+        weights = params.weights if np.isinf(cell.epsilon) else "uniform"
+        graphs = [s.graph for s in partition.subgraphs]
+        spaces = compare.spaces(received, graphs, row.how, params.metric, weights)
+        options = params.options(params.alpha if row.how == "fgw" else None)
+        found = compare.discrepancies(spaces, options, how_many, cell, context)
+
+    measured = encoded_graphs.measure(params.attack, made, cell, context, partition, trained.state)
+    guarantee = replace(made.guarantee, promises=promises.looked_up(made, partition))
+    settled = settle(guarantee, trained.releases)
+    embedding = settled.paths["embedding"]
+    rng = seeds.generator(context.root, *cell.path, "map")
+    places = None if cell.seed else maps.mds(found.distances) if params.map == "mds" else maps.tsne(found.distances, rng)
+    by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
+    upper = found.distances[np.triu_indices(len(received), 1)]
+    return Outcome(
+        metrics=_scores(params, cell, context, truth, found)
+        | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
+        | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {})
+        | measured.metrics,
+        facts=_facts(partition)
+        | found.facts
+        | {"label": row.named, "encoder": row.encoder, "rule": row.rule, "how": row.how}
+        | {"rounds": made.rounds, "training": made.params.training, "release": made.params.release}
+        | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))}
+        | measured.facts,
+        account=settled.account(cell.key, guarantee),
+        releases=trained.releases,
+        epsilon_published=made.epsilon_published,
+        epsilon_provable=settled.epsilon,
+        epsilon_measured=measured.epsilon,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
+        notes=(*made.notes, *trained.notes),
+        artefacts={} if places is None or row.how != "gw" else _artefacts(found.distances, truth, found.labels, places),
+    )
+
+
+def _scores(params: Params, cell: Cell, context: Context, truth: np.ndarray, found: Found) -> dict[str, float]:
+    known = found.distances if found.distances.size else None
+    metrics = cluster.scores(truth, found.labels, known)
+    if params.classify and known is not None:
+        rng = seeds.generator(context.root, *cell.path, "classify")
+        metrics |= context.runtime.get(context.runtime.on_server(compare.accuracy, known, truth, rng))
+    return metrics
+
+
+def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) -> list[np.ndarray]:
+    """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
+    width, pooled = made.made.encoding.width, made.made.pooled
+    sizes = made.facts.client_sizes
+    if pooled is not None:
+        return [np.full((1, pooled.width), 1.0 / pooled.width) if h is None else h for h in received]
+    return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]
+
+
+def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Found:
+    """Clusters of the sizes alone, or of sizes and degree sequences."""
+    rng = seeds.generator(context.root, *cell.path, "cluster")
+    if cell.method == SIZE:
+        labels = cluster.size_only(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
+    else:
+        labels = cluster.spectral(degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
+    return Found(np.zeros((0, 0)), labels, {})
+
+
+def _unreleased(params: Params, cell: Cell, context: Context, partition: Partition, truth: np.ndarray, found: Found) -> Outcome:
+    """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
+    public = cell.method != DEGREES
+    given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_FROM_EDGES)
+    protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
+    return Outcome(
+        metrics=_scores(params, cell, context, truth, found),
+        facts=_facts(partition) | {"rounds": 0} | found.facts,
+        account=Account(cell.key, protection, 1.0 / _graph(context).num_nodes),
+        releases=(),
+        epsilon_published=None,
+        epsilon_provable=0.0 if public else np.inf,
+        theorem="nothing was released beyond the public sizes" if public else "computed on raw data",
+        paths={},
+    )
+
+
+def _facts(partition: Partition) -> dict[str, Any]:
+    sizes = [s.graph.num_nodes for s in partition.subgraphs]
+    edges = [s.graph.num_edges for s in partition.subgraphs]
+    return {
+        "clients": partition.num_clients,
+        "partition": partition.description,
+        "mean_nodes": float(np.mean(sizes)),
+        "mean_edges": float(np.mean(edges)),
+        "cut_edges": partition.num_cut_edges,
+    }
+
+
+def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
+    return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": places}
+
+
+def _graph(context: Context) -> Graph:
+    if not isinstance(context.data, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; graph_clustering cuts ego-networks out of one graph")
+    return context.data
+
+
+def _partition(params: Params, seed: int, context: Context) -> Partition:
+    settings = dict(params.partition)
+    module = plugins.load("partition", settings.pop("partition"))
+
+    def make() -> Partition:
+        rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
+        found: Partition = module.split(_graph(context), module.Params(**settings), rng)
+        if any(s.center is None for s in found.subgraphs):
+            raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
+        return found if params.labels == "all" else without_labels_of(found, _centres(found))
+
+    return context.cached(("ego", context.label, context.dataset, seed), make)
+
+
+def _centres(partition: Partition) -> np.ndarray:
+    """int64 [clients]: the node id of each centre."""
+    return np.array([s.nodes[s.center] for s in partition.subgraphs], dtype=np.int64)
+
+
+def without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
+    """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
+    hidden = [np.where(np.isin(s.nodes, nodes), -1, s.graph.labels) for s in partition.subgraphs]
+    parts = zip(partition.subgraphs, hidden, strict=True)
+    return replace(partition, subgraphs=tuple(replace(s, graph=replace(s.graph, labels=labels)) for s, labels in parts))
+
+
+def _public(params: Params, seed: int, context: Context) -> Graph | None:
+    """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
+    if not params.public_share:
+        return None
+    graph = _graph(context)
+
+    def make() -> Graph:
+        held = np.asarray(_partition(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
+        free = np.flatnonzero(held == 0)
+        count = max(1, round(params.public_share * graph.num_nodes))
+        if count > free.size:
+            raise ScenarioError(f"public_share {params.public_share:g} is {count} nodes; {free.size} are held by no client")
+        rng = seeds.generator(context.root, "public", context.label, context.dataset, seed)
+        return graph.induced(np.sort(rng.permutation(free)[:count]))
+
+    return context.cached(("public", context.label, context.dataset, seed), make)

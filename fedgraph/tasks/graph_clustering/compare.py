@@ -1,0 +1,108 @@
+"""How the server compares what clients released, and what it finds: clusters, and classes where some labels are known.
+
+    gw          Gromov-Wasserstein of the rows' distances to each other: blind to which class a row points to
+    fgw         the fused discrepancy, with the rows themselves beside their distances
+    mean        the squared distance of the graphs' mean rows
+    histogram   the squared distance of vectors that were pooled before they were released
+
+``mean`` and ``fgw`` read rows that were made unbiased; all of them are post-processing of one release and cost nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.model_selection import StratifiedKFold
+
+from fedgraph import seeds
+from fedgraph.comparison import classify, cluster, gromov
+from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
+from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.base.graphs.embedded_spaces import embedded_spaces
+from fedgraph.tasks.base.graphs.pairwise import all_pairs
+from fedgraph.tasks.base.graphs.raw_distances import in_medians
+from fedgraph.tasks.base.graphs.solver_settings import variation
+from fedgraph.types import Graph
+
+Compare = Literal["gw", "fgw", "mean", "histogram"]
+OF_VECTORS = ("mean", "histogram")
+FOLDS, NEIGHBOURS = 5, 5
+COSTS, GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """How clusters are made. k: how many."""
+
+    k: int
+    num_init: int
+    max_iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver, where there was one."""
+
+    distances: np.ndarray
+    labels: np.ndarray
+    facts: dict[str, Any]
+
+
+def vectors(received: Sequence[np.ndarray], how: Compare, how_many: Clustering, cell: Cell, context: Context) -> Found:
+    """Squared Euclidean distances of the graphs' vectors (``mean``: of their rows' means), and k-means."""
+    points = np.stack([rows.mean(axis=0) for rows in received])
+    rng = seeds.generator(context.root, *cell.path, "cluster")
+    found = cluster.kmeans_vectors(points, how_many.k, rng)
+    return Found(cdist(points, points, "sqeuclidean"), found.labels, {})
+
+
+def spaces(
+    received: Sequence[np.ndarray], graphs: Sequence[Graph], how: Compare, metric: Metric, weights: Weights
+) -> list[MetricSpace]:
+    """Metric spaces of the rows; ``fgw``: with the rows as features."""
+    return embedded_spaces(received, metric, graphs, "embedding" if how == "fgw" else None, weights)
+
+
+def discrepancies(
+    made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: Clustering, cell: Cell, context: Context
+) -> Found:
+    """All pairs, k-means with barycentres, and how much the local minima vary."""
+    distances, solved = all_pairs(made, options, context)
+    rng = seeds.generator(context.root, *cell.path, "cluster")
+    on_server = (_kmeans, tuple(made), options, how_many, rng, distances)
+    found = context.runtime.get(context.runtime.on_server(*on_server))
+    sample = seeds.generator(context.root, *cell.path, "minima")
+    return Found(distances, found.labels, solved | variation(made, options, sample))
+
+
+def _kmeans(
+    made: Sequence[MetricSpace],
+    options: gromov.GromovOptions,
+    how: Clustering,
+    rng: np.random.Generator,
+    distances: np.ndarray,
+) -> cluster.Clustering:
+    plain = gromov.GromovOptions(solver=options.solver, alpha=options.alpha)
+    return cluster.kmeans_gw(
+        made, how.k, rng, options=plain, num_init=how.num_init, max_iterations=how.max_iterations, distances=distances
+    )
+
+
+def accuracy(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
+    """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support vector machine on
+    exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs of a class
+    with fewer members than folds are left out.
+    """
+    kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= FOLDS)
+    if kept.size < 2 * FOLDS or np.unique(truth[kept]).size < 2:
+        return {}
+    scaled, labels = in_medians(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
+    model = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+    folds = model.split(np.zeros(labels.size), labels)
+    splits = tuple(classify.Split(train, np.zeros(0, np.int64), test) for train, test in folds)
+    by_kernel = classify.svm(scaled, labels, splits, rng, costs=COSTS, gammas=GAMMAS)
+    return {"accuracy": by_kernel.mean, f"knn{NEIGHBOURS}": classify.nearest(scaled, labels, splits, NEIGHBOURS).mean}

@@ -1,0 +1,133 @@
+"""What a scenario writes about clustering small graphs, and the rows that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from fedgraph.attacks.base import encoded_graphs
+from fedgraph.comparison.metric_space import Metric, Weights
+from fedgraph.documents.settings import Infinite
+from fedgraph.tasks.base import require_distinct
+from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model, clear, epsilon
+from fedgraph.tasks.base.graphs.solver_settings import Solving
+from fedgraph.tasks.base.row_keys import RowKeys, checker
+from fedgraph.tasks.graph_clustering.compare import Compare
+
+PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
+ONE_METHOD = True  # ``method: {…}`` is understood as a list of one
+
+
+class RowKeysOfClustering(RowKeys):
+    """The keys of an entry of ``methods`` that are the task's."""
+
+    epsilons: Annotated[Epsilons | None, Field(min_length=1), Infinite] = Field(
+        None, description="budgets of this row; default the task's"
+    )
+    compare: Annotated[list[Compare] | None, Field(min_length=1)] = Field(
+        None, description="how releases are compared: gw, fgw, mean, histogram"
+    )
+
+
+Entry = Annotated[Model, AfterValidator(checker(RowKeysOfClustering))]
+
+
+class Params(Solving):
+    """Models, budgets, and how the server compares, clusters and classifies."""
+
+    methods: list[Entry] = Field(
+        [{"method": "local_dp"}],
+        min_length=1,
+        description="method: file name in fedgraph/methods, then its settings; label names the rows, epsilons are budgets of "
+        "this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram where a graph sends one vector)",
+    )
+    partition: dict[str, Any] = Field(
+        default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
+        description="which small graphs are the clients",
+    )
+    epsilons: Epsilons = Field(
+        min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
+    )
+    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
+    public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")
+    labels: Literal["all", "others"] = Field(
+        "all",
+        description="labels that train: all that a client holds, or others: without those of the centres, which are asked",
+    )
+    classify: bool = Field(False, description="also classify each graph, given the labels of four in five of the others")
+    clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
+    metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: Weights = Field("uniform", description=WEIGHTS)
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
+    num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
+    max_iterations: int = Field(20, ge=1, description="k-means iterations")
+    attack: encoded_graphs.Attack | None = Field(
+        None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
+    )
+    map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_or_several(cls, given: Any) -> Any:
+        """``method: {…}`` is a list of one."""
+        if isinstance(given, dict) and "method" in given:
+            if "methods" in given:
+                raise ValueError("method is one, methods a list of them: write one of the two")
+            given = {k: v for k, v in given.items() if k != "method"} | {"methods": [given["method"]]}
+        return given
+
+    @field_validator("methods")
+    @classmethod
+    def _entries(cls, methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        require_distinct("the model", [m.get("label", "") for m in methods])
+        for m in methods:
+            pooled = m.get("release", "rows") != "rows"
+            for how in compared(m):
+                if (how == "histogram") != pooled:
+                    allowed = "histogram" if pooled else "gw, fgw, mean"
+                    raise ValueError(f"compare of {m.get('label', m['method'])!r}: found {how!r}; allowed: {allowed}")
+        return methods
+
+    @model_validator(mode="after")
+    def _can_be_solved(self) -> Params:
+        self.options()
+        return self
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table at one budget. index: of its entry in ``methods``. named: that entry's label, or empty."""
+
+    variant: str
+    index: int
+    encoder: str
+    rule: str
+    how: Compare
+    epsilon: float | str
+    named: str
+
+
+def compared(entry: dict[str, Any]) -> list[Compare]:
+    """How an entry's release is compared."""
+    return list(entry.get("compare", ["gw" if entry.get("release", "rows") == "rows" else "histogram"]))
+
+
+def rows(params: Params) -> list[Row]:
+    """All rows, in order: entries, their budgets, encoders, comparisons."""
+    found = []
+    for index, entry in enumerate(params.methods):
+        pooled = entry.get("release", "rows") != "rows"
+        for value in [epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
+            for encoder in params.encoders[:1] if clear(value) or pooled else params.encoders:
+                rule = "1/n" if isinstance(value, str) else "epsilon"
+                usual = clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")
+                base = PLAIN if usual else f"{encoder}/{rule}"
+                for how in compared(entry):
+                    parts = [entry["label"]] if "label" in entry else []
+                    parts += [how] if how not in ("gw", "histogram") else []
+                    name = " · ".join([*parts, *([base] if base != PLAIN or not parts else [])])
+                    found.append(Row(name, index, encoder, rule, how, value, str(entry.get("label", ""))))
+    return found

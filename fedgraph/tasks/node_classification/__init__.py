@@ -1,0 +1,227 @@
+"""Node classification, central against federated: the price of trust.
+
+Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
+(``_protocols``: inductive for node-level privacy, transductive for edge-level privacy). Each setting says who
+holds the nodes and who is trusted:
+
+* ``central``: one curator holds all of them (viewer: whoever gets the model);
+* ``secure``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
+* ``local``: clients hold disjoint parts, the server sees each message (viewer: server);
+* ``active``: the same, and the server may send each client any model it likes (viewer: active-server);
+* ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedgraph import plugins, seeds
+from fedgraph.attacks.base import named, whole_run
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.methods.base import Budget, Calibration, Plan, kinds
+from fedgraph.partition import base
+from fedgraph.tasks.base import Cell, Context, Outcome, grid, measures, training
+from fedgraph.tasks.base.grid import Row as ROW
+from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.tasks.node_classification import attendance, node_map
+from fedgraph.tasks.node_classification import curve as _curve
+from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import missing, protocols
+from fedgraph.worlds.world import World
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """Nested plugin settings, for validation with their place in the file."""
+    found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = []
+    for index, method in enumerate(params.methods):
+        given = {k: v for k, v in method.items() if k not in ROW.model_fields or k == "label"}
+        found.append((("methods", index), "methods", given))
+    found.append((("partition",), "partition", params.partition))
+    for index, attack in enumerate(params.attack.named if params.attack else []):
+        found.append((("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"}))
+    return found
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    own = [s for spec in params.methods if spec.get("method") == name for s in grid.settings_of(spec, params.settings)]
+    return kinds.misfit(name, "classifier", params.protocol, [s for s in dict.fromkeys(own) if s != "nobody"])
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Every cell, seed by seed (``_grid``)."""
+    return grid.cells(params.methods, params.settings, params.epsilons, params.calibrated_by, context)
+
+
+def alone(params: Params, cell: Cell) -> bool:
+    """A curator is one client."""
+    return cell.setting in grid.WHOLE
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
+    """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
+    world = _world(params, cell, context)
+    setting = world.setting
+    given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
+    delta = 1.0 / setting.num_train if isinstance(given, str) else given
+    reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
+    method, settings = _method(params, cell)
+    training.require_answers(setting, method, cell, params.protocol)
+    if params.cut_edges == "generated":
+        missing.require_public(setting, cell.method)
+    facts = attendance.told(params.federation, world.facts, cell, method)
+    budget = Budget(cell.epsilon, delta, reading)
+    made: Plan[Any, Any] = method.plan(settings, facts, budget)
+    made = attendance.possible(params.federation, attendance.noted(made), cell, context)
+    return attendance.behind_masks(params.federation, made, budget, method)
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """Train, count, test."""
+    made = plan(params, cell, context)
+    world = _world(params, cell, context)
+    setting, partition = world.setting, world.partition
+    who = attendance.drawn(params.federation, made, cell, context)
+    masks = attendance.masks_of(params.federation, made)
+    method, _ = _method(params, cell)
+    curve = _curve.Curve(params.curve, made, method)
+    key = _partition_key(params, cell)
+    done = training.train(world, key, made, cell, context, attendance=who, masks=masks, on_state=curve.keep)
+    trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
+    asked = protocols.question(setting, made, lambda: settled.epsilon)
+    metrics = measures.measures(method.predict(made, trained.state, asked), setting.truth)
+    grown = curve.facts(context.runtime, lambda s: measures.measures(method.predict(made, s, asked), setting.truth)["accuracy"])
+    artefacts: dict[str, np.ndarray] = {}
+    if params.map and cell.seed == 0:
+        scores = method.predict(made, trained.state, setting.held)
+        rng = seeds.generator(context.root, "map", *cell.path)
+        artefacts, apart = node_map.draw(scores, setting.held.labels, rng)
+        metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
+    measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
+    told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
+    went = attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
+    return Outcome(
+        metrics=metrics | measured.metrics | told.metrics | attendance.metrics_of(went),
+        facts={
+            "clients": partition.num_clients,
+            "partition": partition.description,
+            "train_nodes": setting.num_train,
+            "protocol": params.protocol,
+            "public": setting.public,
+            "split": params.split,
+            "cut_edges": partition.num_cut_edges,
+            "cut_edges_shared": made.facts.cut_edges_shared,
+            "rounds": made.rounds,
+            **({} if broken is None else {"broken_promise": broken}),
+        }
+        | went
+        | grown
+        | measured.facts
+        | told.facts,
+        account=settled.account(cell.key, done.guarantee),
+        releases=trained.releases,
+        epsilon_published=made.epsilon_published,
+        epsilon_provable=settled.epsilon,
+        epsilon_measured=measured.epsilon,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
+        notes=(
+            *measures.too_few(setting.truth),
+            *((f"The promise is broken: {broken}",) if broken else ()),
+            *made.notes,
+            *trained.notes,
+            *(method.says(made, trained.state) if hasattr(method, "says") else ()),
+        ),
+        artefacts=artefacts,
+    )
+
+
+def _world(params: Params, cell: Cell, context: Context) -> World:
+    """The setting, dealt to the cell's clients."""
+    return World(
+        _setting(params, cell.seed, context),
+        _partition(params, cell, context),
+        grid.VIEWERS[cell.setting],
+        _shares_cut_edges(params, cell),
+        _shares_cut_edges(params, cell) and params.cut_edges == "generated",
+        params.split == "parts",
+        params.colluders,
+    )
+
+
+def _named(
+    params: Params, made: Plan[Any, Any], cell: Cell, context: Context, on: tuple[Partition, protocols.Setting], epsilon: float
+) -> named.Found:
+    """What attacks that were asked for by name found; nothing where none was."""
+    attack = params.attack
+    if attack is None or not attack.named or not attack.meant_for(cell) or not made.releases:
+        return named.Found((), {})
+    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
+    partition, setting = on
+    return named.measure(asked, made, cell, context, partition, setting.held, setting.asked, epsilon)
+
+
+def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
+    spec = cell.among(params.methods)
+    module = kinds.classifier(spec["method"])
+    return module, module.Params(**of_method(spec, ROW))
+
+
+def _setting(params: Params, seed: int, context: Context) -> protocols.Setting:
+    if not isinstance(context.data, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
+    graph = context.data
+
+    def make() -> protocols.Setting:
+        rng = seeds.generator(context.root, "split", context.dataset, seed)
+        whole = protocols.largest_component(graph) if params.component == "largest" else graph
+        sizes = protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
+        setting = protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
+        if not (setting.truth >= 0).any():
+            raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
+        return setting
+
+    key = ("setting", context.dataset, split_key(params), seed)
+    return context.cached(key, make)
+
+
+def _partition_key(params: Params, cell: Cell) -> str:
+    kind = "whole" if cell.setting in grid.WHOLE else sorted(params.partition.items())
+    shared = f":{params.cut_edges}" if _shares_cut_edges(params, cell) else ""
+    return f"{cell.dataset}:{split_key(params)}:{kind}:{cell.seed}{shared}"
+
+
+def split_key(params: Params) -> str:
+    """Two tasks with the same key hold, ask and test the same nodes."""
+    sizes = f"{params.train_per_class}+{params.validation_per_class}" if params.split == "per-class" else params.train_fraction
+    return f"{params.protocol}:{params.public}:{sizes}:{params.split}:{params.component}"
+
+
+def _shares_cut_edges(params: Params, cell: Cell) -> bool:
+    return params.cut_edges != "dropped" and cell.setting not in grid.WHOLE
+
+
+def _partition(params: Params, cell: Cell, context: Context) -> Partition:
+    held = _setting(params, cell.seed, context).held
+    key = ("partition", _partition_key(params, cell))
+    if cell.setting in grid.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
+        whole = Subgraph(0, held, np.arange(held.num_nodes))
+        one = Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
+        return context.cached(key, lambda: one)
+    settings = dict(params.partition)
+    module = plugins.load("partition", settings.pop("partition"))
+
+    def make() -> Partition:
+        rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
+        found: Partition = module.split(held, module.Params(**settings), rng)
+        if not found.disjoint:
+            raise ScenarioError(
+                f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps"
+            )
+        told = base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
+        return missing.stood_in(told, held.features) if params.cut_edges == "generated" else told
+
+    return context.cached(key, make)

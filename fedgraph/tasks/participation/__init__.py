@@ -1,0 +1,288 @@
+"""Is it worth joining, and for whom? The same people with every choice that their organisations have.
+
+Each owner of the data (a campus, a country, a bank) is a client. One cell is one method at one budget in one of these worlds:
+
+* ``alone``: every client for itself, its own curator; the privacy of a model that it may show to others;
+* ``secure``, ``local``: all clients together, whose server sees sums, or each message (``participations: federated``);
+* ``central``: one curator holds everything (``curator``);
+* ``secure without NAME``, ``local without NAME``: trained on all clients but one, and asked by that one: what a newcomer gets,
+  and what the others lose nothing by (``left-out``);
+* ``personalised``: beside ``secure`` and ``local``: each client goes on from the shared model on its own data in clear, and
+  fits a head to its scores (``learning.personal_head``) or all of its weights (``learning.fine_tuning``). Both stay with the
+  client. Toward everybody else that costs nothing beyond the shared model; toward whoever gets to see them or their answers, it
+  protects nothing. Beside ``alone`` each client fits the same head to its own model, so that joining is compared with as much.
+
+Every world has the same δ, that of the whole federation, so that one person's ε can be compared between them. Each client
+predicts at home: of a public test graph it reads its own part. Scores are kept per client (``facts.participations``): what it
+holds, what it reaches, and the ε of the dearest of its units toward the viewer.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, PositiveFloat, model_validator
+
+from fedgraph import plugins, seeds
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.methods.base import Budget, Calibration, Plan, kinds
+from fedgraph.privacy import own_budgets
+from fedgraph.privacy.lines import Line
+from fedgraph.privacy.settle import settle
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import Cell, Context, Outcome, grid, node_settings, training
+from fedgraph.tasks.base.grid import Row as ROW
+from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.tasks.participation import records as clients
+from fedgraph.types import Graph
+from fedgraph.worlds import joining, missing, protocols
+from fedgraph.worlds.world import World
+
+Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
+DEFAULT: list[Participation] = ["alone", "federated", "curator", "personalised"]
+WITHOUT = " without "
+
+
+class Params(node_settings.Params):
+    """As ``node_classification``, and who takes part."""
+
+    partition: dict[str, Any] = Field(
+        default_factory=lambda: {"partition": "natural"}, description="who owns which node (default: as the data say)"
+    )
+    participations: list[Participation] = Field(DEFAULT, min_length=1, description="which choices are compared")
+    left_out: Literal["all"] | int | list[str] = Field(
+        3, description="clients left out in turn: all, so many (from the smallest to the largest), or names"
+    )
+    personalised: Literal["head", "weights", "both", "none"] = Field(
+        "head", description="what a client fits to its own data in clear: a head on the shared scores, all weights, both, none"
+    )
+    client_epsilons: dict[str, PositiveFloat] = Field(
+        default_factory=dict, description="clients that ask for an ε of their own, below the federation's: name → ε"
+    )
+    alerts: float | None = Field(None, gt=0, le=1, description="share of a client's test nodes that can be looked at")
+    positive: int = Field(1, ge=0, description="number of the class that alerts look for")
+    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Params:
+        trusted = {*self.settings, *(s for m in self.methods for s in m.get("settings", ()))}
+        if wrong := trusted - {"secure", "local"}:
+            raise ValueError(
+                f"settings say how a federation is trusted: found {sorted(wrong)[0]}; allowed: secure, local (one curator is "
+                "participations: [curator])"
+            )
+        if self.map or self.attack is not None or self.federation.model_dump() != type(self.federation)().model_dump():
+            raise ValueError("map, attack and federation belong to node_classification: write that task for them")
+        if "left-out" in self.participations and self.protocol == "transductive":
+            raise ValueError(
+                "left-out asks for nodes that nobody trained with, and protocol transductive has none; allowed with it: "
+                "protocol inductive, inductive-edges or asking"
+            )
+        if isinstance(self.left_out, int) and self.left_out < 1:
+            raise ValueError(f"left_out leaves out 1 client or more in turn, found {self.left_out}")
+        if self.client_epsilons and self.cut_edges != "dropped":
+            raise ValueError(
+                "client_epsilons needs cut_edges: dropped: an edge's other end may lie at a client that did not ask"
+            )
+        return self
+
+
+plugins_of = node_classification.plugins_of
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    if getattr(plugins.load("methods", name), "TRUSTS_NOBODY", False):
+        return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
+    return kinds.misfit(name, "classifier", params.protocol, _trusted(params, name))
+
+
+def _trusted(params: Params, name: str) -> list[str]:
+    own = {s for m in params.methods if m.get("method") == name for s in m.get("settings", params.settings)}
+    return [*sorted(own), *(["central"] if {"alone", "curator"} & set(params.participations) else [])]
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Every cell, seed by seed and world by world."""
+    federation = _federation(params, 0, context)
+    found: list[Cell] = []
+    for seed in range(context.seeds):
+        for entry, spec in enumerate(params.methods):
+            budgets = [np.inf] if grid.unprotected(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
+            for setting in _worlds(params, spec, federation):
+                for epsilon in budgets:
+                    for reading in params.calibrated_by if np.isfinite(epsilon) else ["none"]:
+                        name, row = spec["method"], grid.variant(spec)
+                        found.append(Cell(context.label, context.dataset, name, row, setting, epsilon, reading, seed, entry))
+    return found
+
+
+def _worlds(params: Params, spec: dict[str, Any], federation: joining.Federation) -> list[str]:
+    trusted = list(spec.get("settings", params.settings))
+    wanted = set(params.participations)
+    found = [*(["alone"] if "alone" in wanted else []), *(["central"] if "curator" in wanted else [])]
+    found += trusted if wanted & {"federated", "personalised"} else []
+    if "left-out" in wanted:
+        found += [f"{trust}{WITHOUT}{federation.names[k]}" for trust in trusted for k in _left_out(params, federation)]
+    return found
+
+
+def _left_out(params: Params, federation: joining.Federation) -> list[int]:
+    """The numbers of the clients that are left out in turn: of those of whom some answer is known, unless they are named."""
+    names, truth = federation.names, federation.setting.truth
+    known = [k for k in range(len(names)) if (truth[federation.asked_of(k)] >= 0).any()]
+    if params.left_out == "all":
+        return known
+    if isinstance(params.left_out, int):
+        order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
+        places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
+        return sorted({order[k] for k in places})
+    return [clients.number(name, names, "left_out") for name in params.left_out]
+
+
+def alone(params: Params, cell: Cell) -> bool:
+    """Whether one worker can do the whole cell: no training in it has several clients."""
+    return cell.setting in ("alone", "central")
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
+    """The plan of the cell's world; of ``alone``, the largest client's."""
+    federation = _federation(params, cell.seed, context)
+    client = int(np.argmax([s.nodes.size for s in federation.partition.subgraphs]))
+    return _planned(params, cell, federation, _world(params, cell, federation, client))
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """Train in the cell's world, count, and test each client's nodes."""
+    federation = _federation(params, cell.seed, context)
+    if cell.setting == "alone":
+        return _run_alone(params, cell, context, federation)
+    world = _world(params, cell, federation, 0)
+    made = _planned(params, cell, federation, world)
+    key = f"{_key(params, cell.seed, context)}:{clients.world_key(cell.setting)}"
+    fresh = world.partition  # of another viewer, it may be shared already: a runtime wants one object per key
+    world = replace(world, partition=context.cached(("clients", key), lambda: fresh))
+    done = training.train(world, key, made, cell, context)
+    found = clients.Found(federation, params.alerts, params.positive)
+    method = kinds.classifier(cell.method)
+    asked = protocols.question(world.setting, made, lambda: done.settled.epsilon)
+
+    def answers(graph: Graph) -> np.ndarray:
+        return method.predict(made, done.outcome.state, graph)
+
+    scores = answers(asked) if WITHOUT in cell.setting else federation.at_home(answers, asked)
+    records = found.records(cell.setting, scores, world.setting, made, done)
+    pooled = {} if WITHOUT in cell.setting else dict(records[0]["metrics"])
+    if "personalised" in params.participations and cell.setting in ("secure", "local"):
+        own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
+        if params.personalised in ("head", "both"):
+            records += found.personal(scores, lambda client: answers, found.prices(done), clients.OWN_EYES, own())
+        if params.personalised in ("weights", "both"):
+            records += found.tuned(made, method, asked, done, own("weights"))
+    if "federated" not in params.participations:
+        records = [r for r in records if r["participation"] != "federated"]
+    return clients.outcome(cell, made, done, records, pooled, world, params.protocol, method)
+
+
+def _run_alone(params: Params, cell: Cell, context: Context, federation: joining.Federation) -> Outcome:
+    """Every client for itself, one after another; their people are disjoint, so the dearest one is the cell's price."""
+    method = kinds.classifier(cell.method)
+    found = clients.Found(federation, params.alerts, params.positive)
+    scores: np.ndarray | None = None
+    lines: list[Line] = []
+    prices: list[float] = []
+    models: list[clients.Answers] = []
+    for client, name in enumerate(federation.names):
+        key = f"{_key(params, cell.seed, context)}:alone:{client}"
+        make = functools.partial(joining.alone, federation, client, params.split == "parts")
+        world = context.cached(("world", key), make)
+        made = _planned(params, cell, federation, world)
+        done = training.train(world, key, made, cell, context, (name,))
+        asked = protocols.question(world.setting, made, functools.partial(getattr, done.settled, "epsilon"))
+        models.append(functools.partial(method.predict, made, done.outcome.state))
+        rows = federation.asked_of(client)
+        if rows.size:
+            own = models[-1](asked)
+            scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
+            scores[rows] = own
+        lines += [replace(line, cell=cell.key, clients=((client, client),)) for line in done.outcome.releases]
+        prices.append(done.settled.epsilon)
+        context.progress("clients alone", client + 1, len(federation.names))
+    assert scores is not None
+    settled = settle(done.guarantee, lines)
+    settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
+    together = replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines)))
+    records = found.records_of_all("alone", scores, prices, made.protection.viewer.words)
+    if "personalised" in params.participations and params.personalised in ("head", "both"):
+        rng = seeds.generator(context.root, "personal", *cell.path)
+        records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.NOBODY, rng)
+    return clients.outcome(cell, made, together, records, {}, world, params.protocol, method, len(federation.names))
+
+
+def _world(params: Params, cell: Cell, federation: joining.Federation, client: int) -> World:
+    """client: whose, if every client is alone."""
+    parts = params.split == "parts"
+    if cell.setting == "alone":
+        return joining.alone(federation, client, parts)
+    if cell.setting == "central":
+        return joining.curator(federation, parts)
+    trust, _, name = cell.setting.partition(WITHOUT)
+    if name:
+        joined = joining.without(federation, federation.names.index(name), grid.VIEWERS[trust], parts)
+    else:
+        joined = joining.together(federation, grid.VIEWERS[trust], params.cut_edges, parts)
+    return replace(joined, colluders=params.colluders)
+
+
+def _planned(params: Params, cell: Cell, federation: joining.Federation, world: World) -> Plan[Any, Any]:
+    spec = next(s for s in params.methods if s["method"] == cell.method and grid.variant(s) == cell.variant)
+    method = kinds.classifier(cell.method)
+    training.require_answers(world.setting, method, cell, params.protocol)
+    if params.cut_edges == "generated":
+        missing.require_public(world.setting, cell.method)
+    if "personalised" in params.participations and params.personalised in ("weights", "both") and not hasattr(method, "tuned"):
+        able = ", ".join(name for name in plugins.names("methods") if hasattr(kinds.method(name), "tuned"))
+        raise ScenarioError(
+            f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
+        )
+    given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
+    delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
+    reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
+    made: Plan[Any, Any] = method.plan(method.Params(**of_method(spec, ROW)), world.facts, Budget(cell.epsilon, delta, reading))
+    if not params.client_epsilons or cell.setting not in ("secure", "local") or not np.isfinite(cell.epsilon):
+        return made
+    own = {clients.number(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
+    try:
+        return replace(made, releases=own_budgets.applied(made.releases, own, world.partition.num_clients, delta))
+    except PrivacyError as error:
+        raise ScenarioError(f"{cell.method}: {error}") from error
+
+
+def _key(params: Params, seed: int, context: Context) -> str:
+    kind = sorted((k, str(v)) for k, v in params.partition.items())
+    split = node_classification.split_key(params)
+    return f"participation:{context.dataset}:{split}:{kind}:{seed}:{params.cut_edges}"
+
+
+def _federation(params: Params, seed: int, context: Context) -> joining.Federation:
+    graph = context.data
+    if not isinstance(graph, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
+
+    def owned() -> tuple[Graph, str, bool]:
+        return clients.owned(graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners"))
+
+    def make() -> joining.Federation:
+        whole, description, from_edges = context.cached(("owned", context.dataset, str(params.partition)), owned)
+        whole = protocols.largest_component(whole) if params.component == "largest" else whole
+        rng = seeds.generator(context.root, "split", context.dataset, seed)
+        sizes = protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
+        setting = protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
+        if not (setting.truth >= 0).any():
+            raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
+        return joining.dealt(setting, whole.owner_names, description, from_edges, params.cut_edges)
+
+    return context.cached(_key(params, seed, context), make)

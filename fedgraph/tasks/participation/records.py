@@ -1,0 +1,232 @@
+"""What each client of a federation reaches, and what its dearest unit pays; one record per participation and client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph import plugins
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning import personal_head
+from fedgraph.methods.base import Plan, kinds
+from fedgraph.privacy.settle import per_client
+from fedgraph.tasks.base import Cell, Outcome, measures
+from fedgraph.tasks.base.training import Trained
+from fedgraph.types import Graph
+from fedgraph.worlds import protocols
+from fedgraph.worlds.joining import Federation
+from fedgraph.worlds.world import World
+
+ALL = "all"  # the name of the record that is about everybody's nodes
+PARTICIPATIONS = {"central": "curator", "secure": "federated", "local": "federated"}
+WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
+NOBODY = "nobody: the model and its answers stay with the client that made them"
+OWN_EYES = "the server and the other clients; whoever sees the head, the weights or their answers is not kept from anything"
+
+Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c]
+
+
+def number(name: str, names: Sequence[str], key: str) -> int:
+    """The number of the client called ``name``; ``ScenarioError`` where there is none."""
+    if name not in names:
+        hint = plugins.suggest(name, list(names))
+        raise ScenarioError(f"{key}: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
+    return list(names).index(name)
+
+
+def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> tuple[Graph, str, bool]:
+    """(the graph whose nodes know their owner, how they were dealt, whether that was computed from edges)."""
+    settings = dict(partition)
+    module = plugins.load("partition", settings.pop("partition"))
+    found = module.split(graph, module.Params(**settings), rng)
+    if not found.disjoint:
+        raise ScenarioError(f"participation needs clients that share no node; partition {partition['partition']!r} overlaps")
+    owner = np.zeros(graph.num_nodes, dtype=np.int64)
+    for share in found.subgraphs:
+        owner[share.nodes] = share.client
+    names: tuple[str, ...] = ()
+    if graph.owner is not None and graph.owner_names and partition["partition"] == "natural":
+        names = tuple(graph.owner_names[int(k)] for k in np.unique(graph.owner))
+    names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
+    if len(set(names)) < len(names):
+        raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
+    if ALL in names:
+        raise DataError(f"{graph.name}: a client is called {ALL!r}, as tables call everybody; allowed: any other name")
+    return replace(graph, owner=owner, owner_names=names), found.description, found.from_edges
+
+
+def world_key(setting: str) -> str:
+    """Which partition a setting needs: those that are trusted differently hold the same."""
+    return setting.replace("local", "clients").replace("secure", "clients")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Scores per client. alerts: share of a client's tested nodes that can be looked at; positive: the class they look for."""
+
+    federation: Federation
+    alerts: float | None
+    positive: int
+
+    def pooled(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """Every measure over all tested nodes."""
+        found = measures.measures(scores, truth)
+        if self.alerts is not None:
+            if not 0 <= self.positive < scores.shape[1]:
+                raise ScenarioError(f"positive: there is no class {self.positive}; allowed: 0 … {scores.shape[1] - 1}")
+            found |= measures.alerts(scores, truth, self.alerts, self.positive)
+        return found
+
+    def briefly(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """Of one client: the accuracy, what naming its largest class always would give, and what alerts find."""
+        known = truth >= 0
+        found = {"accuracy": float((scores[known].argmax(axis=1) == truth[known]).mean())}
+        found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
+        return found if self.alerts is None else found | measures.alerts(scores, truth, self.alerts, self.positive)
+
+    def records(
+        self, setting: str, scores: np.ndarray, asked: protocols.Setting, made: Plan[Any, Any], done: Trained
+    ) -> list[dict[str, Any]]:
+        """Of one training of many clients: of each client, or of the one that was left out."""
+        trust, _, without = setting.partition(" without ")
+        if without:  # its data were not used: nobody can learn anything of them
+            client = self.federation.names.index(without)
+            return [
+                self._record("left-out", without, self.nodes(client), scores, asked.truth, 0.0, "everybody: it did not join")
+            ]
+        worst = done.settled.epsilon
+        prices = [worst] * len(self.federation.names) if setting == "central" else self.prices(done)
+        return self.records_of_all(PARTICIPATIONS[trust], scores, prices, made.protection.viewer.words)
+
+    def records_of_all(
+        self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
+    ) -> list[dict[str, Any]]:
+        """One record of everybody, and one per client. scores: of all asked nodes. prices: ε of each client's dearest unit."""
+        truth = self.federation.setting.truth
+        nodes = sum(self.nodes(k) for k in range(len(self.federation.names)))
+        found = [self._record(participation, ALL, nodes, scores, truth, max(prices), toward)]
+        for client, name in enumerate(self.federation.names):
+            rows = self.federation.asked_of(client)
+            own = (scores[rows], truth[rows], prices[client])
+            found.append(self._record(participation, name, self.nodes(client), *own, toward))
+        return found
+
+    def personal(
+        self,
+        scores: np.ndarray,
+        answers: Callable[[int], Answers],
+        prices: Sequence[float],
+        toward: str,
+        rng: np.random.Generator,
+    ) -> list[dict[str, Any]]:
+        """Each client's own head on ``scores``, fitted to its own labelled nodes. answers: client → of the model it has."""
+        federation, asked = self.federation, self.federation.setting.asked
+        after = np.zeros(scores.shape)
+        for client, share in enumerate(federation.partition.subgraphs):
+            rows = federation.asked_of(client)
+            if federation.same:
+                mine = personal_head.inputs(share.graph, measures.probabilities(scores[share.nodes]))
+                after[rows] = personal_head.fitted(mine, share.graph.labels, rng).scores(mine)
+            elif rows.size:
+                mine, labels = _as_asked(share.graph, rows.size, answers(client), rng)
+                then = personal_head.inputs(asked.induced(rows), measures.probabilities(scores[rows]))
+                after[rows] = personal_head.fitted(mine, labels, rng).scores(then)
+        return self.records_of_all("personalised", after, prices, toward)
+
+    def tuned(
+        self, made: Plan[Any, Any], method: Any, asked: Graph, done: Trained, rng: np.random.Generator
+    ) -> list[dict[str, Any]]:
+        """Each client with the shared weights after steps on its own labelled nodes. asked: all test nodes."""
+        after: np.ndarray | None = None
+        for client, share in enumerate(self.federation.partition.subgraphs):
+            rows = self.federation.asked_of(client)
+            if not rows.size:
+                continue
+            state = method.tuned(made, done.outcome.state, share.graph, rng)
+            own = (
+                method.predict(made, state, asked)[rows]
+                if self.federation.same
+                else method.predict(made, state, asked.induced(rows))
+            )
+            after = np.zeros((asked.num_nodes, own.shape[1])) if after is None else after
+            after[rows] = own
+        assert after is not None
+        return self.records_of_all(WEIGHTS, after, self.prices(done), OWN_EYES)
+
+    def prices(self, done: Trained) -> list[float]:
+        """ε of each client's dearest unit, by what was released."""
+        each = per_client(done.guarantee, done.outcome.releases)
+        return [each.get(k, 0.0) for k in range(len(self.federation.names))]
+
+    def nodes(self, client: int) -> int:
+        """How many nodes ``client`` brings."""
+        return int(self.federation.partition.subgraphs[client].nodes.size)
+
+    def _record(
+        self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
+    ) -> dict[str, Any]:
+        """Without metrics where of no asked node the answer is known."""
+        tested = int((truth >= 0).sum())
+        measured = {} if not tested else self.pooled(scores, truth) if client == ALL else self.briefly(scores, truth)
+        return {
+            "participation": participation,
+            "client": client,
+            "nodes": nodes,
+            "tested": tested,
+            **({} if self.alerts is None else {"sought": int((truth == self.positive).sum())}),
+            "metrics": measured,
+            "epsilon": epsilon,
+            "toward": toward,
+        }
+
+
+def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[personal_head.Inputs, np.ndarray]:
+    """A client's own labelled nodes as its test nodes will be: random parts of about ``size`` nodes, each a graph of its own.
+
+    On the whole training graph a node has more neighbours than a test node has, and the shared model is surer there.
+    """
+    order = rng.permutation(graph.num_nodes)
+    parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
+    seen = [personal_head.inputs(p, measures.probabilities(answers(protocols.without_labels(p)))) for p in parts]
+    return personal_head.joined(seen), np.concatenate([p.labels for p in parts])
+
+
+def outcome(
+    cell: Cell,
+    made: Plan[Any, Any],
+    done: Trained,
+    records: list[dict[str, Any]],
+    metrics: dict[str, float],
+    world: World,
+    protocol: str,
+    method: kinds.Classifier,
+    clients: int | None = None,
+) -> Outcome:
+    """A finished cell. metrics: of everybody, where such rows may be ranked with others. clients: where each trained alone."""
+    broken, setting = done.settled.broken_words, world.setting
+    said = tuple(method.says(made, done.outcome.state)) if hasattr(method, "says") and clients is None else ()
+    return Outcome(
+        metrics=metrics,
+        facts={
+            "participations": records,
+            "clients": clients or world.partition.num_clients,
+            "partition": world.partition.description,
+            "train_nodes": setting.num_train,
+            "protocol": protocol,
+            "public": setting.public,
+            "cut_edges": world.partition.num_cut_edges,
+            "cut_edges_shared": made.facts.cut_edges_shared,
+            "rounds": made.rounds,
+            **({} if broken is None else {"broken_promise": broken}),
+        },
+        account=done.settled.account(cell.key, done.guarantee),
+        releases=done.outcome.releases,
+        epsilon_published=made.epsilon_published,
+        epsilon_provable=done.settled.epsilon,
+        theorem=done.settled.theorem,
+        paths=done.settled.path_epsilons(),
+        notes=((f"The promise is broken: {broken}",) if broken else ()) + made.notes + done.outcome.notes + said,
+    )

@@ -1,0 +1,71 @@
+"""Neighbours that a client lost at its border, stood in for by nodes of its own that look like the one that lost them.
+
+A client knows that an edge leaves it and not what it leads to. The known repair trains a generator of lost neighbours and sends
+what it learnt, or made, to others in clear (FedSage+, Zhang et al., NeurIPS 2021): that is released, so ε = ∞. Here nothing is
+learnt from edges and nothing is sent. The j-th lost neighbour of node v is stood in for by the (j mod k)-th most similar other
+node of the same client, similar by *public* features (linked nodes tend to be alike).
+
+**Guarantee.** Which nodes stand in for v follows from public features alone, and m lost edges use the first m of them in
+turn. So one edge between two clients changes the sum at either of its ends by exactly one row, as an edge that both clients
+know does: it is priced as ``cut_edges: protected``, at both ends. **Edge cases.** A client of one node has no stand-in: its
+lost edges stay lost. Private features → refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.methods.base import kinds
+from fedgraph.types import Partition, Subgraph
+from fedgraph.worlds.protocols import Setting
+
+ALIKE = 5  # stand-ins of one node, taken in turn
+ROWS = 256
+
+
+def require_public(setting: Setting, name: str) -> None:
+    """``ScenarioError`` where features are private, or the method ``name`` does not read stand-ins."""
+    if setting.public_attributes is None:
+        raise ScenarioError(
+            "cut_edges: generated makes lost neighbours from features, which must be public (protocol transductive or "
+            "inductive-edges): made from private rows they would change with every one of them, and no ε would hold"
+        )
+    if not getattr(kinds.method(name), "READS_STAND_INS", False):
+        raise ScenarioError(f"{name} reads no generated neighbours; cut_edges: generated is offered by gap_edge")
+
+
+def stood_in(partition: Partition, features: sp.csr_array) -> Partition:
+    """The partition whose cut edges lead to nodes of the same client. features: public, CSR [num_nodes, d]."""
+    return replace(partition, subgraphs=tuple(_of_client(s, features) for s in partition.subgraphs))
+
+
+def _of_client(share: Subgraph, features: sp.csr_array) -> Subgraph:
+    if share.cut is None or not len(share.cut):
+        return share
+    if share.nodes.size < 2:
+        return replace(share, cut=np.zeros((0, 2), dtype=np.int64))
+    losers, place, lost = np.unique(share.cut[:, 0], return_inverse=True, return_counts=True)
+    alike = similar(unit_rows(features[share.nodes]), losers)
+    rows = np.repeat(np.arange(losers.size), lost)
+    turn = np.arange(rows.size) - np.repeat(np.cumsum(lost) - lost, lost)
+    own = share.nodes[alike[rows, turn % alike.shape[1]]]
+    assert place.size == rows.size
+    return replace(share, cut=np.column_stack([losers[rows], own]).astype(np.int64))
+
+
+def similar(rows: sp.csr_array, of: np.ndarray) -> np.ndarray:
+    """int64 [len(of), k]: the k ≤ ``ALIKE`` other rows of the largest inner product, the most similar first, ties by number."""
+    n = rows.shape[0]
+    count = min(ALIKE, n - 1)
+    turned, found = sp.csr_array(rows.T), np.zeros((of.size, count), dtype=np.int64)
+    for first in range(0, of.size, ROWS):
+        block = of[first : first + ROWS]
+        likeness = (rows[block] @ turned).toarray()
+        likeness[np.arange(block.size), block] = -np.inf
+        found[first : first + ROWS] = np.argsort(-likeness, axis=1, kind="stable")[:, :count]
+    return found

@@ -1,0 +1,193 @@
+"""What the clients hold, what is public, and what is asked at the end.
+
+* ``inductive``: nodes are split (``Split``: at random, or whole parts of a cut of the graph), edges between the
+  sides are removed, clients hold the training graph, the test graph is public and predictions are asked for it
+  (DPAR, WWW 2024, §6).
+* ``transductive``: clients hold the whole graph and only its edges are private; features and the training labels
+  are public, test labels are masked (−1). Predictions are asked for the test nodes of that same graph, so a
+  method may use what it has released, and the public features, but the edges only where its guarantee says so.
+* ``inductive-edges``: as inductive, but of the training graph only the edges are private: its features and labels
+  are public, and so is the whole test graph (GCON, inference on a public graph).
+* ``asking``: clients hold the whole graph, and all of it is private: features, edges and labels, of the test nodes too,
+  whose labels nobody holds. Each test node asks with its own row and its own edges, and is shown its own answer only.
+
+Splits with validation nodes (``public``, ``per-class``) hide their labels from training; they choose and stop what a method
+chooses and stops without privacy (``Graph.validation``). Whatever is not tested is held, labelled or not.
+
+What is public beside that is ``public`` (``_public``): the test graph, another set of nodes, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data.base import splits
+from fedgraph.errors import DataError
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.units import Assumption
+from fedgraph.types import Graph, Masks
+from fedgraph.worlds import public_part
+
+Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
+Split = Literal["random", "parts", "public", "per-class"]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """held: the graph that is dealt to clients. asked: the graph that predictions are asked for, labels masked
+    where they are not public. truth: int64 [asked.num_nodes], −1 where the answer does not count.
+    num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``. public: what is public, in one word
+    for tables. asking: int64, rows of ``held`` that never train and only ask. asked_is_public: asked is a part of public_graph.
+    """
+
+    held: Graph
+    asked: Graph
+    truth: np.ndarray
+    num_train: int
+    public_graph: Graph | None
+    public_attributes: Graph | None
+    public: str = "test-graph"
+    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    asked_is_public: bool = False
+
+    @property
+    def test_graph_public(self) -> bool:
+        """Whether what is asked is the public graph, or (``asked_is_public``) a part of it."""
+        return self.asked_is_public or (self.public_graph is not None and self.public_graph is self.asked)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """train_per_class, validation_per_class: of ``per-class``. number: which of the published splits ``public`` takes (modulo
+    how many there are).
+    """
+
+    train_per_class: int = 20
+    validation_per_class: int = 30
+    number: int = 0
+
+
+PITFALLS = Sizes()
+
+
+def make(
+    graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
+    public: public_part.Public = "test-graph", sizes: Sizes = PITFALLS,
+) -> Setting:  # fmt: skip
+    """The setting of ``protocol``; the same stream gives all protocols the same training nodes.
+
+    by: ``random`` (``train_fraction`` of the nodes train); ``parts``, which has its own sizes; ``public``, a split that came
+    with the data; ``per-class``, so many training and validation nodes of each class (Shchur et al. 2018), all others tested.
+    public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means nothing
+    there). ``DataError`` where it cannot be.
+    """
+    graph, train, test = _divided(graph, train_fraction, rng, by, sizes)
+    if protocol in ("inductive", "asking") and not (protocol == "inductive" and public == "test-graph"):
+        return _with_private_test_nodes(graph, protocol, (train, test), rng, public)
+    if protocol != "transductive":
+        held, asked = graph.induced(train), graph.induced(test)
+        attributes = without_edges(held) if protocol == "inductive-edges" else None
+        return Setting(held, asked, asked.labels, train.size, asked, attributes)
+    masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
+    masked[test] = -1
+    truth[test] = graph.labels[test]
+    held = replace(graph, labels=masked)
+    counted = train.size if by in ("random", "parts") else int((masked >= 0).sum())
+    return Setting(held, held, truth, counted, None, without_edges(held), "attributes")
+
+
+def _divided(
+    graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
+) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
+    if by == "random":
+        return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
+    if by == "parts":
+        split = splits.part_split(graph, rng)
+        return graph, split.train_nodes, split.test_nodes
+    if by == "public":
+        if not graph.masks:
+            raise DataError(f"{graph.name} came without a split; allowed for it: split: random, parts or per-class")
+        masks = graph.masks[sizes.number % len(graph.masks)]
+    else:
+        masks = splits.per_class_split(graph, sizes.train_per_class, sizes.validation_per_class, rng)
+    labels, validation = np.full_like(graph.labels, -1), np.full_like(graph.labels, -1)
+    named = np.concatenate([masks.train, masks.test])
+    labels[named], validation[masks.validation] = graph.labels[named], graph.labels[masks.validation]
+    known = replace(graph, labels=labels, validation=validation if masks.validation.size else None, masks=())
+    return known, np.setdiff1d(np.arange(graph.num_nodes), masks.test), masks.test
+
+
+def largest_component(graph: Graph) -> Graph:
+    """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
+    _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
+    nodes = np.flatnonzero(component == np.bincount(component).argmax())
+    place = np.full(graph.num_nodes, -1)
+    place[nodes] = np.arange(nodes.size)
+
+    def kept(ids: np.ndarray) -> np.ndarray:
+        return place[ids][place[ids] >= 0]
+
+    masks = tuple(Masks(kept(m.train), kept(m.validation), kept(m.test)) for m in graph.masks)
+    return replace(graph.induced(nodes), masks=masks)
+
+
+def _with_private_test_nodes(
+    graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator, public: public_part.Public
+) -> Setting:
+    """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
+    train, test = sides
+    known = None
+    if isinstance(public, public_part.PublicSet):
+        apart = public_part.ids(public, graph.num_nodes, train, rng)
+        known = public_part.unlabelled(graph.induced(apart)) if apart.size else public_part.other(public, graph)
+        train, test = np.setdiff1d(train, apart), np.setdiff1d(test, apart)
+        if not (train.size and test.size):
+            raise DataError(f"{graph.name}: public nodes leave {train.size} to train and {test.size} to test; both need one")
+    name = public_part.called("nothing" if known is None else public)
+    if protocol == "inductive":
+        asked = graph.induced(test)
+        return Setting(graph.induced(train), asked, asked.labels, train.size, known, None, name)
+    held = np.union1d(train, test)
+    asking = np.searchsorted(held, test)
+    whole = graph.induced(held)
+    labels, truth = whole.labels.copy(), np.full_like(whole.labels, -1)
+    truth[asking], labels[asking] = labels[asking], -1
+    masked = replace(whole, labels=labels)
+    return Setting(masked, masked, truth, train.size, known, None, name, asking)
+
+
+def without_edges(graph: Graph) -> Graph:
+    """The same nodes, features and labels, and no edge."""
+    return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
+
+
+def without_labels(graph: Graph) -> Graph:
+    """The same nodes, features and edges; no label."""
+    return replace(graph, labels=np.full_like(graph.labels, -1))
+
+
+def without_attributes(graph: Graph) -> Graph:
+    """The same nodes and edges; no feature, no label."""
+    nothing = sp.csr_array(graph.features.shape, dtype=graph.features.dtype)
+    return replace(graph, features=nothing, labels=np.full_like(graph.labels, -1))
+
+
+def question(setting: Setting, plan: Plan[Any, Any], epsilon_spent: Callable[[], float]) -> Graph:
+    """The graph that ``predict`` receives.
+
+    Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
+    (``own-edges-known``, ``answers-private``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld, so a
+    prediction can only be made from released values and public features. Where edges are public and attributes
+    private (``edges-public``), it is the attributes that are withheld.
+    """
+    if Assumption.EDGES_PUBLIC in plan.protection.assumptions:
+        return without_attributes(setting.asked)
+    own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.protection.assumptions)
+    shown = setting.test_graph_public or own
+    return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)
