@@ -19,7 +19,7 @@ def names(package: str) -> list[str]:
     """Plugins of ``fedgraph.<package>``, sorted. The folder is read once per process."""
     home = importlib.import_module(f"fedgraph.{package}")
     found = (m.name for m in pkgutil.iter_modules(home.__path__))
-    return sorted(n for n in found if n != "base")
+    return sorted(n for n in found if n not in ("base", "__main__"))
 
 
 @lru_cache

@@ -4,7 +4,7 @@
       federation.yaml                      optional, see ``Manifest``
       bank_a/  features.csv edges.csv labels.csv   [masks.csv ids.csv cross.csv]
       bank_b/  features.parquet edges.parquet labels.parquet
-      bank_c/  graph.npz                   gnn-benchmark layout (``_npz``), masks in it or not  [feature_names.txt]
+      bank_c/  graph.npz                   gnn-benchmark layout (``base.npz``), masks in it or not  [feature_names.txt]
       bank_d/  graph.pt                    torch.save(data.to_dict(), …) of a PyG ``Data``  [feature_names.txt]
 
 Without a manifest every subfolder is a client, in the order of their names. A client without edges or without labels has that

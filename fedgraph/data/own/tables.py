@@ -1,4 +1,4 @@
-"""Tables of one's own federation beyond ``_tables``: features with names, Parquet files, and PyG objects without pickle."""
+"""Tables of one's own federation beyond ``base.tables``: features with names, Parquet files, and PyG objects without pickle."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Node classification, central against federated: the price of trust.
 
 Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
-(``_protocols``: inductive for node-level privacy, transductive for edge-level privacy). Each setting says who
+(``worlds.protocols``: inductive for node-level privacy, transductive for edge-level privacy). Each setting says who
 holds the nodes and who is trusted:
 
 * ``central``: one curator holds all of them (viewer: whoever gets the model);
@@ -52,7 +52,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Every cell, seed by seed (``_grid``)."""
+    """Every cell, seed by seed (``base.grid``)."""
     return grid.cells(params.methods, params.settings, params.epsilons, params.calibrated_by, context)
 
 
