@@ -72,5 +72,5 @@ _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "data": _data,
     "partitions": lambda: _modules("partition"),
     "tasks": lambda: _modules("tasks"),
-    "systems": lambda: _modules("pricing"),
+    "systems": lambda: _modules("pricing.readers"),
 }

@@ -4,7 +4,7 @@
     quote(document, reader, fix) -> Quote              the same, where the file is read already
 
 A reader is one file of ``readers``, found by its name (``base`` states the contract). The file is parsed, never run
-(``documents``, ``python_source``); the reader says what stands in it; ``quote`` asks the accountants; ``as_text`` and
+(``documents``, ``python_source``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_text`` and
 ``html_page`` show it.
 This room knows privacy and no learning: nothing here needs torch or Ray.
 """
@@ -16,8 +16,7 @@ from types import ModuleType
 
 from fedgraph import plugins
 from fedgraph.errors import PricingError
-from fedgraph.pricing import documents
-from fedgraph.pricing import quote as _quote
+from fedgraph.pricing import documents, quotes
 from fedgraph.pricing.base import Quote
 from fedgraph.pricing.documents import Document
 
@@ -40,7 +39,7 @@ def quote(document: Document, reader: ModuleType, fix: float | None = None) -> Q
     """The quote of a document by one reader."""
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    return _quote.of(document, reader, fix)
+    return quotes.of(document, reader, fix)
 
 
 def reader_of(document: Document, system: str | None = None) -> ModuleType:

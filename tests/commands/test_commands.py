@@ -44,7 +44,7 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 
 
 def test_help_and_price_load_neither_torch_nor_ray() -> None:
-    script = "import sys; from fedgraph import cli; cli.parser(); assert not {'torch', 'ray'} & set(sys.modules)"
+    script = "import sys; from fedgraph.commands import base; base.parser(); assert not {'torch', 'ray'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 

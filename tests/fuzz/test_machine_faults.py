@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import fedgraph.experiment  # noqa: F401 (before any process is forked)
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import fedgraph.runs.experiment  # noqa: F401 (before any process is forked)
 from fedgraph import run
 from fedgraph.commands.base import guarded
 

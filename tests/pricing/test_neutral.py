@@ -144,6 +144,6 @@ def test_bad_values_are_one_line(tmp_path: Path, changes: dict[str, object], wor
 
 
 def test_the_command_imports_neither_torch_nor_ray(tmp_path: Path) -> None:
-    code = f"import sys; from fedgraph import cli; cli.main(['price', {str(write(tmp_path))!r}]); "
+    code = f"import sys; from fedgraph.commands import base; base.main(['price', {str(write(tmp_path))!r}]); "
     code += "sys.exit('torch' in sys.modules or 'ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

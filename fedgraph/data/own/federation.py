@@ -38,7 +38,7 @@ from fedgraph.data.base import federated, masks, npz, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, undirected
 from fedgraph.data.own import between as own_between
-from fedgraph.data.own import tables as own_tables
+from fedgraph.data.own import named_tables
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings
 from fedgraph.documents.validation import validate
@@ -175,7 +175,7 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
 
 def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
     """Three tables, CSV or Parquet."""
-    read = own_tables.parquet if kind.endswith("parquet") else RawFiles.read
+    read = named_tables.parquet if kind.endswith("parquet") else RawFiles.read
     ending = kind.rpartition(".")[2]
 
     def text(stem: str) -> tuple[bytes, str]:
@@ -187,7 +187,7 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
             raise DataError(f"{file}: empty; {NOTHING[stem]}")
         return content, str(file)
 
-    rows, set_rows, columns, column_names, values = own_tables.named_features(*text("features"))
+    rows, set_rows, columns, column_names, values = named_tables.named_features(*text("features"))
     one, two = tables.edges(*text("edges"), rows)
     labels, classes = tables.labels(*text("labels"), rows)
     words = np.array([*classes, ""])[labels]
@@ -205,14 +205,14 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         there = arcs.data != 0
         one, two = arcs.coords[0][there], arcs.coords[1][there]
     else:
-        one, two, features, labels, split = own_tables.data_object(raw.read(kind), file)
+        one, two, features, labels, split = named_tables.data_object(raw.read(kind), file)
     n = labels.size
     entries = sp.coo_array(features)
     if not np.isfinite(entries.data.astype(np.float64)).all():
         raise DataError(f"{file}: a feature is NaN or infinite; allowed: finite numbers")
     names = tuple(str(i) for i in range(features.shape[1]))
     if (raw.folder / "feature_names.txt").is_file():
-        names = own_tables.names(raw, "feature_names.txt", features.shape[1])
+        names = named_tables.names(raw, "feature_names.txt", features.shape[1])
     if labels.dtype.kind not in "iubUS":
         raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
     if labels.dtype.kind == "i" and labels.size and labels.min() < -1:

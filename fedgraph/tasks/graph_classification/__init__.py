@@ -32,7 +32,7 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, Context, Outcome, promises
 from fedgraph.tasks.base.graphs import embedded_spaces as embedded
 from fedgraph.tasks.base.graphs import graph_collections as collections
-from fedgraph.tasks.base.graphs import graph_settings as settings
+from fedgraph.tasks.base.graphs import graph_settings
 from fedgraph.tasks.base.graphs import raw_distances as raw
 from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, clear
 from fedgraph.tasks.base.graphs.graph_settings import Row as ROW
@@ -72,17 +72,17 @@ def cells(params: Params, context: Context) -> list[Cell]:
     return found
 
 
-def _rows(params: Params, context: Context) -> list[tuple[settings.CodedRow, ...]]:
+def _rows(params: Params, context: Context) -> list[tuple[graph_settings.CodedRow, ...]]:
     budgets = params.epsilons_of.get(context.dataset, params.epsilons)
-    return list(settings.coded_rows(params.methods, budgets, params.encoders))
+    return list(graph_settings.coded_rows(params.methods, budgets, params.encoders))
 
 
-def _row(params: Params, cell: Cell, context: Context) -> settings.CodedRow:
+def _row(params: Params, cell: Cell, context: Context) -> graph_settings.CodedRow:
     """What the cell is a cell of; its budget may be another one of the same row."""
     return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
 
 
-def _cell(context: Context, method: str, row: settings.CodedRow, smallest: int, seed: int) -> Cell:
+def _cell(context: Context, method: str, row: graph_settings.CodedRow, smallest: int, seed: int) -> Cell:
     """epsilon is the largest over graphs."""
     value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
     reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
