@@ -11,7 +11,7 @@ from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read
 
-FOLDER = Path(__file__).parent.parent / "scenarios"
+FOLDER = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(FOLDER.glob("*.yaml"))
 
 

@@ -26,7 +26,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import fedgraph.runs.experiment  # noqa: F401 (before any process is forked)
 from fedgraph import run
 from fedgraph.commands.base import guarded
 

@@ -16,7 +16,7 @@ from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import Graph
 from fedgraph.worlds import public_part
 
-MAIN = Path(__file__).parent.parent / "scenarios" / "citeseer.yaml"
+MAIN = Path(__file__).parents[2] / "scenarios" / "citeseer.yaml"
 NODE = {"Features", "DPAR EM0", "DPAR EM1", "DPAR GM", "GAP-NDP", "SAGE-NDP", "MLP-DP", "GCN, nothing private"}
 EDGE = {"GAP-EDP", "GCON", "SAGE-EDP", "LPGNN", "own edges, nothing released", "MLP, no edges"}
 
