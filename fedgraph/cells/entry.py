@@ -2,7 +2,7 @@
 
 entry_of(cell, outcome, seconds)   the mapping in memory; ``ledger`` holds the cell's ledger lines as text
 shortened(entry)                   for its file: plain numbers only, ledger lines as objects without what the entry says
-completed(stored)                  the mapping again, also from the longer files of earlier versions
+completed(stored)                  the mapping again
 """
 
 from __future__ import annotations
@@ -65,18 +65,14 @@ def completed(stored: dict[str, Any]) -> dict[str, Any]:
     plain = {k: v for k, v in stored.items() if k not in ("ledger", "cell")}
     lines = []
     for line in stored.get("ledger", ()):
-        if isinstance(line, str):  # a file of an earlier version, which repeated the entry in every line
-            lines.append(line)
-            continue
         line = {k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()}
         lines.append(json.dumps(line, separators=(",", ":")))
     return {**restored(plain), "ledger": lines}
 
 
 def content_of(file: Path) -> dict[str, Any]:
-    """The JSON object in a cell's file: compressed, or plain as in earlier versions. ``ValueError`` for anything else."""
-    data = file.read_bytes()
-    found = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
+    """The JSON object in a cell's file. ``ValueError`` for anything else."""
+    found = json.loads(gzip.decompress(file.read_bytes()))
     if not isinstance(found, dict):
         raise ValueError("no JSON object")
     return found

@@ -2,7 +2,6 @@
 
     DIR/scenario.yaml            the scenario, resolved
     DIR/cells/<name>.json.gz, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum
-                                 (earlier versions wrote <name>.json, which is still read)
     DIR/cells/<name>.failed      why a cell failed; it counts as missing
     DIR/cells/lock               held by the run that is at work here
     DIR/pairs/<name>.npz         the discrepancies of one set of spaces, pair by pair (``<name>.<number>.npz``: still at work)
@@ -35,12 +34,12 @@ from fedgraph.errors import DataError, FedgraphError, ScenarioError
 
 CHECKSUM = "sha256"
 MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
-WHOLE, EARLIER, ARTEFACTS, FAILED = ".json.gz", ".json", ".npz", ".failed"  # endings of the files of one cell
+WHOLE, ARTEFACTS, FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
 IDENTITY = ("task", "dataset", "method", "variant", "setting", "calibrated_by", "epsilon", "seed")
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class StoredCell:
     """One finished cell, as read back. entry: the JSON mapping; see ``CellStore.save``."""
 
     entry: dict[str, Any]
@@ -57,7 +56,7 @@ class CellStore:
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell is there, whole and as it was written; a damaged or edited one is computed again."""
-        if self._written(cell) is None:
+        if not self._file(cell, WHOLE).exists():
             return False
         try:
             self.load(cell)
@@ -74,7 +73,7 @@ class CellStore:
     def failure(self, cell: Cell) -> dict[str, Any] | None:
         """What ``fail`` noted: the cell's identity and ``why``; None where the cell is there or was not tried."""
         file = self._file(cell, FAILED)
-        if self._written(cell) is not None or not file.exists():
+        if self._file(cell, WHOLE).exists() or not file.exists():
             return None
         found: dict[str, Any] = restored(json.loads(file.read_text(encoding="utf-8")))
         return found
@@ -89,12 +88,11 @@ class CellStore:
         whole = {**text, CHECKSUM: self._checksum(text, cell)}
         content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
         write_atomically(self._file(cell, WHOLE), gzip.compress(content, mtime=0))
-        for ending in (FAILED, EARLIER):
-            self._file(cell, ending).unlink(missing_ok=True)
+        self._file(cell, FAILED).unlink(missing_ok=True)
 
-    def load(self, cell: Cell) -> Record:
+    def load(self, cell: Cell) -> StoredCell:
         """The finished cell; floats are floats again (∞ included). ``DataError``: the files are not as they were written."""
-        file = self._written(cell) or self._file(cell, WHOLE)
+        file = self._file(cell, WHOLE)
         try:
             text = content_of(file)
             if text.pop(CHECKSUM) != self._checksum(text, cell):
@@ -105,16 +103,12 @@ class CellStore:
                     artefacts = dict(data)
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
-        return Record(completed(text), artefacts)
+        return StoredCell(completed(text), artefacts)
 
     def _checksum(self, text: dict[str, Any], cell: Cell) -> str:
         """Of the entry, and of the artefacts beside it."""
         artefacts = self._file(cell, ARTEFACTS)
         return hashlib.sha256(json.dumps(text).encode() + (artefacts.read_bytes() if artefacts.exists() else b"")).hexdigest()
-
-    def _written(self, cell: Cell) -> Path | None:
-        """The file that makes the cell exist, of this or of an earlier version; None where there is none."""
-        return next((f for f in (self._file(cell, WHOLE), self._file(cell, EARLIER)) if f.exists()), None)
 
     def _file(self, cell: Cell, ending: str) -> Path:
         return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}{ending}"

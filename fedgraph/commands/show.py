@@ -45,16 +45,18 @@ def shown(found: Run) -> str:
 
 def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
     from fedgraph.report import answer, attacks, questions
-    from fedgraph.report.results import bound
+    from fedgraph.report.report_rows import rounded_up
     from fedgraph.report.scores import METRICS
 
-    asked = questions.words(scores, here).removesuffix(",")
+    asked = questions.open_sentence(scores, here).removesuffix(",")
     unit = f"{here[0].unit} level" if here[0].unit in questions.UNIT_WORDS else here[0].unit
     title = " · ".join([*([asked] if asked else []), here[0].dataset, unit, METRICS[here[0].metric]])
     lines = [("", "trusted", "asked ε", "provable ε", "measured ε ≥")]
     for s in sorted(here, key=lambda s: (-s.trust.rank, round(s.provable, 1), -s.mean if math.isfinite(s.mean) else math.inf)):
-        mean = answer.value(s, 3) if math.isfinite(s.mean) else s.status
-        lines.append((f"{mean:<15} {s.name}", s.trust.value, bound(s.target), bound(s.provable), attacks.measured(s.row)))
+        mean = answer.format_mean(s, 3) if math.isfinite(s.mean) else s.status
+        lines.append(
+            (f"{mean:<15} {s.name}", s.trust.value, rounded_up(s.target), rounded_up(s.provable), attacks.printed_bound(s.row))
+        )
     widths = [max(len(line[k]) for line in lines) for k in range(5)]
     text = [
         f"{a:<{widths[0]}}  {b:<{widths[1]}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(c, widths[2:], strict=True))

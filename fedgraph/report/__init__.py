@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from fedgraph.cells.entry import portable
 from fedgraph.cells.store import write_atomically
-from fedgraph.report import answer, curves, everything, families, front, page, results
+from fedgraph.report import accuracy_curves, answer, columns, first_screen, page, report_rows, statement_families
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe
 
@@ -57,20 +57,20 @@ def write(
     notice = notice_of(graphs)
     names = [d.label or d.name for d in scenario.datasets]
     source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
-    rows = [row for r in records for row in results.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
-    rows += results.failures(scenario.name, source, failed)
+    rows = [row for r in records for row in report_rows.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
+    rows += report_rows.failures(scenario.name, source, failed)
     short = SHORT_RUN if any(r.short for r in records) else None
     opening = {name: said for name, said in (("notice", notice), ("short", short)) if said}
-    _text(out / "results.csv", results.as_csv(rows))
-    listed = results.nested(rows)
-    noted = results.notes([entry for r in records for entry in r.entries])
-    _text(out / "results.json", results.as_json({**opening, "scenario": scenario.name}, {"rows": listed, "notes": noted}))
+    _text(out / "results.csv", report_rows.as_csv(rows))
+    listed = report_rows.nested(rows)
+    noted = report_rows.notes([entry for r in records for entry in r.entries])
+    _text(out / "results.json", report_rows.as_json({**opening, "scenario": scenario.name}, {"rows": listed, "notes": noted}))
     for note in dict.fromkeys(str(line["note"]) for line in noted):
         screen.say(f"note: {note}")
     _json(out / "environment.json", {**opening, **environment})
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)
-    grown = curves.as_csv([entry for r in records for entry in r.entries])
+    grown = accuracy_curves.write_curves([entry for r in records for entry in r.entries])
     if grown is not None:
         _text(out / "curves.csv", grown)
 
@@ -82,7 +82,7 @@ def write(
         write_atomically(out / f"{figure.name}.png", figure.png)
         _text(out / f"{figure.name}.svg", figure.svg)
     _text(out / "report.html", page.render(content))
-    for name, letter in page.owners(content).items():
+    for name, letter in page.render_owner_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / name, letter)
     _summary(out, content, screen)
@@ -103,8 +103,8 @@ def _content(
     environment: dict[str, Any],
     notice: str | None,
 ) -> page.Content:
-    rows = [row for r in records for row in results.grouped(r.entries)]
-    answered = answer.of(rows)
+    rows = [row for r in records for row in report_rows.group_rows(r.entries)]
+    answered = answer.find_answer(rows)
     chapters = page.chapters(records, notice)
     described = {name: describe(g) for name, g in graphs.items()}
     methods, datasets, papers = page.library(rows, described, [r.kind for r in records])
@@ -121,20 +121,20 @@ def _content(
         short=SHORT_RUN if any(r.short for r in records) else None,
         answered=answered,
         opening=page.opening(answered, chapters),
-        front=front.figures(answered, notice),
-        prices=tuple(front.prices(answered)),
+        front=first_screen.figures(answered, notice),
+        prices=tuple(first_screen.tabulate_trust(answered)),
         chapters=chapters,
-        said=families.of(rows),
+        said=statement_families.group_statements(rows),
         methods=methods,
         datasets=tuple(e for e in datasets if e.name in graphs),
         references=papers,
         made=_made(out, resolved, records, environment),
-        columns=everything.columns(answered.scores),
-        lines=everything.lines(answered.scores),
+        columns=columns.columns(answered.scores),
+        lines=columns.lines(answered.scores),
     )
 
 
-def _made(out: Path, resolved: str, records: Sequence[Records], environment: dict[str, Any]) -> page.Made:
+def _made(out: Path, resolved: str, records: Sequence[Records], environment: dict[str, Any]) -> page.HowMade:
     """Time, version, command, duration, disk: what is known of how the run was made."""
     made = environment.get("made", {})
     seconds = sum(float(e["seconds"]) for r in records for e in r.entries)
@@ -150,7 +150,7 @@ def _made(out: Path, resolved: str, records: Sequence[Records], environment: dic
         "Machine": f"{environment.get('platform')}, {', '.join(environment.get('devices', []))}",
     }
     facts = tuple((name, str(value)) for name, value in known.items() if value)
-    return page.Made(facts, resolved, json.dumps(environment, indent=2))
+    return page.HowMade(facts, resolved, json.dumps(environment, indent=2))
 
 
 def _span(seconds: float) -> str:

@@ -1,8 +1,8 @@
 """The answer of a run: which method to use, whom it trusts, and its ε. A pure function of the rows.
 
-    answered = answer.of(results.grouped(entries))
+    answered = answer.find_answer(report_rows.group_rows(entries))
     answered.sentences                               what to read first
-    answer.best(answered.scores, unit="node", trust=Trust.SUMS, epsilon=1.0)
+    answer.find_best(answered.scores, unit="node", trust=Trust.SUMS, epsilon=1.0)
 
 Three rules. A row is the answer at an ε only if everything that it releases is *provably* within that ε: a row whose provable
 ε is ∞ never is. A row whose ε an attack has refuted is the first sentence and never an answer. Units are never mixed: an
@@ -15,9 +15,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedgraph.report import attacks, clusters, questions
-from fedgraph.report.results import Row, bound, number
-from fedgraph.report.scores import METRICS, Score, Trust, scored, scored_also
+from fedgraph.report import attacks, clustering_answer, questions
+from fedgraph.report.report_rows import Row, rounded, rounded_up
+from fedgraph.report.scores import METRICS, Score, Trust, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "client", "graph")
@@ -54,9 +54,9 @@ class Answer:
     also: tuple[Score, ...] = ()
 
 
-def of(rows: Sequence[Row]) -> Answer:
+def find_answer(rows: Sequence[Row]) -> Answer:
     """The answer over any rows: of one run, or of several together."""
-    scores, also = scored(rows), scored_also(rows)
+    scores, also = score_rows(rows), score_by_second_metric(rows)
     every = (*scores, *also)
     warned = [*_refuted(rows), *_without_numbers(scores)]
     sentences: list[str] = []
@@ -66,7 +66,7 @@ def of(rows: Sequence[Row]) -> Answer:
     said: set[tuple[str, str]] = set()  # of these tasks and units it was said that no row keeps any ε
     for asked in dict.fromkeys(s.asked for s in every):
         here = [s for s in every if s.asked == asked]
-        lead = questions.words(every, here)
+        lead = questions.open_sentence(every, here)
         units = sorted({s.unit for s in here if s.private and not s.raw}, key=_unit_order)
         for unit in units:
             found = _table(asked, unit, here)
@@ -82,11 +82,11 @@ def of(rows: Sequence[Row]) -> Answer:
     sentences = [*of_attacks, *sentences] if attacks.asked_for(rows) else [*sentences, *of_attacks]
     remarks = []
     if any(b.score is not None for b in table):
-        remarks = [questions.terms(sorted({b.unit for b in table}, key=_unit_order)), _how_picked(every)]
+        remarks = [questions.explain_units(sorted({b.unit for b in table}, key=_unit_order)), _how_picked(every)]
     return Answer((*warned, *sentences, *remarks), tuple(table), scores, len(warned), len(remarks), also)
 
 
-def best(
+def find_best(
     scores: Sequence[Score], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
 ) -> Score | None:
     """The row with the best mean among those that keep ``epsilon`` and need no more than ``trust``; None where there is none.
@@ -118,7 +118,7 @@ def ceiling(scores: Sequence[Score]) -> Score | None:
     return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
 
 
-def value(score: Score, digits: int = 2) -> str:
+def format_mean(score: Score, digits: int = 2) -> str:
     """Mean ± standard deviation over seeds; ± only with two seeds or more."""
     if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:
         digits += 1  # "± 0.00" would say that nothing varies
@@ -131,7 +131,7 @@ def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Bes
     found = []
     for budget in budgets(own):
         for trust in sorted({s.trust for s in own if s.private and not s.raw}, key=lambda t: -t.rank):
-            picked = best(here, unit=unit, trust=trust, epsilon=budget, asked=asked)
+            picked = find_best(here, unit=unit, trust=trust, epsilon=budget, asked=asked)
             found.append(Best(asked, unit, budget, trust, picked, _ties(picked, here, unit, trust, budget)))
     return found
 
@@ -155,10 +155,14 @@ def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score],
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
     top = ceiling(here)
     if found[0].asked[1] == "ari":
-        return [clusters.sentence(f"{opening} {unit} level", found, here, top, value)]
+        return [clustering_answer.describe_clusters(f"{opening} {unit} level", found, here, top, format_mean)]
     return [
-        _one(f"{opening} {unit} level with ε ≤ {number(e)}", [b for b in found if b.budget == e], here)
-        + (f" Without privacy: {value(top)} ({questions.called(top, here)})." if top is not None and e == shown[0] else "")
+        _one(f"{opening} {unit} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e], here)
+        + (
+            f" Without privacy: {format_mean(top)} ({questions.short_name(top, here)})."
+            if top is not None and e == shown[0]
+            else ""
+        )
         for e in shown
     ]
 
@@ -178,13 +182,13 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
             last = ""
         elif following is None or following.score is not b.score:
             free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
-            reaches = "" if b.score.name == last else f"{questions.called(b.score, here)} reaches "
-            parts.append(f"{reaches}{value(b.score)} {b.trust.clause}{free}")
+            reaches = "" if b.score.name == last else f"{questions.short_name(b.score, here)} reaches "
+            parts.append(f"{reaches}{format_mean(b.score)} {b.trust.clause}{free}")
             last = b.score.name
     text = f"{opening}: {'; '.join(parts)}."
     picked = {b.score.name for b in found if b.score is not None}
     text += _majority([b.score for b in found if b.score is not None])
-    ties = sorted({questions.called(s, here) for b in found for s in b.ties if s.name not in picked})
+    ties = sorted({questions.short_name(s, here) for b in found for s in b.ties if s.name not in picked})
     if ties:
         shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
         text += f" Within two standard errors of the best: {shown}."
@@ -207,11 +211,15 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
     if least is None:
         said += ": nothing here may be called private"
     else:
-        said += f"; the least is {bound(least.provable)} ({questions.called(least, here)})"
+        said += f"; the least is {rounded_up(least.provable)} ({questions.short_name(least, here)})"
     free = max((s for s in here if questions.reads_nothing(s, unit) and s.usable), key=lambda s: s.mean, default=None)
     top = ceiling(here)
-    beside = [] if free is None else [f"without reading private data, {questions.called(free, here)} reaches {value(free)}"]
-    beside += [] if top is None else [f"without privacy, {questions.called(top, here)} reaches {value(top)}"]
+    beside = (
+        []
+        if free is None
+        else [f"without reading private data, {questions.short_name(free, here)} reaches {format_mean(free)}"]
+    )
+    beside += [] if top is None else [f"without privacy, {questions.short_name(top, here)} reaches {format_mean(top)}"]
     joined = "; ".join(beside)
     return f"{said}. {joined[0].upper()}{joined[1:]}." if beside else f"{said}."
 
@@ -222,7 +230,9 @@ def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[st
     if units or top is None:
         return []
     where = f"{lead} the" if lead else "The"
-    return [f"{where} best without privacy is {top.name}: {METRICS[top.metric]} {value(top)}. No private row was asked for."]
+    return [
+        f"{where} best without privacy is {top.name}: {METRICS[top.metric]} {format_mean(top)}. No private row was asked for."
+    ]
 
 
 def _how_picked(scores: Sequence[Score]) -> str:
@@ -247,7 +257,7 @@ def _without_numbers(scores: Sequence[Score]) -> list[str]:
     found = [s for s in scores if s.status != "ok"]
     if not found:
         return []
-    names = ", ".join(dict.fromkeys(f"{s.name} ({s.setting}, ε = {number(s.target)})" for s in found[:4]))
+    names = ", ".join(dict.fromkeys(f"{s.name} ({s.setting}, ε = {rounded(s.target)})" for s in found[:4]))
     more = f" and {len(found) - 4} more" if len(found) > 4 else ""
     return [f"{len(found)} of {len(scores)} rows have no result and compete for nothing: {names}{more}."]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from fedgraph.audit import one_run
-from fedgraph.report.results import Row, bound, largest, number
+from fedgraph.report.report_rows import Row, lower_bound, rounded, rounded_up
 
 CONFIDENCE = f"{1 - one_run.ALPHA:.0%}"
 ABOUT_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
@@ -48,18 +48,18 @@ def _verdict(row: Row, alpha: float) -> Verdict:
         return Verdict.UNTRIED
     if row.measured <= row.guaranteed:
         return Verdict.SOUND
-    sure = largest(tuple(row.attacked), float(row["delta"]), row.estimator, alpha)
+    sure = lower_bound(tuple(row.attacked), float(row["delta"]), row.estimator, alpha)
     return Verdict.BROKEN if sure > row.guaranteed else Verdict.CHANCE
 
 
-def measured(row: Row, digits: int = 2) -> str:
+def printed_bound(row: Row, digits: int = 2) -> str:
     """The bound of a row, never above the computed one; — where it was not attacked."""
     if row.measured is None:
         return "—"
-    return number(math.floor(row.measured * 10**digits * (1 + 1e-12)) / 10**digits, digits)
+    return rounded(math.floor(row.measured * 10**digits * (1 + 1e-12)) / 10**digits, digits)
 
 
-def words(row: Row) -> str:
+def describe_bound(row: Row) -> str:
     """``measured by an attack: …``, with what it rests on."""
     if row.measured is None:
         return "measured by an attack: —"
@@ -67,8 +67,8 @@ def words(row: Row) -> str:
     path = row["facts"]["attack"].get("path")
     where = "" if path is None else f" on the path “{path}” alone"
     return (
-        f"measured by an attack{where}: ε ≥ {measured(row)} ({CONFIDENCE} confidence, δ = {row['delta']:.3g}; {found.right} of "
-        f"{found.guesses} guesses about {found.coins} canaries were right)"
+        f"measured by an attack{where}: ε ≥ {printed_bound(row)} ({CONFIDENCE} confidence, δ = {row['delta']:.3g}; "
+        f"{found.right} of {found.guesses} guesses about {found.coins} canaries were right)"
     )
 
 
@@ -94,13 +94,14 @@ def summary(rows: Sequence[Row]) -> list[str]:
         )
         opening += f" {_name(closest)} (task {closest['task']})"
         found.append(
-            f"Attacks: {opening}: an attacker shows ε ≥ {measured(closest)} where {bound(closest.guaranteed)} is proven "
-            f"({math.floor(100 * share)} %). A low bound proves nothing: another attack may show more."
+            f"Attacks: {opening}: an attacker shows ε ≥ {printed_bound(closest)} where "
+            f"{rounded_up(closest.guaranteed)} is proven ({math.floor(100 * share)} %). "
+            "A low bound proves nothing: another attack may show more."
         )
     return found
 
 
-def sentences(rows: Sequence[Row], among: int = 0) -> list[str]:
+def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
     """What was attacked and what a bound means; first whatever contradicts a guarantee. among: as in ``verdicts``."""
     attacked = [r for r in rows if r.measured is not None]
     if not attacked:
@@ -115,7 +116,7 @@ def sentences(rows: Sequence[Row], among: int = 0) -> list[str]:
         f"one of two neighbouring versions by a fair coin, and an attacker who knows all but the coins guessed them "
         f"({'; '.join(how)}). With {CONFIDENCE} "
         f"confidence, for each row alone, its ε is no smaller than the value shown. With {' or '.join(shown)} guesses no "
-        f"attack can show more than {number(most, 2)}, and a low value proves nothing: another attack may do better. "
+        f"attack can show more than {rounded(most, 2)}, and a low value proves nothing: another attack may do better. "
         f"{_counted(max(among, num_bounds(rows)))}",
         *_curves(attacked),
     ]
@@ -158,7 +159,7 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
         for r in attacked
         if r not in broken
         and r.published is not None
-        and largest(tuple(r.attacked), float(r["delta"]), r.estimator, one_run.ALPHA / shared) > r.published
+        and lower_bound(tuple(r.attacked), float(r["delta"]), r.estimator, one_run.ALPHA / shared) > r.published
     ]
     found = []
     if broken:
@@ -175,7 +176,9 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
             "divided among them no contradiction is left here."
         )
     if refuted:
-        which = "; ".join(f"{_name(r)}: measured ε ≥ {measured(r, 3)}, published ε = {number(r.published)}" for r in refuted)
+        which = "; ".join(
+            f"{_name(r)}: measured ε ≥ {printed_bound(r, 3)}, published ε = {rounded(r.published)}" for r in refuted
+        )
         found.append(f"{ABOUT_PUBLISHED} allows was measured: {which}.")
     return found
 
@@ -197,8 +200,10 @@ def _repeated(rows: Sequence[Row]) -> str:
 
 
 def _against(rows: Sequence[Row]) -> str:
-    return "; ".join(f"{_name(r)}: measured ε ≥ {measured(r, 3)}, provable ε = {bound(r.guaranteed, 3)}" for r in rows)
+    return "; ".join(
+        f"{_name(r)}: measured ε ≥ {printed_bound(r, 3)}, provable ε = {rounded_up(r.guaranteed, 3)}" for r in rows
+    )
 
 
 def _name(row: Row) -> str:
-    return f"{row['method']} · {row['variant']} · {row['setting']} · ε = {number(row['epsilon'])}"
+    return f"{row['method']} · {row['variant']} · {row['setting']} · ε = {rounded(row['epsilon'])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fedgraph.report.results import Row, number, spread
+from fedgraph.report.report_rows import Row, mean_spread, rounded
 from fedgraph.report.sections.base import Table
 
 COLUMNS = {
@@ -21,7 +21,7 @@ NOTE = (
 )
 
 
-def majority(rows: Sequence[Row]) -> list[str]:
+def describe_majority(rows: Sequence[Row]) -> list[str]:
     """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
     shares = [row.mean("majority_share") for row in rows]
     shares = [share for share in shares if not math.isnan(share)]
@@ -33,8 +33,8 @@ def majority(rows: Sequence[Row]) -> list[str]:
     return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
 
 
-def table(rows: Sequence[Row], settings: Mapping[str, str]) -> list[Table]:
-    """Row × measure that some row has; nothing for runs of earlier versions, which measured accuracy alone."""
+def tabulate_measures(rows: Sequence[Row], settings: Mapping[str, str]) -> list[Table]:
+    """Row × measure that some row has; nothing where accuracy alone was measured."""
     if not any(row.values("macro_f1") for row in rows):
         return []
     columns = {key: name for key, name in COLUMNS.items() if any(row.values(key) for row in rows)}
@@ -43,8 +43,8 @@ def table(rows: Sequence[Row], settings: Mapping[str, str]) -> list[Table]:
         (
             f"{row['method']} · {row['variant']}",
             settings[row["setting"]],
-            number(row["epsilon"]),
-            *(spread(row, m) for m in columns),
+            rounded(row["epsilon"]),
+            *(mean_spread(row, m) for m in columns),
         )
         for row in rows
     ]

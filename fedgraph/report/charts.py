@@ -24,7 +24,7 @@ TITLE_WIDTH = 40  # characters in a line above a panel
 
 
 @dataclass(frozen=True)
-class Line:
+class Series:
     """Points of one configuration, with error bars. x may hold ∞, drawn at the right edge.
 
     x: numbers, or names (then every line draws on the same names). error: half the length of each bar; 0 draws none.
@@ -51,7 +51,7 @@ class Panel:
 
     title: str
     ylabel: str
-    lines: tuple[Line, ...]
+    lines: tuple[Series, ...]
     levels: tuple[tuple[str, float], ...] = ()
     xlabel: str = "privacy budget ε"
     axis: Literal["even", "log"] = "even"
@@ -151,7 +151,7 @@ def _mark(index: int, group: int, groups: int) -> dict[str, Any]:
     return {"color": "#4c566a", "marker": MARKERS[index % len(MARKERS)], "ls": ""}
 
 
-def _look(line: Line, styles: Sequence[dict[str, int]]) -> tuple[int, int]:
+def _look(line: Series, styles: Sequence[dict[str, int]]) -> tuple[int, int]:
     """Numbers of colour and symbol."""
     colour = styles[0][line.belongs[0]]
     return colour, (styles[1][line.belongs[1]] if len(line.belongs) > 1 else colour)
@@ -205,7 +205,7 @@ def _spec(panel: Panel, styles: Sequence[dict[str, int]]) -> dict[str, Any]:
     return {**head, "ticks": panel.ticks(), "lines": lines, "levels": levels}
 
 
-def _tip(panel: Panel, line: Line, i: int) -> str:
+def _tip(panel: Panel, line: Series, i: int) -> str:
     x, error = line.x[i], line.error[i]
     spread = f" ± {error:.3f}" if error else ""
     where = x if isinstance(x, str) else _tick(x)

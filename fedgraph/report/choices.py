@@ -1,6 +1,6 @@
 """What each client of a federation gets from each choice that it has, averaged over seeds: behind tables and letters.
 
-    found = choices.of(records)
+    found = choices.read_choices(records)
     found.value("features", 4.0, "secure", "Harvard1")      mean of the metric, None where it was not measured
 
 A *choice* is ``alone``, ``secure`` or ``local`` (joined, by who is trusted), the same with `` + own head`` or
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fedgraph.report.results import bound
+from fedgraph.report.report_rows import rounded_up
 
 if TYPE_CHECKING:
     from fedgraph.report.sections.base import Records
@@ -134,7 +134,7 @@ def choice_of(setting: str, participation: str) -> str:
     return trust + PERSONAL.get(participation, "")
 
 
-def of(records: Records, metric: str | None = None) -> Choices:
+def read_choices(records: Records, metric: str | None = None) -> Choices:
     """Every record of every cell. metric: what is compared (default: the first of ``METRICS`` that was measured)."""
     entries = records.entries
     every = [r for e in entries for r in e["facts"]["participations"]]
@@ -148,7 +148,7 @@ def of(records: Records, metric: str | None = None) -> Choices:
     found = Choices(
         metric,
         clients,
-        tuple(dict.fromkeys(learner(e) for e in entries)),
+        tuple(dict.fromkeys(name_learner(e) for e in entries)),
         tuple(dict.fromkeys(sorted(float(e["epsilon"]) for e in entries))),
         delta=float(entries[0]["delta"] or math.nan),
         unit=str(protections[0]["unit"]) if protections else "node",
@@ -162,7 +162,7 @@ def of(records: Records, metric: str | None = None) -> Choices:
     for entry in entries:
         for record in entry["facts"]["participations"]:
             choice = choice_of(str(entry["setting"]), str(record["participation"]))
-            key = (learner(entry), float(entry["epsilon"]), choice, str(record["client"]))
+            key = (name_learner(entry), float(entry["epsilon"]), choice, str(record["client"]))
             found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
             if metric in record["metrics"]:
                 found.values.setdefault(key, []).append(float(record["metrics"][metric]))
@@ -180,7 +180,7 @@ def _count(found: Choices, entries: Sequence[dict[str, Any]]) -> None:
             key, metrics = (str(record["client"]), entry["seed"]), record["metrics"]
             if "majority_share" in metrics:
                 shares[key] = float(metrics["majority_share"])
-            size = _sought(record, found.alerts) if found.metric == FOUND else float(record["tested"])
+            size = float(record.get("sought", 0.0) if found.metric == FOUND else record["tested"])
             if size:
                 sizes[key] = max(sizes.get(key, 0.0), size)
                 most[key] = min(1.0, max(1, round((found.alerts or 1.0) * record["tested"])) / size)
@@ -191,17 +191,7 @@ def _count(found: Choices, entries: Sequence[dict[str, Any]]) -> None:
             filled[client] = statistics.fmean(value for (one, _), value in given.items() if one == client)
 
 
-def _sought(record: dict[str, Any], alerts: float | None) -> float:
-    """How many tested nodes are of the class that is looked for; of earlier runs, from what the alerts found."""
-    if "sought" in record:
-        return float(record["sought"])
-    recall = record["metrics"].get(FOUND)
-    if not recall or not alerts:
-        return 0.0
-    return float(max(1, round(alerts * record["tested"])) * record["metrics"]["precision_at_alerts"] / recall)
-
-
-def learner(entry: dict[str, Any]) -> str:
+def name_learner(entry: dict[str, Any]) -> str:
     """Method and variant; the noise of a paper's own formula makes another row."""
     same = entry["variant"] in ("default", "baseline", entry["method"])
     name = str(entry["method"]) if same else f"{entry['method']} · {entry['variant']}"
@@ -226,5 +216,5 @@ def in_hundred(epsilon: float, delta: float) -> str:
     return (
         "up to always: nothing limits it"
         if share >= 0.99995
-        else f"at most {bound(100 * share, 1 + (share > 0.995))} of 100 times"
+        else f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"
     )

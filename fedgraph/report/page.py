@@ -14,12 +14,13 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import everything, families, plots, references, statement, sweeps
+from fedgraph.report import plots, references, statement, statement_families, sweeps
 from fedgraph.report.answer import Answer
-from fedgraph.report.front import Price
+from fedgraph.report.columns import Column, TableLine
+from fedgraph.report.first_screen import TrustTable
 from fedgraph.report.plots import Figure
-from fedgraph.report.results import Row
-from fedgraph.report.scores import anchor
+from fedgraph.report.report_rows import Row
+from fedgraph.report.scores import row_anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -51,7 +52,7 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Made:
+class HowMade:
     """How a run was made: (name, value) pairs, the resolved scenario, the whole environment."""
 
     facts: tuple[tuple[str, str], ...]
@@ -69,15 +70,15 @@ class Content:
     answered: Answer
     opening: tuple[str, ...]
     front: tuple[Figure, ...]
-    prices: tuple[Price, ...]
+    prices: tuple[TrustTable, ...]
     chapters: tuple[Chapter, ...]
-    said: tuple[families.Family, ...]
-    methods: tuple[references.Entry, ...]
-    datasets: tuple[references.Entry, ...]
+    said: tuple[statement_families.StatementFamily, ...]
+    methods: tuple[references.LibraryEntry, ...]
+    datasets: tuple[references.LibraryEntry, ...]
     references: tuple[references.Reference, ...]
-    made: Made
-    columns: tuple[everything.Column, ...] = field(default=())
-    lines: tuple[everything.Line, ...] = field(default=())
+    made: HowMade
+    columns: tuple[Column, ...] = field(default=())
+    lines: tuple[TableLine, ...] = field(default=())
     secret: bool = False  # whether the run's seed was secret
     short: str | None = None  # what to say first of a run with --quick
 
@@ -91,10 +92,10 @@ class Content:
 def chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
     """The parts of a run in order, those that vary one thing together."""
     found = []
-    for sweep in sweeps.found([r for r in records if r.entries]):
+    for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
         values = sweep.at or ("",) * len(sweep.parts)
         parts = tuple(
-            Part(r.label, r.dataset, f"{at:g}" if isinstance(at, float) else at, base.of(r, notice))
+            Part(r.label, r.dataset, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
             for r, at in zip(sweep.parts, values, strict=True)
         )
         figures, tables = sweeps.draw(sweep, notice)
@@ -119,20 +120,20 @@ def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
 
 def library(
     rows: Sequence[Row], described: dict[str, str], kinds: Sequence[str]
-) -> tuple[tuple[references.Entry, ...], tuple[references.Entry, ...], tuple[references.Reference, ...]]:
+) -> tuple[tuple[references.LibraryEntry, ...], tuple[references.LibraryEntry, ...], tuple[references.Reference, ...]]:
     """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
-    methods: dict[str, references.Entry] = {}
-    datasets: dict[str, references.Entry] = {}
+    methods: dict[str, references.LibraryEntry] = {}
+    datasets: dict[str, references.LibraryEntry] = {}
     for row in rows:
         for entries, name, words, papers in (
-            (methods, str(row["method"]), references.idea_of, references.of_method),
-            (datasets, str(row["dataset"]), lambda n: described.get(n, ""), references.of_data),
+            (methods, str(row["method"]), references.idea_of, references.papers_of_method),
+            (datasets, str(row["dataset"]), lambda n: described.get(n, ""), references.papers_of_data),
         ):
             if name not in entries:
-                entries[name] = references.Entry(name, words(name), references.keys(papers(name)))
+                entries[name] = references.LibraryEntry(name, words(name), references.keys(papers(name)))
             target = "no budget" if row["epsilon"] == float("inf") else f"ε = {row['epsilon']:g}"
-            entries[name].rows.append((anchor(row), f"{row['method']} · {row['variant']} · {row['setting']} · {target}"))
-    papers_of_all = references.of(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
+            entries[name].rows.append((row_anchor(row), f"{row['method']} · {row['variant']} · {row['setting']} · {target}"))
+    papers_of_all = references.collect_papers(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
     return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
 
 
@@ -143,31 +144,31 @@ def render(content: Content) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(lambda name: text(f"templates/{name}")),
+        loader=jinja2.FunctionLoader(lambda name: read_asset(f"templates/{name}")),
     )
     environment.globals.update(
-        picture=picture,
-        spec=spec,
-        sort=sort,
-        words=words,
-        wide=wide,
+        picture=embed_picture,
+        spec=embed_json,
+        sort=sort_text,
+        words=word_columns,
+        wide=is_wide,
         shared_tips=shared_tips,
         caveats=statement.caveats(content.secret),
     )
-    scripts = [Markup(text(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
+    scripts = [Markup(read_asset(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
     return environment.get_template("page.html").render(
         c=content,
-        style=Markup(text("templates/page.css")),
-        script=Markup(text("templates/page.js")),
+        style=Markup(read_asset("templates/page.css")),
+        script=Markup(read_asset("templates/page.js")),
         libraries=scripts,
     )
 
 
-def owners(content: Content) -> dict[str, str]:
+def render_owner_pages(content: Content) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(text("templates/owner.html"))
-    style = Markup(text("templates/page.css"))
+    template = environment.from_string(read_asset("templates/owner.html"))
+    style = Markup(read_asset("templates/page.css"))
     found: dict[str, str] = {}
     taken: set[str] = set()
     for part in (p for c in content.chapters for p in c.parts):
@@ -190,22 +191,22 @@ def _file(title: str, taken: Collection[str]) -> str:
     return name
 
 
-def text(name: str) -> str:
+def read_asset(name: str) -> str:
     """A file of this package."""
     return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def picture(figure: Figure) -> str:
+def embed_picture(figure: Figure) -> str:
     """The figure as an address that holds it."""
     return "data:image/png;base64," + base64.b64encode(plots.fallback(figure)).decode()
 
 
-def sort(value: float | str) -> str:
+def sort_text(value: float | str) -> str:
     """What a cell is sorted by, as text: at most nine digits of a number."""
     return value if isinstance(value, str) else f"{value:.9g}"
 
 
-def wide(table: Table) -> bool:
+def is_wide(table: Table) -> bool:
     """Whether a table needs more room than a page of 1,000 pixels has; its rows are then shown as cards there."""
     columns = [[row[i] for row in table.rows if i < len(row)] for i in range(len(table.header))]
     needed = [
@@ -215,7 +216,7 @@ def wide(table: Table) -> bool:
     return sum(needed) + 2 * len(needed) > LETTERS
 
 
-def words(table: Table) -> frozenset[int]:
+def word_columns(table: Table) -> frozenset[int]:
     """The columns of a table that hold words in most of their cells: they begin at the left, as in a text."""
     found = set()
     for i in range(len(table.header)):
@@ -225,12 +226,12 @@ def words(table: Table) -> frozenset[int]:
     return frozenset(found)
 
 
-def shared_tips(lines: Sequence[everything.Line]) -> dict[str, int]:
+def shared_tips(lines: Sequence[TableLine]) -> dict[str, int]:
     """What several cells of the one table say, with its number in the list that the page keeps of them."""
     counted = Counter(cell.tip for line in lines for cell in line.cells if cell.tip)
     return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
 
 
-def spec(value: Any) -> Markup:
+def embed_json(value: Any) -> Markup:
     """JSON that may stand inside a script element."""
     return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026"))

@@ -21,7 +21,7 @@ UNIT_WORDS = {
 }
 
 
-def words(scores: Sequence[Score], here: Sequence[Score]) -> str:
+def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
     """How a sentence about ``here`` begins; empty where all ``scores`` answer one question."""
     if len({s.asked for s in scores}) == 1:
         return ""
@@ -29,14 +29,14 @@ def words(scores: Sequence[Score], here: Sequence[Score]) -> str:
     alike = [s for s in scores if s.metric == metric]
     what = _task(metric, protocol)
     if protocol == "inductive" and len({s.asked[4] for s in alike}) > 1:
-        what += known(public)
+        what += describe_public(public)
     if split and len({s.asked[3] for s in alike if s.asked[3]}) > 1:
         what += f" of the {split} split"
     text = f"on {dataset}, {what}" if len({s.dataset for s in scores}) > 1 else what
     return f"{text[0].upper()}{text[1:]},"
 
 
-def known(public: str) -> str:
+def describe_public(public: str) -> str:
     """What is public, as the end of “to classify nodes”."""
     if public == "":
         return " of a public test graph"
@@ -47,13 +47,13 @@ def known(public: str) -> str:
     return f" when {public} is public and the asked nodes are not"
 
 
-def terms(units: Sequence[str]) -> str:
+def explain_units(units: Sequence[str]) -> str:
     """What the units of the sentences mean, one after another."""
     said = [UNIT_WORDS[unit] for unit in units if unit in UNIT_WORDS]
     return ". ".join([*said, "A smaller ε protects more: ε = 0 gives nothing away about the unit, ε = ∞ promises nothing."])
 
 
-def called(score: Score, here: Sequence[Score]) -> str:
+def short_name(score: Score, here: Sequence[Score]) -> str:
     """What a sentence about ``here`` calls a row: the label in its scenario where no other row has it, else its whole name."""
     name = score.name if any(s.short == score.short and s.name != score.name for s in here) else score.short
     return f"“{name}”" if "," in name else name

@@ -40,7 +40,7 @@ class Reference:
 
 
 @dataclass
-class Entry:
+class LibraryEntry:
     """A method or a data set. idea: one sentence. references: keys of papers. rows: (anchor, name) of rows that use it."""
 
     name: str
@@ -139,7 +139,7 @@ DATA["gap"] = Reference(
 )
 
 
-def of_method(name: str) -> tuple[Reference, ...]:
+def papers_of_method(name: str) -> tuple[Reference, ...]:
     """The papers that a method's file names; none for a row that is no method, such as ``graph size``."""
     try:
         return tuple(_parsed(plugins.load("methods", name).REFERENCE))
@@ -147,7 +147,7 @@ def of_method(name: str) -> tuple[Reference, ...]:
         return ()
 
 
-def of_data(name: str) -> tuple[Reference, ...]:
+def papers_of_data(name: str) -> tuple[Reference, ...]:
     """The paper that published a data set, by its family; none for generated and own graphs."""
     family = name.split("/", 1)[0]
     return (DATA[family],) if family in DATA else ()
@@ -162,12 +162,12 @@ def idea_of(method: str) -> str:
     return " ".join(words.split())
 
 
-def of(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
+def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
     """Every paper once: methods first, then data, then what counts and compares."""
-    found = [r for name in methods for r in of_method(name)]
-    found += [r for name in datasets for r in of_data(name)]
+    found = [r for name in methods for r in papers_of_method(name)]
+    found += [r for name in datasets for r in papers_of_data(name)]
     if geometry:
-        found += [*of_method("local_dp")[:1], *GEOMETRY]
+        found += [*papers_of_method("local_dp")[:1], *GEOMETRY]
     return list({r.key: r for r in [*found, *ACCOUNTING]}.values())
 
 

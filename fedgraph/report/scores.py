@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fedgraph.report import attacks
-from fedgraph.report.results import IDENTITY, Row
+from fedgraph.report.report_rows import IDENTITY, Row
 
 
 class Trust(Enum):
@@ -135,7 +135,7 @@ class Score:
         return math.isfinite(self.provable) and self.provable <= epsilon * (1 + 1e-9)
 
 
-def scored(rows: Sequence[Row]) -> tuple[Score, ...]:
+def score_rows(rows: Sequence[Row]) -> tuple[Score, ...]:
     """The rows that have a metric to compare them by (``METRICS``), in their order. Others (claims, distances) are left out.
 
     All rows of one task are compared by the same metric, the first of ``METRICS`` that each of them has.
@@ -143,7 +143,7 @@ def scored(rows: Sequence[Row]) -> tuple[Score, ...]:
     return _scored(rows, 0)
 
 
-def scored_also(rows: Sequence[Row]) -> tuple[Score, ...]:
+def score_by_second_metric(rows: Sequence[Row]) -> tuple[Score, ...]:
     """The rows that have another metric beside: the accuracy of graphs that are clustered first of all."""
     return _scored(rows, 1)
 
@@ -174,7 +174,7 @@ def _has(row: Row, metric: str) -> bool:
     return any(metric in e["metrics"] for e in row.entries)
 
 
-def anchor(row: Row) -> str:
+def row_anchor(row: Row) -> str:
     """Letters, digits and hyphens: a readable name and six digits that make it unique."""
     identity = tuple(str(row[name]) for name in IDENTITY)
     text = "-".join((str(row["method"]), str(row["variant"]), str(row["setting"]), f"eps-{row['epsilon']:g}"))
@@ -205,7 +205,7 @@ def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
     )
     return Score(
         row=row,
-        anchor=anchor(row),
+        anchor=row_anchor(row),
         task=str(row["task"]),
         dataset=str(row["dataset"]),
         method=str(row["method"]),

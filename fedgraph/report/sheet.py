@@ -20,10 +20,10 @@ import jinja2
 from fedgraph.cells.store import write_atomically
 from fedgraph.errors import DataError
 from fedgraph.privacy.units import Protection
-from fedgraph.report import answer, page, registry
-from fedgraph.report.results import Row
-from fedgraph.report.runs import Run, load
-from fedgraph.report.scores import anchor
+from fedgraph.report import answer, deployment_record, page
+from fedgraph.report.report_rows import Row
+from fedgraph.report.saved_run import SavedRun, load_run
+from fedgraph.report.scores import row_anchor
 from fedgraph.report.sheet_words import Block, blocks, deployment, verdict
 
 
@@ -33,17 +33,17 @@ class Sheet:
 
     anchor: str
     html: str
-    record: registry.Record | None
+    record: deployment_record.Record | None
 
 
-def sheet(run: Run, row: Row | None = None) -> Sheet:
+def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
     """The sheet of ``row``; without one, of the row that is the answer at the least ε and the least trust that has one."""
     chosen = _answer(run) if row is None else row
     if chosen["protection"] is None:
-        raise DataError(f"{run.folder}: {anchor(chosen)} states no protection, so there is nothing to sign")
+        raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
     found = blocks(run, chosen)
-    made = registry.record(deployment(run, chosen)) if _guarantees(chosen) else None
-    return Sheet(anchor(chosen), _html(run, chosen, found), made)
+    made = deployment_record.record(deployment(run, chosen)) if _guarantees(chosen) else None
+    return Sheet(row_anchor(chosen), _html(run, chosen, found), made)
 
 
 def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
@@ -54,7 +54,7 @@ def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
     if made.record is not None:
-        files[out / f"deployment_{stem}.yaml"] = registry.as_yaml(made.record)
+        files[out / f"deployment_{stem}.yaml"] = deployment_record.as_yaml(made.record)
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
             raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
@@ -67,8 +67,8 @@ def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
     return list(files)
 
 
-def _answer(run: Run) -> Row:
-    found = [b for b in answer.of(run.rows).best if b.score is not None and b.score.private]
+def _answer(run: SavedRun) -> Row:
+    found = [b for b in answer.find_answer(run.rows).best if b.score is not None and b.score.private]
     if not found:
         raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
     least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
@@ -80,24 +80,24 @@ def _guarantees(row: Row) -> bool:
     return math.isfinite(row.provable)
 
 
-def _html(run: Run, row: Row, found: Sequence[Block]) -> str:
+def _html(run: SavedRun, row: Row, found: Sequence[Block]) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     protection = Protection.from_dict(row["protection"])
-    return environment.from_string(page.text("templates/sheet.html")).render(
+    return environment.from_string(page.read_asset("templates/sheet.html")).render(
         title=str(run.scenario.get("title") or run.scenario.get("name")),
         row=f"{row['method']} · {row['variant']} · {row['setting']}",
-        anchor=anchor(row),
+        anchor=row_anchor(row),
         verdict=verdict(row, protection),
         holds=_guarantees(row),
         blocks=found,
-        blank=registry.BLANK,
+        blank=deployment_record.BLANK,
         notice=run.notice,
     )
 
 
 def command(options: argparse.Namespace) -> int:
     """Write both files and name them; ``FedgraphError`` where something is wrong."""
-    run = load(options.run)
+    run = load_run(options.run)
     made = sheet(run, None if options.row is None else run.find(options.row))
     for file in write(made, options.out or options.run, options.force):
         print(file)

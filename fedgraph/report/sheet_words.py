@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedgraph.privacy.units import Protection, Viewer
-from fedgraph.report import attacks, registry
-from fedgraph.report.registry import BLANK
-from fedgraph.report.results import Row, bound, number, spread
-from fedgraph.report.runs import Run
+from fedgraph.report import attacks, deployment_record
+from fedgraph.report.deployment_record import BLANK
+from fedgraph.report.report_rows import Row, mean_spread, rounded, rounded_up
+from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.scores import METRICS, trust_of
 from fedgraph.report.statement import CAVEATS
 
@@ -39,10 +39,10 @@ def verdict(row: Row, protection: Protection) -> str:
     unit = protection.unit.value
     if math.isinf(row.provable):
         return f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
-    return f"ε = {bound(row.provable, 4)}, δ = {row['delta']:.3g}, for each {unit}, in one run"
+    return f"ε = {rounded_up(row.provable, 4)}, δ = {row['delta']:.3g}, for each {unit}, in one run"
 
 
-def blocks(run: Run, row: Row) -> tuple[Block, ...]:
+def blocks(run: SavedRun, row: Row) -> tuple[Block, ...]:
     """All layers, from ε down to the data."""
     protection = Protection.from_dict(row["protection"])
     return (
@@ -60,11 +60,11 @@ def _guarantee(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "Unit", f"one {protection.unit.value}"
     yield "Neighbouring inputs", protection.relation.words
     yield "Hidden from", protection.viewer.words
-    yield "ε, proven", f"{bound(row.provable, 4)} at δ = {row['delta']:.3g}, for one run"
+    yield "ε, proven", f"{rounded_up(row.provable, 4)} at δ = {row['delta']:.3g}, for one run"
     if len(row["paths"]) > 1:
-        yield "ε of each path", "; ".join(f"{path}: {bound(row.path(path), 4)}" for path in row["paths"])
-    yield "ε by the paper's formula", "no claim for this noise" if row.published is None else number(row.published, 4)
-    yield "ε by attack", attacks.words(row).removeprefix("measured by an attack").lstrip(" :")
+        yield "ε of each path", "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in row["paths"])
+    yield "ε by the paper's formula", "no claim for this noise" if row.published is None else rounded(row.published, 4)
+    yield "ε by attack", attacks.describe_bound(row).removeprefix("measured by an attack").lstrip(" :")
     yield "How often it will be published", BLANK
 
 
@@ -72,7 +72,7 @@ def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "Method", f"{row['method']} · {row['variant']}, {row['setting']}"
     yield "Releases", "; ".join(releases(row)) or "none"
     yield "Accounting", str(row["theorem"]) or "nothing is released"
-    asked = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
+    asked = "no budget" if math.isinf(row["epsilon"]) else f"ε = {rounded(row['epsilon'])}"
     yield "Noise chosen for", f"{asked} ({row['calibrated_by']})"
     for assumption in protection.assumptions:
         yield "It holds only if", protection.sentence(assumption)
@@ -80,20 +80,20 @@ def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
         yield "Note", note
 
 
-def _utility(run: Run, row: Row) -> Iterator[tuple[str, str]]:
+def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     seeds = len(row.entries)
     over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
     for name in dict.fromkeys(m for e in row.entries for m in e["metrics"] if not m.startswith("attack_")):
-        yield METRICS.get(name, name.replace("_", " ")), spread(row, name) + over
+        yield METRICS.get(name, name.replace("_", " ")), mean_spread(row, name) + over
         over = ""
     own = [s for s in run.scores if (s.task, s.dataset) == (row["task"], row["dataset"]) and s.raw and math.isfinite(s.mean)]
     if own:
         top = max(own, key=lambda s: s.mean)
-        yield "Without privacy", f"{METRICS[top.metric]} {spread(top.row, top.metric)} ({top.name})"
+        yield "Without privacy", f"{METRICS[top.metric]} {mean_spread(top.row, top.metric)} ({top.name})"
     yield "Who bears the errors (groups, rare classes)", BLANK
 
 
-def _implementation(run: Run, row: Row) -> Iterator[tuple[str, str]]:
+def _implementation(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     versions, made = run.environment.get("versions", {}), run.environment.get("made", {})
     known = " ".join(str(v) for v in (versions.get("fedgraph-privacy"), made.get("commit")) if v)
     yield "Software", f"fedgraph {known}, PyTorch {versions.get('torch', 'unknown')}, a simulation"
@@ -107,7 +107,7 @@ def _implementation(run: Run, row: Row) -> Iterator[tuple[str, str]]:
     yield "Reviewed by", BLANK
 
 
-def _side_channels(run: Run) -> Iterator[tuple[str, str]]:
+def _side_channels(run: SavedRun) -> Iterator[tuple[str, str]]:
     yield "Floating point", CAVEATS[0]
     seed = run.environment.get("seed")
     if str(seed) == "secret":
@@ -129,7 +129,7 @@ def _trust(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "Why they may be trusted (contracts, law)", BLANK
 
 
-def _data(run: Run, row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
+def _data(run: SavedRun, row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     known = next((d for d in run.environment.get("data", []) if str(row["dataset"]) in (d["name"], d.get("label"))), None)
     source = f" ({known['source']})" if known else ""
     yield "Data", f"{row['dataset']}{source}"
@@ -160,36 +160,36 @@ def releases(row: Row) -> list[str]:
     return found if len(found) <= 8 else [*found[:7], f"… and {len(found) - 7} more kinds (ledger.jsonl has all)"]
 
 
-def deployment(run: Run, row: Row) -> registry.Deployment:
+def deployment(run: SavedRun, row: Row) -> deployment_record.Deployment:
     """The record for the registry. ``row`` must have a finite ε."""
     protection = Protection.from_dict(row["protection"])
     unit = protection.unit.value
     name = f"{row['method']} ({row['variant']}) on {row['dataset']}, {unit} level"
     classifier = "accuracy" in row["metrics"] and trust_of(row).value != "nobody"
     seeds = len(row.entries)
-    attacked = attacks.words(row) if row.measured is not None else "No attack was run."
-    return registry.Deployment(
-        basic=registry.Basic(
+    attacked = attacks.describe_bound(row) if row.measured is not None else "No attack was run."
+    return deployment_record.Deployment(
+        basic=deployment_record.Basic(
             name=name,
             data_curators=[BLANK],
             intended_use=BLANK,
             data_product_type="Machine learning model" if classifier else "Dataset",
             data_product_region=BLANK,
             description=f"{run.scenario.get('title') or run.scenario.get('name')}: {name}. Simulated with fedgraph.",
-            publication_date=registry.NO_DATE,
+            publication_date=deployment_record.NO_DATE,
         ),
-        dp_variant=registry.Variant(
+        dp_variant=deployment_record.Variant(
             variant_name="Approximate DP" if row["delta"] > 0 else "Pure DP",
             data_domain=f"Attributed graphs. Neighbours: {protection.relation.words}.",
             unprotected_quantities="\n".join(f"- {s}" for s in unprotected(protection)) or "None is stated.",
         ),
-        privacy_loss=registry.Loss(
+        privacy_loss=deployment_record.Loss(
             privacy_unit=unit,
             privacy_unit_details=f"Between two inputs where {protection.relation.words}.",
-            privacy_parameters=registry.Parameters(epsilon=_up(row.provable), delta=float(row["delta"])),
+            privacy_parameters=deployment_record.Parameters(epsilon=_up(row.provable), delta=float(row["delta"])),
             privacy_parameters_details=f"Proven for one run: {row['theorem']}. {attacked}",
         ),
-        deployment_model=registry.Model(
+        deployment_model=deployment_record.Model(
             model_name=MODELS[protection.viewer],
             model_name_details=trust_of(row).words,
             actors=f"Seen by: {protection.viewer.words}. Actors and why they are trusted: {BLANK}",
@@ -200,20 +200,20 @@ def deployment(run: Run, row: Row) -> registry.Deployment:
             access_type="Non-interactive",
             access_type_details="Nobody queries the data; the product is published as it is.",
         ),
-        accounting=registry.Accounting(
+        accounting=deployment_record.Accounting(
             post_processing="Everything computed from the releases and public facts alone costs nothing more.",
             composition="\n".join([f"Method: {row['theorem']}.", *(f"- {r}" for r in releases(row))]),
         ),
-        implementation=registry.Implementation(
+        implementation=deployment_record.Implementation(
             preprocessing_and_hyperparameter_tuning="\n".join(
                 [*(f"- {protection.sentence(a)}" for a in protection.assumptions), f"Anything done before: {BLANK}"]
             ),
             mechanisms="\n".join([*(f"- {answer}" for _, answer in _side_channels(run)), *(f"- {r}" for r in releases(row))]),
             justification="\n".join([*(f"- {n}" for n in notes(row)), BLANK]),
         ),
-        administrative=registry.Administrative(
+        administrative=deployment_record.Administrative(
             sources="Privacy sheet, ledger.jsonl and scenario.yaml of the run.",
-            notes=f"Values that begin with [BLANK are not known to a simulation; publication_date {registry.NO_DATE} "
+            notes=f"Values that begin with [BLANK are not known to a simulation; publication_date {deployment_record.NO_DATE} "
             "and data_product_sector, which is left out, are blank, too.",
             registry_authors=[BLANK],
         ),

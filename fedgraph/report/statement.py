@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attacks
-from fedgraph.report.results import Row, bound, number
+from fedgraph.report.report_rows import Row, rounded, rounded_up
 
 CAVEATS = (
     "Noise is drawn in floating point; attacks on floating-point noise (Mironov 2012) are outside every statement here.",
@@ -48,10 +48,10 @@ class Statement:
         return f"{self.who} · {self.at}"
 
 
-def of(row: Row) -> Statement:
+def describe_row(row: Row) -> Statement:
     """The statement of one row."""
     protection = Protection.from_dict(row["protection"])
-    target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {number(row['epsilon'])}"
+    target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {rounded(row['epsilon'])}"
     reading = " (as published)" if row["calibrated_by"] == "published" else ""
     who = f"{row['method']} · {row['variant']} · {row['setting']}"
     notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
@@ -80,20 +80,20 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     else:
         found.append(
             f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
-            f"ε = {bound(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
+            f"ε = {rounded_up(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
         )
     if len(row["paths"]) > 1 and broken is None:
         for path in row["paths"]:
             price = row.path(path)
             if math.isfinite(price):
                 found.append(
-                    f"The path “{path}” alone, taking the rest as given: ε = {bound(price, 4)} for the worst {unit} "
+                    f"The path “{path}” alone, taking the rest as given: ε = {rounded_up(price, 4)} for the worst {unit} "
                     f"({relation}){_worst(row)}."
                 )
             else:
                 found.append(f"The path “{path}” alone: ε = ∞.")
-    published = "makes no claim for this noise" if row.published is None else f"gives ε = {number(row.published, 4)}"
-    found.append(f"The published formula {published}; {attacks.words(row)}.")
+    published = "makes no claim for this noise" if row.published is None else f"gives ε = {rounded(row.published, 4)}"
+    found.append(f"The published formula {published}; {attacks.describe_bound(row)}.")
     if row.measured is not None:
         found.append(f"The attacker read: {row['facts']['attack']['what']}.")
     if len(row.entries) > 1:

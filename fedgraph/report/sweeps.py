@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedgraph.report import answer, charts, front, plots
-from fedgraph.report.results import grouped, number
-from fedgraph.report.scores import METRICS, Score, scored
+from fedgraph.report import answer, charts, first_screen, plots
+from fedgraph.report.report_rows import group_rows, rounded
+from fedgraph.report.scores import METRICS, Score, score_rows
 from fedgraph.report.sections.base import Records, Table
 
 ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
@@ -27,7 +27,7 @@ class Sweep:
     at: tuple[float | str, ...] = ()
 
 
-def found(records: Sequence[Records]) -> list[Sweep]:
+def group_sweeps(records: Sequence[Records]) -> list[Sweep]:
     """Every part once, in order of first appearance."""
     groups: list[list[Records]] = []
     for record in records:
@@ -43,7 +43,7 @@ def _alike(one: Records, other: Records) -> bool:
     """Whether two parts ask the same of mostly the same rows."""
     if one.kind != other.kind or not (_names(one) and _names(other)):
         return False
-    if not scored(grouped(one.entries)) or not scored(grouped(other.entries)):
+    if not score_rows(group_rows(one.entries)) or not score_rows(group_rows(other.entries)):
         return False
     if one.label == other.label:
         return True
@@ -108,14 +108,14 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Varied:
+class VariedSetting:
     """One setting of the methods of a part that takes several values. places: row → (its value, the line it stands on)."""
 
     thing: str
     places: Mapping[str, tuple[float, str]]
 
 
-def within(record: Records) -> tuple[Varied, ...]:
+def within(record: Records) -> tuple[VariedSetting, ...]:
     """The numbers that vary between the methods of a part while all else stays equal, three values of each at least."""
     specs = getattr(record.params, "methods", None)
     found = []
@@ -133,7 +133,7 @@ def within(record: Records) -> tuple[Varied, ...]:
                 words = [head["method"], *(_said(k, head) for k in told if k != "method")]
                 for s in own:
                     places[f"{s['method']}/{_variant(s)}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
-            found.append(Varied(key.replace("_", " "), places))
+            found.append(VariedSetting(key.replace("_", " "), places))
     return tuple(found)
 
 
@@ -162,18 +162,18 @@ def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tu
     if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
         return _draw_within(sweep.parts, inside, notice)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
-    rows = [row for r in sweep.parts for row in grouped(r.entries)]
-    points = [(places[s.task, s.dataset], s, s.name) for s in scored(rows) if (s.task, s.dataset) in places]
+    rows = [row for r in sweep.parts for row in group_rows(r.entries)]
+    points = [(places[s.task, s.dataset], s, s.name) for s in score_rows(rows) if (s.task, s.dataset) in places]
     return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
 
 
 def _draw_within(
-    parts: Sequence[Records], inside: Sequence[Varied], notice: str | None
+    parts: Sequence[Records], inside: Sequence[VariedSetting], notice: str | None
 ) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
     """One figure and one table for each setting that varies between the methods, with a panel per data set and ε."""
     figures: list[plots.Figure] = []
     tables: list[Table] = []
-    scores = [s for record in parts for s in scored(grouped(record.entries))]
+    scores = [s for record in parts for s in score_rows(group_rows(record.entries))]
     for varied in inside:
         known = [(varied.places[f"{s.method}/{s.variant}"], s) for s in scores if f"{s.method}/{s.variant}" in varied.places]
         drawn = _drawn(parts[0].name, varied.thing, [(at, s, line) for (at, line), s in known], True, notice)
@@ -198,7 +198,7 @@ def _drawn(
             lines = _lines(own)
             if not lines or len({at for at, _, _ in own}) < 2:
                 continue
-            budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {number(target)}"
+            budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {rounded(target)}"
             title = ", ".join(filter(None, (dataset if by_data and _several(points) else "", budget)))
             panels.append(
                 charts.Panel(title, METRICS[own[0][1].metric], lines, (), thing, "even", ("Method", "Whom it trusts"))
@@ -210,7 +210,7 @@ def _drawn(
     figure = charts.draw(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
     ordered = list(dict.fromkeys(at for at, _, _ in points))
     ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
-    header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {number(at)}" for at in ordered))
+    header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {rounded(at)}" for at in ordered))
     rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
     return (figure,), (Table(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
 
@@ -228,18 +228,20 @@ def _groups(own: Sequence[Point]) -> dict[tuple[str, str, str], list[Point]]:
     return found
 
 
-def _lines(own: Sequence[Point]) -> tuple[charts.Line, ...]:
+def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
     lines = []
     for key, points in _groups(own).items():
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p[0]))
         lines.append(
-            charts.Line(
+            charts.Series(
                 label=" — ".join(filter(None, key)),
                 x=[at for at, _, _ in ordered],  # type: ignore[arg-type]
                 y=[s.mean for _, s, _ in ordered],
                 error=[s.deviation or 0.0 for _, s, _ in ordered],
                 keys=key[:2],
-                tips=tuple(f"{at if isinstance(at, str) else f'{at:g}'}\n{front.tip(s)}" for at, s, _ in ordered),
+                tips=tuple(
+                    f"{at if isinstance(at, str) else f'{at:g}'}\n{first_screen.describe_point(s)}" for at, s, _ in ordered
+                ),
                 joined=not any(isinstance(at, str) for at, _, _ in ordered),
             )
         )
@@ -248,6 +250,6 @@ def _lines(own: Sequence[Point]) -> tuple[charts.Line, ...]:
 
 def _body(own: Sequence[Point], title: str) -> list[tuple[str, str, str, dict[float | str, str]]]:
     return [
-        (title, " ".join(filter(None, (name, reading))), trust, {at: answer.value(s, 3) for at, s, _ in points})
+        (title, " ".join(filter(None, (name, reading))), trust, {at: answer.format_mean(s, 3) for at, s, _ in points})
         for (name, trust, reading), points in _groups(own).items()
     ]

@@ -22,7 +22,7 @@ Param = str | float | int
 
 
 @dataclass(frozen=True)
-class Line:
+class TrackedRow:
     """One row: params tell what it is, metrics hold finite numbers only."""
 
     name: str
@@ -30,7 +30,7 @@ class Line:
     metrics: dict[str, float]
 
 
-def lines(scores: Sequence[Score]) -> Iterator[Line]:
+def lines(scores: Sequence[Score]) -> Iterator[TrackedRow]:
     """Every row with a result, as a dashboard wants it."""
     for score in scores:
         if score.status != "ok":
@@ -55,7 +55,7 @@ def lines(scores: Sequence[Score]) -> Iterator[Line]:
             "epsilon_measured": score.measured,
         }
         finite = {name: float(v) for name, v in metrics.items() if v is not None and math.isfinite(v)}
-        yield Line(re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite)
+        yield TrackedRow(re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite)
 
 
 def tensorboard(scores: Sequence[Score], folder: Path) -> int:

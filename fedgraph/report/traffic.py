@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def sentences(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def describe_traffic(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """facts: of all cells; those without messages (one curator) say nothing."""
     sent = [f for f in facts if f.get("bytes_up")]
     if not sent:

@@ -128,9 +128,9 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
 
 def counted(records: list[Records]) -> list[Records]:
     """The same, each told how many lower bounds on ε the whole report shows: they share one error probability."""
-    from fedgraph.report import attacks, results
+    from fedgraph.report import attacks, report_rows
 
-    among = attacks.num_bounds(results.grouped([entry for r in records for entry in r.entries]))
+    among = attacks.num_bounds(report_rows.group_rows([entry for r in records for entry in r.entries]))
     return [replace(r, among=among) for r in records]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from fedgraph.cells.cell import Cell
 from fedgraph.methods.base import Plan
-from fedgraph.report.results import bound, number
+from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import Stage
 
@@ -42,11 +42,11 @@ class Row:
         name = cell.method if same else f"{cell.method} · {cell.variant}"
         if "published" in {c.calibrated_by for c in self.cells}:
             name += " (as published)"
-        targets = ", ".join(number(c.epsilon) for c in self.cells)
+        targets = ", ".join(rounded(c.epsilon) for c in self.cells)
         if self.unreleased or made is None:
             why = "nothing is released" if self.unreleased else "?"
             return (name, cell.setting, targets, why, "", "", "", "", "")
-        provable = ", ".join(bound(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
+        provable = ", ".join(rounded_up(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
         promised = made.protection.promised_degree
         if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
             provable += f" if no degree is above {promised}, else ∞"

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedgraph.errors import ScenarioError
-from fedgraph.report import answer, results
-from fedgraph.report import runs as stored
-from fedgraph.report.scores import METRICS, Score, Trust, anchor
+from fedgraph.report import answer, report_rows
+from fedgraph.report import saved_run as stored
+from fedgraph.report.scores import METRICS, Score, Trust, row_anchor
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +37,7 @@ COLUMNS = (
 class Run:
     """One run, or several together. kept: as they lie in their folders."""
 
-    kept: tuple[stored.Run, ...]
+    kept: tuple[stored.SavedRun, ...]
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -69,21 +69,21 @@ class Run:
         return " ".join(f"{name}: {notice}" for name, notice in said) or None
 
     @cached_property
-    def rows(self) -> tuple[results.Row, ...]:
+    def rows(self) -> tuple[report_rows.Row, ...]:
         """Every configuration, its seeds together, run by run."""
         return tuple(row for _, row in self._owned)
 
     @cached_property
-    def _owned(self) -> tuple[tuple[Path, results.Row], ...]:
+    def _owned(self) -> tuple[tuple[Path, report_rows.Row], ...]:
         found = [(run.folder, row) for run in self.kept for row in run.rows]
-        seen = Counter(anchor(row) for _, row in found)
+        seen = Counter(row_anchor(row) for _, row in found)
         called = dict(zip(self.folders, self.names, strict=True))
-        return tuple((f, _named(row, called[f]) if seen[anchor(row)] > 1 else row) for f, row in found)
+        return tuple((f, _named(row, called[f]) if seen[row_anchor(row)] > 1 else row) for f, row in found)
 
     @cached_property
     def answered(self) -> answer.Answer:
         """Sentences, the best rows and all scores, as values (``report.answer``)."""
-        return answer.of(self.rows)
+        return answer.find_answer(self.rows)
 
     @property
     def answer(self) -> str:
@@ -105,7 +105,7 @@ class Run:
         if len({a[0] for a in asked}) > 1:
             names = ", ".join(sorted({a[0] for a in asked}))
             raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {names}")
-        return answer.best(scores, unit=unit, trust=TRUST[trust], epsilon=epsilon, asked=asked[0] if asked else None)
+        return answer.find_best(scores, unit=unit, trust=TRUST[trust], epsilon=epsilon, asked=asked[0] if asked else None)
 
     def score(self, row: str) -> Score:
         """The row called ``row``: its anchor, or its name where that is unique. Raises ``ScenarioError`` otherwise."""
@@ -127,9 +127,9 @@ class Run:
 
     def figure(self, unit: str | None = None) -> Figure:
         """Accuracy against provable ε of every row that releases something; ``unit``: only this one."""
-        from fedgraph.report import library_figure
+        from fedgraph.report import notebook_figure
 
-        return library_figure.draw(self.answered, unit)
+        return notebook_figure.draw(self.answered, unit)
 
     def sheet(self, row: str) -> str:
         """The privacy sheet of a row, as one HTML page (``fedgraph sheet`` also writes the record for the registry)."""
@@ -151,7 +151,7 @@ class Run:
 
         return trackers.mlflow(self.answered.scores, experiment, self.folder.name, uri)
 
-    def _folder_of(self, row: results.Row) -> Path:
+    def _folder_of(self, row: report_rows.Row) -> Path:
         return next(folder for folder, own in self._owned if own is row)
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ def open_run(*folders: str | Path) -> Run:
     twice = [str(f) for f, count in Counter(Path(f).resolve() for f in folders).items() if count > 1]
     if twice:
         raise ScenarioError(f"{twice[0]} is named twice; allowed: each run once")
-    return Run(tuple(stored.load(Path(f)) for f in folders))
+    return Run(tuple(stored.load_run(Path(f)) for f in folders))
 
 
 def _line(score: Score, run: str) -> dict[str, Any]:
@@ -194,6 +194,6 @@ def _line(score: Score, run: str) -> dict[str, Any]:
     }
 
 
-def _named(row: results.Row, run: str) -> results.Row:
+def _named(row: report_rows.Row, run: str) -> report_rows.Row:
     """The row with its run in its name: several runs have one like it."""
-    return results.Row(tuple({**e, "variant": f"{e['variant']} @ {run}"} for e in row.entries))
+    return report_rows.Row(tuple({**e, "variant": f"{e['variant']} @ {run}"} for e in row.entries))

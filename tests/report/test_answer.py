@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fedgraph.report import answer, results
+from fedgraph.report import answer, report_rows
 from fedgraph.report.attacks import Verdict
-from fedgraph.report.scores import Trust, scored, trust_of
+from fedgraph.report.scores import Trust, score_rows, trust_of
 
 VIEWERS = {"central": "curator-trusted", "secure": "server-secure-aggregation", "local": "server", "world": "world"}
 
@@ -47,7 +47,7 @@ def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
         *seeds("alone", 0.62, 0.64, setting="world"),
         *seeds("clear", 0.76, 0.76, epsilon=math.inf),
     ]
-    said = answer.of(results.grouped(cells)).sentences[0]
+    said = answer.find_answer(report_rows.group_rows(cells)).sentences[0]
     assert said == (
         "At node level with ε ≤ 1: sums reaches 0.68 ± 0.01 if the server may see sums; alone reaches 0.63 ± 0.01 if nobody "
         "is trusted. Without privacy: 0.76 ± 0.00 (clear)."
@@ -58,12 +58,12 @@ def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
 def test_a_best_row_that_names_the_largest_class_only_is_told(accuracy: float, told: bool) -> None:
     given = cell("one", accuracy)
     given["metrics"]["majority_share"] = 0.88
-    said = answer.of(results.grouped([given])).sentences[0]
+    said = answer.find_answer(report_rows.group_rows([given])).sentences[0]
     assert ("Naming the largest class always would be right for 0.88: these rows may have learnt nothing else." in said) == told
 
 
 def test_plus_minus_needs_two_seeds() -> None:
-    answered = answer.of(results.grouped([cell("one", 0.5)]))
+    answered = answer.find_answer(report_rows.group_rows([cell("one", 0.5)]))
     assert "±" not in answered.sentences[0]
     assert "one seed" in answered.sentences[-1]
     assert answered.scores[0].deviation is None
@@ -71,39 +71,43 @@ def test_plus_minus_needs_two_seeds() -> None:
 
 def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
     cells = [cell("claims", 0.9, provable=math.inf), cell("sound", 0.5)]
-    answered = answer.of(results.grouped(cells))
+    answered = answer.find_answer(report_rows.group_rows(cells))
     assert {b.score.method for b in answered.best if b.score} == {"sound"}
-    only = answer.of(results.grouped(cells[:1]))
+    only = answer.find_answer(report_rows.group_rows(cells[:1]))
     assert all(b.score is None for b in only.best)
     assert "nothing here may be called private" in only.sentences[0]
 
 
 def test_calibrated_to_a_claim_it_counts_at_its_provable_epsilon() -> None:
-    scores = scored(results.grouped([cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0)]))
-    assert answer.best(scores, unit="node", trust=Trust.CURATOR, epsilon=1.0) is None
-    found = answer.best(scores, unit="node", trust=Trust.CURATOR, epsilon=4.0)
+    scores = score_rows(
+        report_rows.group_rows([cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0)])
+    )
+    assert answer.find_best(scores, unit="node", trust=Trust.CURATOR, epsilon=1.0) is None
+    found = answer.find_best(scores, unit="node", trust=Trust.CURATOR, epsilon=4.0)
     assert found is not None
     assert found.method == "claims"
 
 
 def test_units_are_never_mixed() -> None:
-    scores = scored(results.grouped([cell("edges", 0.9, unit="edge"), cell("nodes", 0.5)]))
-    found = answer.best(scores, unit="node", trust=Trust.CURATOR, epsilon=1.0)
+    scores = score_rows(report_rows.group_rows([cell("edges", 0.9, unit="edge"), cell("nodes", 0.5)]))
+    found = answer.find_best(scores, unit="node", trust=Trust.CURATOR, epsilon=1.0)
     assert found is not None
     assert found.method == "nodes"
-    openings = [s.split(" with")[0] for s in answer.of(results.grouped([s.row.entries[0] for s in scores])).sentences]
+    openings = [
+        s.split(" with")[0] for s in answer.find_answer(report_rows.group_rows([s.row.entries[0] for s in scores])).sentences
+    ]
     assert openings[:2] == ["At edge level", "At node level"]
 
 
 def test_trust_is_what_the_method_needs_and_less_trust_serves_everybody() -> None:
     lpgnn = cell("lpgnn", 0.8, setting="central", viewer="world")
-    assert trust_of(results.grouped([lpgnn])[0]) is Trust.NOBODY
-    scores = scored(results.grouped([lpgnn, cell("curated", 0.7)]))
+    assert trust_of(report_rows.group_rows([lpgnn])[0]) is Trust.NOBODY
+    scores = score_rows(report_rows.group_rows([lpgnn, cell("curated", 0.7)]))
     for trust in Trust:
-        found = answer.best(scores, unit="node", trust=trust, epsilon=1.0)
+        found = answer.find_best(scores, unit="node", trust=trust, epsilon=1.0)
         assert found is not None
         assert found.method == "lpgnn"
-    said = answer.of([s.row for s in scores]).sentences[0]
+    said = answer.find_answer([s.row for s in scores]).sentences[0]
     assert said.count("0.80") == 1
     assert "if nobody is trusted" in said
     assert "curator" not in said
@@ -115,7 +119,7 @@ def attacked(method: str, right: int, accuracy: float) -> dict[str, Any]:
 
 
 def test_a_refuted_row_is_the_first_sentence_and_never_the_answer() -> None:
-    answered = answer.of(results.grouped([attacked("broken", 199, 0.9), attacked("sound", 110, 0.5)]))
+    answered = answer.find_answer(report_rows.group_rows([attacked("broken", 199, 0.9), attacked("sound", 110, 0.5)]))
     assert [s.verdict for s in answered.scores] == [Verdict.BROKEN, Verdict.SOUND]
     assert answered.sentences[0].startswith("CONTRADICTION")
     assert "broken" in answered.sentences[0]
@@ -125,7 +129,7 @@ def test_a_refuted_row_is_the_first_sentence_and_never_the_answer() -> None:
 
 @pytest.mark.parametrize("changes", [{"metrics": {"accuracy": math.nan}}, {"status": "diverged"}])
 def test_a_row_without_a_number_competes_for_nothing_and_is_named(changes: dict[str, Any]) -> None:
-    answered = answer.of(results.grouped([cell("lost", 0.99, **changes), cell("found", 0.5)]))
+    answered = answer.find_answer(report_rows.group_rows([cell("lost", 0.99, **changes), cell("found", 0.5)]))
     assert "1 of 2 rows have no result" in answered.sentences[0]
     assert "lost" in answered.sentences[0]
     assert {b.score.method for b in answered.best if b.score} == {"found"}
@@ -133,7 +137,7 @@ def test_a_row_without_a_number_competes_for_nothing_and_is_named(changes: dict[
 
 def test_a_row_that_reads_nothing_private_shows_what_privacy_bought() -> None:
     free = cell("sizes", 0.6, provable=0.0, paths={}, epsilon=math.inf)
-    answered = answer.of(results.grouped([free, cell("private", 0.5)]))
+    answered = answer.find_answer(report_rows.group_rows([free, cell("private", 0.5)]))
     assert "sizes reaches 0.60" in answered.sentences[0]
     assert "it releases nothing private" in answered.sentences[0]
 
@@ -141,7 +145,7 @@ def test_a_row_that_reads_nothing_private_shows_what_privacy_bought() -> None:
 def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
     """It releases nothing of an edge, and everything else of a node."""
     free = cell("own-edges", 0.9, provable=0.0, paths={}, unit="edge")
-    answered = answer.of(results.grouped([free, cell("private", 0.5), cell("linked", 0.6, unit="edge")]))
+    answered = answer.find_answer(report_rows.group_rows([free, cell("private", 0.5), cell("linked", 0.6, unit="edge")]))
     said = {s.split(" level")[0]: s for s in answered.sentences}
     assert "own-edges reaches 0.90" in said["At edge"]
     assert "own-edges" not in said["At node"]
@@ -159,7 +163,7 @@ def test_what_finds_classes_is_named_and_what_never_does_is_said_plainly() -> No
         graphs("shapes", 0.01, "gw", math.inf), graphs("labels", 0.9, "histogram", math.inf),
         cell("size", 0.0, unit="graph", metrics={"ari": -0.01}, provable=0.0, paths={}, epsilon=math.inf),
     ]  # fmt: skip
-    answered = answer.of(results.grouped(cells))
+    answered = answer.find_answer(report_rows.group_rows(cells))
     assert {s.metric for s in answered.scores} == {"ari"}
     assert {s.metric for s in answered.also} == {"accuracy"}
     said = answered.sentences[0]
@@ -175,7 +179,7 @@ def test_what_is_public_is_a_question_of_its_own() -> None:
         cell("a", 0.7, facts={**told, "public": "test-graph"}), cell("a", 0.6, task="n", facts={**told, "public": "nothing"}),
         cell("a", 0.65, task="s", facts={**told, "public": "share 0.1"}),
     ]  # fmt: skip
-    sentences = answer.of(results.grouped(cells)).sentences
+    sentences = answer.find_answer(report_rows.group_rows(cells)).sentences
     assert sentences[0].startswith("To classify nodes of a public test graph, at node level with ε ≤ 1: a reaches 0.70")
     assert sentences[1].startswith("To classify nodes when nothing is public, at node level with ε ≤ 1: a reaches 0.60")
     assert "10 % of the nodes are public" in sentences[2]
@@ -183,32 +187,32 @@ def test_what_is_public_is_a_question_of_its_own() -> None:
 
 def test_ties_are_named() -> None:
     cells = [*seeds("best", 0.70, 0.72, 0.68), *seeds("near", 0.69, 0.71, 0.67), *seeds("far", 0.40, 0.41, 0.39)]
-    answered = answer.of(results.grouped(cells))
+    answered = answer.find_answer(report_rows.group_rows(cells))
     assert [s.method for s in answered.best[0].ties] == ["near"]
     assert "Within two standard errors of the best: near." in answered.sentences[0]
 
 
 def test_several_questions_are_told_apart() -> None:
-    rows = results.grouped(
+    rows = report_rows.group_rows(
         [cell("a", 0.5), cell("a", 0.6, dataset="e"), cell("a", 0.7, task="u", facts={"protocol": "transductive"})]
     )
-    sentences = answer.of(rows).sentences
+    sentences = answer.find_answer(rows).sentences
     assert sentences[0].startswith("On d")
     assert sentences[1].startswith("On e")
     assert sentences[2].startswith("On d, to classify the unlabelled nodes of one graph")
     with pytest.raises(ValueError, match="several questions"):
-        answer.best(scored(rows), unit="node", trust=Trust.CURATOR, epsilon=1.0)
+        answer.find_best(score_rows(rows), unit="node", trust=Trust.CURATOR, epsilon=1.0)
 
 
 def test_rows_without_a_metric_to_compare_have_no_answer() -> None:
-    answered = answer.of(results.grouped([cell("claim", 0.5, metrics={"epsilon_lower_bound": 2.0})]))
+    answered = answer.find_answer(report_rows.group_rows([cell("claim", 0.5, metrics={"epsilon_lower_bound": 2.0})]))
     assert answered.scores == ()
     assert answered.sentences == ()
 
 
 def test_anchors_are_unique_and_stay_the_same() -> None:
-    scores = scored(results.grouped([cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u")]))
+    scores = score_rows(report_rows.group_rows([cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u")]))
     anchors = [s.anchor for s in scores]
     assert len(set(anchors)) == 3
     assert anchors[0].startswith("row-a-default-central-eps-1-")
-    assert anchors == [s.anchor for s in scored([s.row for s in scores])]
+    assert anchors == [s.anchor for s in score_rows([s.row for s in scores])]

@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph.audit import one_run
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, attacks, results, statement
+from fedgraph.report import answer, attacks, report_rows, statement
 
 
 def entry(right: int | None, seed: int = 0, **changes: Any) -> dict[str, Any]:
@@ -24,8 +24,8 @@ def entry(right: int | None, seed: int = 0, **changes: Any) -> dict[str, Any]:
     return {**base, **changes}
 
 
-def row(*entries: dict[str, Any]) -> results.Row:
-    (found,) = results.grouped(entries)
+def row(*entries: dict[str, Any]) -> report_rows.Row:
+    (found,) = report_rows.group_rows(entries)
     return found
 
 
@@ -40,25 +40,25 @@ def test_seeds_are_added_up_and_those_without_attack_left_out() -> None:
 def test_a_bound_is_printed_rounded_down_with_what_it_rests_on() -> None:
     found = row(entry(65))
     assert found.measured is not None
-    assert found.measured - 0.01 < float(attacks.measured(found)) <= found.measured
-    said = " ".join(statement.of(found).sentences)
-    for part in (f"ε ≥ {attacks.measured(found)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
+    assert found.measured - 0.01 < float(attacks.printed_bound(found)) <= found.measured
+    said = " ".join(statement.describe_row(found).sentences)
+    for part in (f"ε ≥ {attacks.printed_bound(found)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
         assert part in said
-    (about,) = attacks.sentences([found])
+    (about,) = attacks.describe_attacks([found])
     assert "a low value proves nothing" in about
     assert "canaries, seen somewhere" in about
 
 
 def test_rows_that_were_not_attacked_show_a_dash_and_say_nothing() -> None:
     found = row(entry(None))
-    assert attacks.measured(found) == "—"
-    assert attacks.sentences([found]) == []
-    assert "measured by an attack: —" in " ".join(statement.of(found).sentences)
+    assert attacks.printed_bound(found) == "—"
+    assert attacks.describe_attacks([found]) == []
+    assert "measured by an attack: —" in " ".join(statement.describe_row(found).sentences)
 
 
 def test_more_than_was_proven_is_shouted_first() -> None:
     assert attacks.contradictions([row(entry(65))]) == []
-    said = attacks.sentences([row(entry(95))])
+    said = attacks.describe_attacks([row(entry(95))])
     assert said[0].startswith("CONTRADICTION")
     assert "provable ε = 1" in said[0]
 
@@ -83,5 +83,5 @@ def test_more_than_was_published_is_said() -> None:
 
 
 def test_every_row_of_the_table_has_the_measured_value() -> None:
-    rows = results.flat("s", "real", [entry(80), entry(None, 1)])
+    rows = report_rows.flat("s", "real", [entry(80), entry(None, 1)])
     assert [r["epsilon_measured"] for r in rows] == [pytest.approx(entry(80)["epsilon_measured"]), None]

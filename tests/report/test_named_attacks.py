@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, results
+from fedgraph.report import answer, report_rows
 from fedgraph.report.sections import named_attacks
 from fedgraph.report.sections.base import Records
 
@@ -30,13 +30,13 @@ def verdict(right: int, **changes: Any) -> dict[str, Any]:
     return {**found, **changes}
 
 
-def row(*verdicts: dict[str, Any], risk: dict[str, Any] | None = None) -> results.Row:
+def row(*verdicts: dict[str, Any], risk: dict[str, Any] | None = None) -> report_rows.Row:
     facts = {"named": list(verdicts), "refused": {"linkteller": "it says nothing here"}, "risk": risk}
-    (found,) = results.grouped([entry(facts)])
+    (found,) = report_rows.group_rows([entry(facts)])
     return found
 
 
-def section(found: results.Row) -> Any:
+def section(found: report_rows.Row) -> Any:
     records = Records("r", "node_classification", "t", "d", None, found.entries, ({},) * len(found.entries))
     return named_attacks.build(records, None)
 
@@ -47,7 +47,7 @@ def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
     assert said[0].startswith("CONTRADICTION: lira")
     for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "environment.json"):
         assert part in said[0]
-    assert answer.of([found]).sentences[0] == said[0]
+    assert answer.find_answer([found]).sentences[0] == said[0]
 
 
 def test_many_bounds_share_the_error() -> None:
@@ -66,7 +66,7 @@ def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() ->
 
 
 def test_no_attack_by_name_no_section() -> None:
-    (plain,) = results.grouped([entry({})])
+    (plain,) = report_rows.group_rows([entry({})])
     assert section(plain) == named_attacks.Section((), (), ())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, charts, everything, front, page, references, results, statement, sweeps
+from fedgraph.report import answer, charts, columns, first_screen, page, references, report_rows, statement, sweeps
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records
 
@@ -38,7 +38,7 @@ def record(label: str, entries: list[dict[str, Any]], dataset: str = "d", **para
 
 
 def test_a_logarithmic_axis_has_few_round_ticks_and_infinity_at_its_edge() -> None:
-    line = charts.Line("a", [0.0007, 0.5, 1, 2, 3, 4, 5, 60, 700, math.inf], [0.0] * 10, [0.0] * 10)
+    line = charts.Series("a", [0.0007, 0.5, 1, 2, 3, 4, 5, 60, 700, math.inf], [0.0] * 10, [0.0] * 10)
     panel = charts.Panel("", "", (line,), axis="log")
     ticks = panel.ticks()
     assert len(ticks) <= charts.FEW + 1
@@ -48,7 +48,7 @@ def test_a_logarithmic_axis_has_few_round_ticks_and_infinity_at_its_edge() -> No
 
 
 def test_a_figure_is_a_picture_twice_and_data_once() -> None:
-    lines = (charts.Line("a", [1.0, math.inf], [0.5, 0.6], [0.1, 0.0]), charts.Line("b", [1.0], [math.nan], [0.0]))
+    lines = (charts.Series("a", [1.0, math.inf], [0.5, 0.6], [0.1, 0.0]), charts.Series("b", [1.0], [math.nan], [0.0]))
     figure = charts.draw("f", "caption", [charts.Panel("p", "y", lines, (("level", 0.7),))], None)
     assert figure.png.startswith(b"\x89PNG")
     assert "<svg" in figure.svg
@@ -62,22 +62,22 @@ def test_a_figure_is_a_picture_twice_and_data_once() -> None:
 
 def test_panels_never_mix_units() -> None:
     cells = [cell("e", 0.5, unit="edge"), cell("n", 0.4), cell("clear", 0.9, math.inf, unit="edge")]
-    (figure,) = front.figures(answer.of(results.grouped(cells)), None)
+    (figure,) = first_screen.figures(answer.find_answer(report_rows.group_rows(cells)), None)
     assert figure.spec is not None
     shown = {p["title"]: {line["keys"][0] for line in p["lines"]} for p in figure.spec["panels"]}
     assert shown == {"edge level": {"e", "clear"}, "node level": {"n", "clear"}}, "a row in clear is a ceiling everywhere"
 
 
 def test_a_question_without_a_private_answer_has_no_chart_on_the_first_screen() -> None:
-    answered = answer.of(results.grouped([cell("a", 0.5, provable=math.inf)]))
-    assert front.figures(answered, None) == ()
-    assert front.prices(answered) == []
+    answered = answer.find_answer(report_rows.group_rows([cell("a", 0.5, provable=math.inf)]))
+    assert first_screen.figures(answered, None) == ()
+    assert first_screen.tabulate_trust(answered) == []
 
 
 def test_the_table_shows_infinity_and_no_plus_minus_for_one_seed() -> None:
-    scores = answer.of(results.grouped([cell("a", 0.5, provable=math.inf)])).scores
-    columns, (line,) = everything.columns(scores), everything.lines(scores)
-    told = dict(zip((c.key for c in columns), line.cells, strict=True))
+    scores = answer.find_answer(report_rows.group_rows([cell("a", 0.5, provable=math.inf)])).scores
+    (line,) = columns.lines(scores)
+    told = dict(zip((c.key for c in columns.columns(scores)), line.cells, strict=True))
     assert told["provable"].text == "∞"
     assert "Nothing is guaranteed" in told["provable"].tip
     assert told["score"].text == "0.500"
@@ -86,7 +86,7 @@ def test_the_table_shows_infinity_and_no_plus_minus_for_one_seed() -> None:
 
 def test_one_setting_that_varies_is_on_the_axis() -> None:
     parts = [record(f"{c}", [cell("a", 0.5 + c / 100, facts={"clients": c})], partition={"clients": c}) for c in (2, 10)]
-    (sweep,) = sweeps.found(parts)
+    (sweep,) = sweeps.group_sweeps(parts)
     assert (sweep.thing, sweep.at) == ("clients", (2.0, 10.0))
     (figure,), (table,) = sweeps.draw(sweep, None)
     assert figure.spec is not None
@@ -99,12 +99,12 @@ def test_clients_are_the_axis_where_several_settings_follow_them() -> None:
         record("one", [cell("a", 0.5, facts={"clients": 1})], settings=["central"]),
         record("many", [cell("a", 0.4, facts={"clients": 10})], settings=["local"], partition={"clients": 10}),
     ]
-    assert sweeps.found(parts)[0].thing == "number of clients"
+    assert sweeps.group_sweeps(parts)[0].thing == "number of clients"
 
 
 def test_data_sets_are_the_axis_of_one_task() -> None:
     parts = [record("t", [cell("a", 0.5)], "one"), record("t", [cell("a", 0.6)], "two")]
-    (sweep,) = sweeps.found(parts)
+    (sweep,) = sweeps.group_sweeps(parts)
     assert (sweep.thing, sweep.at) == ("data set", ("one", "two"))
     assert sweeps.draw(sweep, None)[1][0].header[-2:] == ("one", "two")
 
@@ -114,7 +114,7 @@ def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() ->
     entries = [cell("m", 0.5 + s["split"], variant=s["label"]) for s in methods]
     part = record("t", entries, methods=methods)
     assert [v.thing for v in sweeps.within(part)] == ["split"]
-    (figure,), _ = sweeps.draw(sweeps.found([part])[0], None)
+    (figure,), _ = sweeps.draw(sweeps.group_sweeps([part])[0], None)
     assert figure.spec is not None
     assert figure.spec["panels"][0]["xlabel"] == "split"
     assert len(figure.spec["panels"][0]["lines"]) == 1
@@ -130,7 +130,7 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     ]
     entries = [cell("m", 0.5 + i / 100, variant=s["label"]) for i, s in enumerate(methods)]
     parts = [record("t", entries, name, methods=methods) for name in ("one", "two")]
-    (sweep,) = sweeps.found(parts)
+    (sweep,) = sweeps.group_sweeps(parts)
     assert (sweep.thing, sweep.at) == ("steps", ("one", "two"))
     (figure,), (table,) = sweeps.draw(sweep, None)
     assert figure.spec is not None
@@ -150,8 +150,8 @@ def test_two_values_are_no_axis() -> None:
 def test_a_table_of_short_columns_stays_a_table_and_a_wide_one_becomes_cards() -> None:
     short = base.Table("t", tuple("abcdefgh"), (tuple(f"{x}.123" for x in range(8)),))
     wide = base.Table("t", tuple("abcdefgh"), (tuple("a sentence of some words" for _ in range(8)),))
-    assert (page.wide(short), page.wide(wide)) == (False, True)
-    assert page.words(base.Table("t", ("a", "b", "c"), (("x", "1", "—"), ("“y”", "2 ± 1", "")))) == frozenset({0})
+    assert (page.is_wide(short), page.is_wide(wide)) == (False, True)
+    assert page.word_columns(base.Table("t", ("a", "b", "c"), (("x", "1", "—"), ("“y”", "2 ± 1", "")))) == frozenset({0})
 
 
 def test_trust_has_one_symbol_in_every_figure() -> None:
@@ -162,7 +162,7 @@ def test_trust_has_one_symbol_in_every_figure() -> None:
             cell(name, 0.5, protection=Protection(Relation.NODE_REPLACE, viewer, ()).to_dict())
             for name, viewer in zip("ab", viewers, strict=True)
         ]
-        (figure,) = front.figures(answer.of(results.grouped(entries)), None)
+        (figure,) = first_screen.figures(answer.find_answer(report_rows.group_rows(entries)), None)
         assert figure.spec is not None
         (group,) = [g for g in figure.spec["legend"] if g["title"] == "Whom it trusts"]
         seen.append([(e["label"], e["symbol"]) for e in group["entries"]])
@@ -171,7 +171,7 @@ def test_trust_has_one_symbol_in_every_figure() -> None:
 
 
 def test_tasks_with_other_rows_stand_alone() -> None:
-    assert len(sweeps.found([record("a", [cell("x", 0.5)]), record("b", [cell("y", 0.5)])])) == 2
+    assert len(sweeps.group_sweeps([record("a", [cell("x", 0.5)]), record("b", [cell("y", 0.5)])])) == 2
 
 
 def test_every_kind_of_task_has_a_section() -> None:
@@ -180,33 +180,33 @@ def test_every_kind_of_task_has_a_section() -> None:
     told = {kind for name in plugins.names("report.sections") for kind in plugins.load("report.sections", name).KINDS}
     assert set(plugins.names("tasks")) <= told
     nothing = Records("n", "a kind of its own", "t", "d", None, (cell("a", 0.5),), ({},))
-    assert base.of(nothing, None) == base.Section((), (), ())
+    assert base.build_sections(nothing, None) == base.Section((), (), ())
 
 
 def test_every_method_names_a_paper_that_can_be_followed() -> None:
     from fedgraph import plugins
 
     for name in plugins.names("methods"):
-        found = references.of_method(name)
+        found = references.papers_of_method(name)
         assert found, name
         assert references.idea_of(name)
         for reference in found:
             assert reference.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", reference.doi), reference
-    methods, datasets, papers = page.library(results.grouped([cell("features", 0.5, dataset="planetoid/cora")]), {}, [])
+    methods, datasets, papers = page.library(report_rows.group_rows([cell("features", 0.5, dataset="planetoid/cora")]), {}, [])
     assert set(methods[0].references) | set(datasets[0].references) <= {r.key for r in papers}
     assert methods[0].rows[0][0] == datasets[0].rows[0][0]
 
 
 def test_text_cannot_break_out_of_the_page() -> None:
-    spec = page.spec({"label": "</script><script>alert(1)</script>"})
+    spec = page.embed_json({"label": "</script><script>alert(1)</script>"})
     assert "<" not in spec
-    figure = charts.draw("f", "c", [charts.Panel('"><b>', "y", (charts.Line("a", [1.0, 2.0], [0.5, 0.6], [0, 0]),))], None)
-    assert not re.search(r'["<>]', page.picture(figure))
+    figure = charts.draw("f", "c", [charts.Panel('"><b>', "y", (charts.Series("a", [1.0, 2.0], [0.5, 0.6], [0, 0]),))], None)
+    assert not re.search(r'["<>]', page.embed_picture(figure))
 
 
 def test_a_statement_keeps_the_notes_of_its_plan() -> None:
-    row = results.grouped([cell("a", 0.5, notes=["Mind the gap."]), cell("a", 0.6, seed=1, notes=["Mind the gap."])])[0]
-    said = statement.of(row)
+    row = report_rows.group_rows([cell("a", 0.5, notes=["Mind the gap."]), cell("a", 0.6, seed=1, notes=["Mind the gap."])])[0]
+    said = statement.describe_row(row)
     assert said.notes == ("Mind the gap.",)
     assert "one run" in said.sentences[-1]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fedgraph.report import choices, letters, page, results
+from fedgraph.report import choices, owner_letters, page, report_rows
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import Records
 
@@ -45,7 +45,7 @@ def of(given: list[dict[str, Any]], params: Any = None, short: bool = False) -> 
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
-    letter = letters.of(choices.of(of(entries())), "d")[0]
+    letter = owner_letters.write_letters(choices.read_choices(of(entries())), "d")[0]
     text = " ".join(letter.sentences)
     assert letter.client == "a"
     assert "You are a, and you bring 100 people of d" in text
@@ -63,7 +63,7 @@ def test_the_letter_says_what_the_owner_asked() -> None:
 
 def test_a_difference_that_chance_may_make_is_none() -> None:
     """25 tested nodes: one standard error of two shares near one half is 14 of 100."""
-    letter = letters.of(choices.of(of(entries())), "d")[1]
+    letter = owner_letters.write_letters(choices.read_choices(of(entries())), "d")[1]
     assert "Differences below 14 may be chance." in letter.sentences[0]
     assert "joining brings you nothing that can be told from chance. With ε = 4 it is about as good" in letter.answer
     assert "55 of 100 (5 fewer than alone, which may be chance)" in " ".join(letter.sentences)
@@ -83,7 +83,7 @@ def test_alerts_are_told_as_shares_found() -> None:
     for one in given:
         for found in one["facts"]["participations"]:
             share = found["metrics"]["accuracy"] / 2
-            found["tested"] = 100
+            found |= {"tested": 100, "sought": 20}
             found["metrics"] |= {"recall_at_alerts": share, "precision_at_alerts": 2 * share, "average_precision_positive": 0.1}
     section = participation.build(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts"))), None)
     text = section.letters[0].sentences[0]
@@ -110,13 +110,15 @@ def test_alerts_that_find_nothing_were_measured() -> None:
     """Ten alerts, twenty that are looked for, none found: that is a result, and chance has its width there."""
     given = entries()
     sought(given, 100, 20, 0)
-    found = choices.of(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
+    found = choices.read_choices(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
     assert (found.tested["a"], found.reachable["a"]) == (20, 0.5)
-    letter = letters.of(found, "d")[0]
+    letter = owner_letters.write_letters(found, "d")[0]
     assert not any("Nothing was measured" in s for s in letter.sentences)
     for record in (r for one in given for r in one["facts"]["participations"] if r["client"] == "a"):
         record |= {"sought": 0, "metrics": {"accuracy": 0.9}}
-    (silent, _) = letters.of(choices.of(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts")))), "d")
+    (silent, _) = owner_letters.write_letters(
+        choices.read_choices(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts")))), "d"
+    )
     assert "none of your accounts that were tested is of the kind that is looked for" in " ".join(silent.sentences)
 
 
@@ -127,25 +129,25 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
     sought(two, 5, 2, 1)
     for entry_ in two:
         entry_["seed"] = 1
-    found = choices.of(of([*one, *two], SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
+    found = choices.read_choices(of([*one, *two], SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
     assert (found.tested["a"], found.reachable["a"]) == (3, 0.75)
-    text = " ".join(letters.of(found, "d")[0].sentences)
+    text = " ".join(owner_letters.write_letters(found, "d")[0].sentences)
     assert "No model can find more than 75 of 100" in text
     assert "Alone, with a model that you keep to yourself: 75 of 100" in text
 
 
 @pytest.mark.parametrize("tested", [1, 2, 3, 8, 50, 400])
 def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
-    found = choices.of(of(entries()))
+    found = choices.read_choices(of(entries()))
     found.tested["a"] = tested
-    assert letters._alike(found, "a", 1.0 - 1 / tested, 1.0)
-    assert letters._alike(found, "a", 1 / tested, 0.0)
+    assert owner_letters._alike(found, "a", 1.0 - 1 / tested, 1.0)
+    assert owner_letters._alike(found, "a", 1 / tested, 0.0)
     assert found.chance("a", 1.0) <= 1.0
 
 
 def test_an_owner_who_asked_for_more_protection_reads_it() -> None:
-    found = choices.of(of(entries(), SimpleNamespace(client_epsilons={"b": 1.0}, alerts=None)))
-    asked, other = (" ".join(letter.sentences) for letter in letters.of(found, "d")[::-1])
+    found = choices.read_choices(of(entries(), SimpleNamespace(client_epsilons={"b": 1.0}, alerts=None)))
+    asked, other = (" ".join(letter.sentences) for letter in owner_letters.write_letters(found, "d")[::-1])
     assert "You asked for more protection: your own people have ε = 1." in asked
     assert "asked for more" not in other
 
@@ -170,7 +172,7 @@ def test_one_person_is_not_people() -> None:
     for one in given:
         for found in one["facts"]["participations"]:
             found["nodes"] = 1
-    assert "you bring 1 person of d." in letters.of(choices.of(of(given)), "d")[0].sentences[0]
+    assert "you bring 1 person of d." in owner_letters.write_letters(choices.read_choices(of(given)), "d")[0].sentences[0]
 
 
 def test_owners_whose_names_are_alike_get_a_page_each() -> None:
@@ -194,9 +196,9 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
     given[2]["protection"] = {
         "viewer": "server", "unit": "node", "relation": "node-zero-out", "assumptions": ["features-from-edges"],
     }  # fmt: skip
-    found = choices.of(of(given))
+    found = choices.read_choices(of(given))
     assert found.inside() == ("features", 4.0, "alone")
-    letter = letters.of(found, "d")[0]
+    letter = owner_letters.write_letters(found, "d")[0]
     assert "keep to yourself: 65 of 100" in " ".join(letter.sentences)
     assert any("What the rows of others say of this person" in s for s in letter.last)
 
@@ -206,7 +208,7 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
 )
 def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
     free = entry("secure", math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
-    letter = letters.of(choices.of(of([*entries(), free])), "d")[0]
+    letter = owner_letters.write_letters(choices.read_choices(of([*entries(), free])), "d")[0]
     assert f"If nothing were protected, joining would give {100 * most:.0f} of 100: at ε = 4 protection {says}" in " ".join(
         letter.sentences
     )
@@ -231,7 +233,7 @@ def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None
 
 
 def test_every_client_has_its_rows_in_the_table() -> None:
-    rows = results.flat("s", "real", entries())
+    rows = report_rows.flat("s", "real", entries())
     assert {(r["participation"], r["client"]) for r in rows if r["setting"] == "secure"} >= {
         ("federated", "all"), ("federated", "a"), ("personalised", "b"),
     }  # fmt: skip

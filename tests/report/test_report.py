@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import plots, references, results, statement
+from fedgraph.report import plots, references, report_rows, statement
 from fedgraph.report.sections import node_classification
 
 
@@ -29,20 +29,20 @@ def entry(**changes: object) -> dict[str, object]:
     [(None, "—"), (math.inf, "∞"), (math.nan, "—"), (1.0, "1"), (0.12345, "0.123"), (0.00012345, "0.000123"), (0.0, "0")],
 )
 def test_numbers(value: float | None, text: str) -> None:
-    assert results.number(value) == text
+    assert report_rows.rounded(value) == text
 
 
 def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
     entries = [entry(seed=s, metrics={"accuracy": a}, epsilon_provable=e) for s, a, e in ((0, 0.4, 1.0), (1, 0.6, 2.0))]
-    (row,) = results.grouped(entries)
+    (row,) = report_rows.group_rows(entries)
     assert row.mean("accuracy") == pytest.approx(0.5)
     assert row.deviation("accuracy") == pytest.approx(0.1414, abs=1e-3)
     assert row.provable == 2.0
-    assert results.spread(row, "accuracy") == "0.500 ± 0.141"
+    assert report_rows.mean_spread(row, "accuracy") == "0.500 ± 0.141"
 
 
 def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
-    said = statement.of(results.grouped([entry()])[0])
+    said = statement.describe_row(report_rows.group_rows([entry()])[0])
     text = " ".join(said.sentences)
     for part in (
         "each node",
@@ -57,49 +57,51 @@ def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
 
 
 def test_an_open_path_is_said_to_protect_nothing() -> None:
-    row = results.grouped([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
-    text = " ".join(statement.of(row).sentences)
+    row = report_rows.group_rows([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
+    text = " ".join(statement.describe_row(row).sentences)
     assert "protects nothing" in text
     assert "“model” is sent in clear" in text
     assert "“embedding” alone" in text
 
 
 def test_rows_on_raw_data_are_not_called_public() -> None:
-    raw = results.Row((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),))
-    assert "raw data" in " ".join(statement.of(raw).sentences)
-    assert "ε = ∞" in " ".join(statement.of(raw).sentences)
-    sizes = results.Row((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),))
-    assert "only public sizes" in " ".join(statement.of(sizes).sentences)
+    raw = report_rows.Row((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),))
+    assert "raw data" in " ".join(statement.describe_row(raw).sentences)
+    assert "ε = ∞" in " ".join(statement.describe_row(raw).sentences)
+    sizes = report_rows.Row((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),))
+    assert "only public sizes" in " ".join(statement.describe_row(sizes).sentences)
 
 
 def test_csv_writes_infinity_and_leaves_none_empty() -> None:
-    rows = results.flat("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
-    text = results.as_csv(rows)
+    rows = report_rows.flat("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
+    text = report_rows.as_csv(rows)
     assert text.startswith("scenario,dataset,source,")
     assert ",inf," in text
     assert len(text.splitlines()) == 2
 
 
 def test_bibliography_reads_the_methods_own_bibtex() -> None:
-    lines = [r.text for r in references.of(["features", "local_dp", "graph size"], ["planetoid/citeseer"], geometry=True)]
+    lines = [
+        r.text for r in references.collect_papers(["features", "local_dp", "graph size"], ["planetoid/citeseer"], geometry=True)
+    ]
     assert any("Abadi et al. Deep Learning with Differential Privacy" in line for line in lines)
     assert any("Gromov-Wasserstein Discrepancy with Local Differential Privacy" in line for line in lines)
     assert not any("{" in line or "@" in line for line in lines)
 
 
 def test_published_numbers_are_found_and_compared() -> None:
-    from fedgraph.report import published
+    from fedgraph.report import printed_numbers
 
-    printed = published.find("coauthor/cs", "dpar", "gm", 8.0, "accuracy")
+    printed = printed_numbers.find("coauthor/cs", "dpar", "gm", 8.0, "accuracy")
     assert printed is not None
     assert printed.value == 0.9063
-    assert published.find("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
-    assert published.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "node") is not None
-    assert published.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "edge") is None, (
+    assert printed_numbers.find("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
+    assert printed_numbers.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "node") is not None
+    assert printed_numbers.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "edge") is None, (
         "DPAR's table is at node level"
     )
-    assert published.in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
-    assert published.in_standard_errors(0.9, 0.0, 1, 0.88) is None
+    assert printed_numbers.in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
+    assert printed_numbers.in_standard_errors(0.9, 0.0, 1, 0.88) is None
 
 
 def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
@@ -111,9 +113,9 @@ def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
         )
 
     cells = [cell("own", 0.9, 1.0, own=True), cell("sound", 0.8, 0.0), cell("weak", 0.7, 1.0), cell("claims", 0.95, 1.45)]
-    (table,) = node_classification._best_edge_level(results.grouped([*cells, cell("node", 0.99, 1.0, unit="node")]))
+    (table,) = node_classification._best_edge_level(report_rows.group_rows([*cells, cell("node", 0.99, 1.0, unit="node")]))
     assert table.rows == (("central (trusted curator)", "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
-    assert node_classification._best_edge_level(results.grouped(cells[:1])) == []
+    assert node_classification._best_edge_level(report_rows.group_rows(cells[:1])) == []
 
 
 def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_noise() -> None:
@@ -127,7 +129,7 @@ def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_no
             (math.inf, "none", 0.9),
         ]
     ]
-    first, second = node_classification._lines(results.grouped(cells))
+    first, second = node_classification._lines(report_rows.group_rows(cells))
     assert (list(first.x), list(first.y)) == ([1.0, 8.0, math.inf], [0.5, 0.6, 0.9])
     assert (list(second.x), list(second.y)) == ([1.0, 8.0, math.inf], [0.3, 0.4, 0.9])
     assert first.label != second.label
@@ -135,10 +137,10 @@ def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_no
 
 def test_every_note_of_a_plan_reaches_results_json() -> None:
     """One line for each row and sentence, seeds together; nothing that a plan says is dropped."""
-    entry = dict.fromkeys(results.IDENTITY, "x")
+    entry = dict.fromkeys(report_rows.IDENTITY, "x")
     other = entry | {"method": "y", "notes": ["first"]}
     entries = [entry | {"notes": ["first", "second"]}, entry | {"notes": ["first"]}, other]
-    found = results.notes(entries)
+    found = report_rows.notes(entries)
     assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
@@ -13,11 +14,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from fedgraph.cells.entry import portable
+from fedgraph.cells.entry import portable, shortened
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import registry, runs, sheet
+from fedgraph.report import deployment_record, saved_run, sheet
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)
@@ -43,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
     cells = [cell("sound", 1.2345678, 0.6 + s / 10, s) for s in range(2)]
     cells += [cell("claims", 1.0, 0.9, 0, math.inf), cell("clear", math.inf, 0.95, 0)]
     for i, entry in enumerate(cells):
-        (run / "cells" / f"{i}.json").write_text(json.dumps(portable(entry)), encoding="utf-8")
+        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(shortened(entry)).encode()))
     (run / "results.json").write_text(json.dumps(portable({"rows": cells})), encoding="utf-8")
     environment = {"seed": 7, "versions": {"torch": "2"}, "data": [{"name": "embedded/library", "source": "embedded"}]}
     (run / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
@@ -52,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def made(folder: Path, name: str | None = None) -> sheet.Sheet:
-    run = runs.load(folder)
+    run = saved_run.load_run(folder)
     return sheet.sheet(run, None if name is None else run.find(name))
 
 
@@ -78,7 +79,7 @@ def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> 
 def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     record = made(folder).record
     assert record is not None
-    text = registry.as_yaml(record)
+    text = deployment_record.as_yaml(record)
     read = yaml.safe_load(text)
     assert (read["status"], read["tier"]) == ("Draft", 3)
     loss = read["deployment"]["privacy_loss"]
@@ -86,7 +87,7 @@ def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     assert loss["privacy_parameters"]["delta"] == 1e-5
     assert read["deployment"]["deployment_model"]["model_name"] == "Federated"
     for blank in (read["deployment"]["basic"]["data_curators"][0], read["deployment"]["basic"]["intended_use"]):
-        assert blank == registry.BLANK
+        assert blank == deployment_record.BLANK
     assert read["url_slug"] == "sound-v-on-embedded-library-node-level--blank-to-be-filled-in-by-whoever-publishes--1900"
     styles = {getattr(token, "style", None) for token in yaml.scan(text, Loader=yaml.SafeLoader)}
     assert styles <= {None, "|", '"', "'"}, "the registry refuses folded text"
@@ -98,10 +99,10 @@ def test_the_model_is_closed(folder: Path) -> None:
     assert record is not None
     data = record.model_dump()
     with pytest.raises(ValidationError, match="surprise"):
-        registry.Record.model_validate(data | {"surprise": 1})
+        deployment_record.Record.model_validate(data | {"surprise": 1})
     data["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] = math.inf
     with pytest.raises(ValidationError, match="finite"):
-        registry.Record.model_validate(data)
+        deployment_record.Record.model_validate(data)
 
 
 @pytest.mark.skipif(not os.environ.get(SCHEMA), reason=f"{SCHEMA} names no copy of the registry's schema")
@@ -111,7 +112,7 @@ def test_the_registrys_own_schema_finds_no_error(folder: Path) -> None:
     check = jsonschema.Draft7Validator(schema, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
     record = made(folder).record
     assert record is not None
-    read = yaml.safe_load(registry.as_yaml(record))
+    read = yaml.safe_load(deployment_record.as_yaml(record))
     assert [e.message for e in check.iter_errors(read)] == []
     assert list(check.iter_errors(read | {"tier": 0})), "the schema would object"
 
@@ -155,4 +156,4 @@ def test_bad_input_is_one_line(folder: Path, change: list[str], told: str, capsy
 def test_a_damaged_run_is_one_line(folder: Path) -> None:
     (folder / "results.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="not the folder of a finished run"):
-        runs.load(folder)
+        saved_run.load_run(folder)

@@ -18,7 +18,7 @@ import pytest
 
 from fedgraph import run
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report.results import COLUMNS
+from fedgraph.report.report_rows import COLUMNS
 from fedgraph.runs import experiment
 
 TINY = """\

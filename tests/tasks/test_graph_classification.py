@@ -16,7 +16,7 @@ from fedgraph.comparison.metric_space import from_topology
 from fedgraph.errors import ScenarioError
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report.results import Row
+from fedgraph.report.report_rows import Row
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records
 from fedgraph.tasks import graph_classification as task

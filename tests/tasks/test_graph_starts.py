@@ -75,7 +75,7 @@ def test_the_report_answers(library: Graph, tmp_path: Path) -> None:
     ([0.0, 0.1, -0.1], [0.0, -0.1, 0.1], "no difference"),
 ])  # fmt: skip
 def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
-    from fedgraph.report.results import Row
+    from fedgraph.report.report_rows import Row
 
     def row(name: str, gains: list[float]) -> Row:
         return Row(

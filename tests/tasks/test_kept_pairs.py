@@ -11,8 +11,8 @@ from fedgraph import runtime
 from fedgraph.cells.store import PairStore
 from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
-from fedgraph.report.results import Row
-from fedgraph.report.sections.base import solved
+from fedgraph.report.report_rows import Row
+from fedgraph.report.sections.base import describe_solver
 from fedgraph.runs.console import Console
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs import kept_pairs, pairwise
@@ -65,10 +65,10 @@ def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) ->
         assert np.array_equal(kept["steps"], reference.iterations)
     assert facts["solved"]["pairs"] == 190
     assert 0 < facts["solved"]["converged"] == reference.converged.sum() < 190
-    (words,) = solved([Row(({"facts": facts}, {"facts": facts}))])
+    (words,) = describe_solver([Row(({"facts": facts}, {"facts": facts}))])
     assert "of 190 pairs" in words, "one table of two seeds counts once"
     assert f"{reference.converged.sum()} ended by the tolerance, the others" in words
-    assert not solved([Row(({"facts": {}},))])
+    assert not describe_solver([Row(({"facts": {}},))])
 
 
 def test_only_the_same_question_has_the_same_name() -> None:

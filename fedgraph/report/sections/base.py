@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedgraph import plugins
-from fedgraph.report.letters import Letter
+from fedgraph.report.owner_letters import Letter
 from fedgraph.report.plots import Figure
-from fedgraph.report.results import Row
+from fedgraph.report.report_rows import Row
 
 ENCODERS = {
     "none": "in clear",
@@ -63,7 +63,7 @@ class Records:
     short: bool = False
 
 
-def of(records: Records, notice: str | None) -> Section:
+def build_sections(records: Records, notice: str | None) -> Section:
     """Everything that the sections of this kind of task say, one after another."""
     modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
     built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
@@ -76,7 +76,7 @@ def of(records: Records, notice: str | None) -> Section:
     )
 
 
-def solved(rows: Sequence[Row]) -> list[str]:
+def describe_solver(rows: Sequence[Row]) -> list[str]:
     """How sure the discrepancies of a table are, and where each pair's is kept."""
     every = [e["facts"]["solved"] for r in rows for e in r.entries if e["facts"].get("solved")]
     found = {f["file"] or str(i): f for i, f in enumerate(every) if f["pairs"]}  # seeds may share a table
@@ -96,7 +96,7 @@ def solved(rows: Sequence[Row]) -> list[str]:
     if minima:
         count = sum(int(m["pairs"]) for m in minima)
         lower, drop = (sum(m[k] * m["pairs"] for m in minima) / count for k in ("lower", "drop"))
-        most = max(m.get("descents", 11) for m in minima)  # 11: runs of earlier versions
+        most = max(m["descents"] for m in minima)
         used = "of that search, as all rows here do" if all(m["careful"] for m in minima) else "of one, as rows here do"
         words += (
             f" Other starts end in other minima: of {count:,} sampled pairs, the best of {most} descents is lower than one "

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fedgraph.report import plots
-from fedgraph.report.results import bound, number
+from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("claims",)  # the tasks that this section speaks of
@@ -51,15 +51,15 @@ def _table(paper: str, entries: list[dict[str, Any]]) -> Table:
     body = []
     for e in entries:
         own = _listed({k: v for k, v in e["facts"]["inputs"].items() if k not in shared})
-        prices = (number(e["epsilon_published"], 2), bound(e["epsilon_provable"], 2), number(_bound(e), 2))
-        body.append((_name(e), number(e["epsilon"]), f"{e['facts']['delta']:.3g}", *prices, e["theorem"], own))
+        prices = (rounded(e["epsilon_published"], 2), rounded_up(e["epsilon_provable"], 2), rounded(_bound(e), 2))
+        body.append((_name(e), rounded(e["epsilon"]), f"{e['facts']['delta']:.3g}", *prices, e["theorem"], own))
     header = ("mechanism", "ε claimed", "δ", "ε published", "ε provable", "ε at least", "why", "noise and inputs")
     note = f"For all rows: {_listed(shared)}. " if shared else ""
     return Table(paper, header, tuple(body), note + "—: no such number; ∞: nothing is guaranteed.")
 
 
 def _listed(inputs: dict[str, Any]) -> str:
-    return ", ".join(f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in inputs.items())
+    return ", ".join(f"{k} = {rounded(v) if isinstance(v, float) else v}" for k, v in inputs.items())
 
 
 def _figure(records: Records, notice: str | None) -> plots.Figure:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from fedgraph.privacy.accounting import bayes
-from fedgraph.report import attacks, beyond_accuracy, charts, plots, published
-from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
-from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
+from fedgraph.report import attacks, beyond_accuracy, charts, plots, printed_numbers
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver
 
 KINDS = ("graph_classification",)  # the tasks that this section speaks of
 
@@ -24,13 +24,13 @@ LOOKED_AT = {
 
 def build(records: Records, notice: str | None) -> Section:
     """Accuracies, privacy, published numbers, bounds; and the plain words for them."""
-    rows = grouped(records.entries)
+    rows = group_rows(records.entries)
     facts = records.entries[0]["facts"]
     folds = len({e["seed"] for e in records.entries})
     train, validation, test = facts["split"]
     sentences = [
         f"{facts['graphs']} graphs of {facts['mean_nodes']:.1f} nodes on average; {facts['partition']}; "
-        f"{averaged(folds, 'fold')} of {train} training, {validation} validation and {test} test "
+        f"{averaged_over(folds, 'fold')} of {train} training, {validation} validation and {test} test "
         f"graphs; always answering the larger class is right for {facts['majority']:.1%}.",
         "Models are trained on the training graphs: on node labels as in the paper (atoms, secondary structures; degrees where "
         "there are none), or on graph labels with pooled scores; only then is the model itself a classifier. The number of "
@@ -40,11 +40,11 @@ def build(records: Records, notice: str | None) -> Section:
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
-        *solved(rows),
-        *attacks.sentences(rows, records.among),
+        *describe_solver(rows),
+        *attacks.describe_attacks(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
-    beyond = beyond_accuracy.table(rows, {row["setting"]: row["setting"] for row in rows})
+    beyond = beyond_accuracy.tabulate_measures(rows, {row["setting"]: row["setting"] for row in rows})
     tables = [_accuracies(rows), *printed, *_bounds(rows), *beyond]
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
@@ -68,7 +68,7 @@ def _explained(rows: Sequence[Row]) -> list[str]:
         "from the model, which is not protected, or from another mechanism. It cannot come from a correct encoder.",
     ]
     for r in tiny:
-        printed = published.find(r["dataset"], "local_dp", r["facts"]["model"], published.PER_GRAPH, "accuracy")
+        printed = printed_numbers.find(r["dataset"], "local_dp", r["facts"]["model"], printed_numbers.PER_GRAPH, "accuracy")
         if printed and _judge(rows) == SVM:
             need = bayes.needed_epsilon(printed.value)
             name, ours = r["facts"]["model"].upper(), r.mean("accuracy")
@@ -83,11 +83,11 @@ def _explained(rows: Sequence[Row]) -> list[str]:
 def _printed_spreads(rows: Sequence[Row]) -> list[str]:
     """Printed ± that are smaller than chance allows over folds of a tenth of the collection."""
     dataset = str(rows[0]["dataset"])
-    size = published.TEST_GRAPHS.get(dataset)
+    size = printed_numbers.TEST_GRAPHS.get(dataset)
     if size is None:
         return []
     found = []
-    for printed in published.ALL:
+    for printed in printed_numbers.ALL:
         chance = math.sqrt(printed.value * (1 - printed.value) / size)
         if printed.dataset == dataset and printed.metric == "accuracy" and printed.spread and printed.spread < 0.8 * chance:
             found.append(f"{printed.value:.4f} ± {printed.spread:.4f} (chance: {chance:.4f})")
@@ -128,13 +128,13 @@ def _useful(rows: Sequence[Row], size: Row) -> str:
             deviation = math.sqrt(sum((g - mean) ** 2 for g in gaps) / (len(gaps) - 1))
             if mean > 2 * deviation / math.sqrt(len(gaps)):
                 return (
-                    f"The first useful release is {_name(row)} at ε = {number(row['epsilon'])} per graph: "
+                    f"The first useful release is {_name(row)} at ε = {rounded(row['epsilon'])} per graph: "
                     f"{mean:+.1%} above graph size, more than two standard errors."
                 )
     tried = max((r["epsilon"] for r in rows if "bayes_balanced" in r["facts"]), default=math.nan)
     if len(level) < 2:
-        return f"One fold has no standard error: it does not test whether a release (up to ε = {number(tried)}) is of use."
-    return f"No multi-bit release tried, up to ε = {number(tried)} per graph, is above graph size by two standard errors."
+        return f"One fold has no standard error: it does not test whether a release (up to ε = {rounded(tried)}) is of use."
+    return f"No multi-bit release tried, up to ε = {rounded(tried)} per graph, is above graph size by two standard errors."
 
 
 def _by_seed(row: Row) -> dict[int, float]:
@@ -159,13 +159,22 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     for row in sorted(rows, key=lambda r: r["method"] not in LEAKS):
         paths = row["paths"]
         epsilon = (
-            "—" if not row["facts"].get("encoder") else "no encoding" if math.isinf(row["epsilon"]) else number(row["epsilon"])
+            "—" if not row["facts"].get("encoder") else "no encoding" if math.isinf(row["epsilon"]) else rounded(row["epsilon"])
         )
-        scores = tuple(spread(row, m) for m in ("accuracy", *tuned, *neighbours, "model", *looked_at))
-        mean = number(row.mean("gw_mean")) if row.values("gw_mean") else "—"
-        path = tuple(bound(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
+        scores = tuple(mean_spread(row, m) for m in ("accuracy", *tuned, *neighbours, "model", *looked_at))
+        mean = rounded(row.mean("gw_mean")) if row.values("gw_mean") else "—"
+        path = tuple(rounded_up(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
         body.append(
-            (_name(row), epsilon, *scores, mean, number(row.published), *path, bound(row.provable, 2), attacks.measured(row))
+            (
+                _name(row),
+                epsilon,
+                *scores,
+                mean,
+                rounded(row.published),
+                *path,
+                rounded_up(row.provable, 2),
+                attacks.printed_bound(row),
+            )
         )
     header = (
         "what is compared", "largest ε", _judge(rows), *(TUNED[m] for m in tuned),
@@ -199,20 +208,20 @@ def _beside(rows: Sequence[Row]) -> list[Table]:
         facts = row["facts"]
         wanted = [(row["method"], "baseline", math.inf, "accuracy")]
         if row["method"] == "local_dp":
-            at = published.PER_GRAPH if facts["rule"] == "1/n" else row["epsilon"]
+            at = printed_numbers.PER_GRAPH if facts["rule"] == "1/n" else row["epsilon"]
             wanted = [("local_dp", facts["model"], at, "accuracy")]
             if math.isinf(row["epsilon"]):
                 wanted.append(("model", facts["model"], math.inf, "model"))
         for method, variant, epsilon, metric in wanted:
-            printed = published.find(row["dataset"], method, variant, epsilon, "accuracy")
+            printed = printed_numbers.find(row["dataset"], method, variant, epsilon, "accuracy")
             if printed is None or not row.values(metric):
                 continue
             mean = row.mean(metric)
-            errors = published.in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
+            errors = printed_numbers.in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
             name = f"the {facts['label']} itself" if metric == "model" else _name(row)
             away = "—" if errors is None else f"{errors:+.1f}"
             spread_printed = f"{printed.value:.4f} ± {printed.spread:.4f}"
-            body.append((name, spread(row, metric), spread_printed, f"{mean - printed.value:+.3f}", away, printed.source))
+            body.append((name, mean_spread(row, metric), spread_printed, f"{mean - printed.value:+.3f}", away, printed.source))
     header = ("row", "ours", "printed", "difference", "in standard errors", "source")
     note = "Standard errors of our mean over folds; how many repetitions the printed ± stands for is not stated."
     return [Table("Beside the published numbers", header, tuple(body), note)] if body else []
@@ -225,7 +234,7 @@ def _bounds(rows: Sequence[Row]) -> list[Table]:
         if "bayes_balanced" in facts:
             low, median, high = facts["graph_epsilon"]
             limits = (f"{facts['bayes_balanced']:.3f}", f"{facts['bayes_given_size']:.3f}")
-            body.append((_name(row), f"{low:.3g} / {median:.3g} / {high:.3g}", *limits, spread(row, "accuracy")))
+            body.append((_name(row), f"{low:.3g} / {median:.3g} / {high:.3g}", *limits, mean_spread(row, "accuracy")))
     header = (
         "release",
         "ε of a graph: least / median / largest",
@@ -257,7 +266,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         for encoder in dict.fromkeys(r["facts"]["encoder"] for r in encoded[model]):
             own = sorted((r for r in encoded[model] if r["facts"]["encoder"] == encoder), key=lambda r: r["epsilon"])
             means, deviations = [r.mean("accuracy") for r in own], [r.deviation("accuracy") for r in own]
-            lines.append(charts.Line(ENCODERS[encoder], [r["epsilon"] for r in own], means, deviations))
+            lines.append(charts.Series(ENCODERS[encoder], [r["epsilon"] for r in own], means, deviations))
         clear = [r for r in rows if r["facts"].get("label") == model and math.isinf(r["epsilon"])]
         levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
         panels.append(charts.Panel(f"GW of {model} embedding", f"{_judge(rows)} test accuracy", tuple(lines), tuple(levels)))

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.report import attacks, charts, plots
-from fedgraph.report.results import Row, bound, grouped, number, spread
-from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, solved
+from fedgraph.report.report_rows import Row, group_rows, mean_spread, rounded, rounded_up
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver
 
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of
 
@@ -22,7 +22,7 @@ HOW = {"gw": "GW", "fgw": "FGW", "mean": "distance of mean rows", "histogram": "
 
 def build(records: Records, notice: str | None) -> Section:
     """Scores, losses per path, and what the geometry looks like."""
-    rows = grouped(records.entries)
+    rows = group_rows(records.entries)
     facts = records.entries[0]["facts"]
     seeds = len({e["seed"] for e in records.entries})
     sentences = (
@@ -31,8 +31,8 @@ def build(records: Records, notice: str | None) -> Section:
         "node, which the simulator knows and the server does not.",
         "The number of nodes of every released graph is public, so a release has shown something only above the rows "
         "“graph size” and “constant embedding” (the encoder on ½ everywhere). “size and degrees” is raw data: its ε is ∞.",
-        *solved(rows),
-        *attacks.sentences(rows, records.among),
+        *describe_solver(rows),
+        *attacks.describe_attacks(rows, records.among),
     )
     return Section(sentences, (_table(rows),), _figures(records, rows, notice))
 
@@ -42,11 +42,11 @@ def _table(rows: Sequence[Row]) -> Table:
     asked = [m for m in ("accuracy", "knn5") if any(m in r.entries[0]["metrics"] for r in rows)]
     for row in rows:
         paths = row["paths"]
-        embedding = bound(row.path("embedding"), 2) if "embedding" in paths else "—"
-        model = bound(row.path("model"), 2) if "model" in paths else "nothing sent" if paths else "—"
-        target = "none" if not paths else "no noise" if math.isinf(row["epsilon"]) else number(row["epsilon"])
-        scores = tuple(spread(row, m) for m in (*METRICS, "spectral_ari", *asked))
-        prices = (number(row.published, 2), embedding, model, bound(row.provable, 2), attacks.measured(row))
+        embedding = rounded_up(row.path("embedding"), 2) if "embedding" in paths else "—"
+        model = rounded_up(row.path("model"), 2) if "model" in paths else "nothing sent" if paths else "—"
+        target = "none" if not paths else "no noise" if math.isinf(row["epsilon"]) else rounded(row["epsilon"])
+        scores = tuple(mean_spread(row, m) for m in (*METRICS, "spectral_ari", *asked))
+        prices = (rounded(row.published, 2), embedding, model, rounded_up(row.provable, 2), attacks.printed_bound(row))
         body.append((_name(row), row["protection"]["unit"], target, *scores, *prices))
     header = (
         "what is released", "unit", "target ε", "ARI", "NMI", "purity", "silhouette", "ARI, spectral",
@@ -85,7 +85,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         for variant in dict.fromkeys(_encoder(r) for r in encoded):
             own = [r for r in encoded if _encoder(r) == variant]
             means, deviations = [r.mean(metric) for r in own], [r.deviation(metric) for r in own]
-            lines.append(charts.Line(variant, [r["epsilon"] for r in own], means, deviations))
+            lines.append(charts.Series(variant, [r["epsilon"] for r in own], means, deviations))
         levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
         panels.append(charts.Panel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
     caption = "Clustering scores against the ε of each encoded graph (∞: no encoding). Dashed: graph size alone."

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from scipy.stats import spearmanr
 
 from fedgraph.report import plots
-from fedgraph.report.results import Row, grouped, number, spread
+from fedgraph.report.report_rows import Row, group_rows, mean_spread, rounded
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of
@@ -20,7 +20,7 @@ EDITS = ("edge_removed", "edge_added", "node_removed")
 
 def build(records: Records, notice: str | None) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
-    rows = grouped(records.entries)
+    rows = group_rows(records.entries)
     arrays = {(e["method"], e["seed"]): a for e, a in zip(records.entries, records.artefacts, strict=True)}
     facts = rows[0]["facts"]
     seeds = len(rows[0].entries)
@@ -95,7 +95,7 @@ def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
         if row["method"] != GED and (GED, 0) in arrays:
             both = [(_upper(arrays[GED, s]["distances"]), _upper(arrays[row["method"], s]["distances"])) for s in _seeds(row)]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
-            rank = number(float(np.mean(ranks))) if ranks else "—"
+            rank = rounded(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
             own = arrays[row["method"], s]
@@ -103,8 +103,8 @@ def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
             values = _upper(own["distances"])
             if equal.any() and not equal.all() and values[~equal].mean() > 0:
                 ties.append(values[equal].mean() / values[~equal].mean())
-        kin = number(float(np.mean(ties))) if ties else "—"
-        body.append((str(row["method"]), spread(row, "pairs_median"), spread(row, "pairs_mean"), rank, kin))
+        kin = rounded(float(np.mean(ties))) if ties else "—"
+        body.append((str(row["method"]), mean_spread(row, "pairs_median"), mean_spread(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
     note = "Last column: mean distance of graphs with one label over that of graphs with two; below 1 it tells labels apart."
     note += " “graph size” is (n − n′)²: what public sizes alone tell."
@@ -116,9 +116,9 @@ def _edits(rows: Sequence[Row]) -> Table:
     for row in rows:
         for name in EDITS:
             if row.values(f"{name}_median"):
-                values = tuple(spread(row, f"{name}_{what}") for what in ("median", "high", "largest"))
+                values = tuple(mean_spread(row, f"{name}_{what}") for what in ("median", "high", "largest"))
                 typical = row.mean("pairs_median")
-                share = number(row.mean(f"{name}_median") / typical) if typical > 0 else "—"
+                share = rounded(row.mean(f"{name}_median") / typical) if typical > 0 else "—"
                 body.append((str(row["method"]), name.replace("_", " "), *values, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
     return Table("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")

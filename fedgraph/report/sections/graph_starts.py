@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from fedgraph.report import charts, plots
-from fedgraph.report.results import Row, averaged, grouped, number
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, rounded
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
@@ -23,14 +23,14 @@ WORDS = {
 
 def build(records: Records, notice: str | None) -> Section:
     """A table, two panels, and the answer in words."""
-    rows = grouped(records.entries)
+    rows = group_rows(records.entries)
     named = {str(r["variant"]): r for r in rows}
     facts = rows[0]["facts"]
     seeds = len(rows[0].entries)
     sentences = [
         f"{seeds} repetition{'s' if seeds > 1 else ''} of {facts['pairs']} pairs among {facts['graphs']} graphs, each "
-        f"with a sample, a model and noise of its own; {averaged(seeds, 'repetition', 'error')}. Every value is of the clear "
-        "problem; only the start differs. A gain is 1 − Σ F / Σ F(from p qᵀ), positive where a strategy ends lower.",
+        f"with a sample, a model and noise of its own; {averaged_over(seeds, 'repetition', 'error')}. Every value is of the "
+        "clear problem; only the start differs. A gain is 1 − Σ F / Σ F(from p qᵀ), positive where a strategy ends lower.",
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
     ]
     return Section(tuple(sentences), (_table(rows),), _figures(records, rows, notice))
@@ -122,7 +122,7 @@ def _table(rows: Sequence[Row]) -> Table:
             *shares,
             _with_error(row, "noised_objective"),
         )
-        body.append((_name(row), str(row["facts"]["descents"]), *values, number(row.mean("iterations"), 1)))
+        body.append((_name(row), str(row["facts"]["descents"]), *values, rounded(row.mean("iterations"), 1)))
     header = (
         "start", "descents", "mean GW, clear problem", "gain, %", "lower, % of pairs", "higher, % of pairs",
         "mean GW, noised problem", "iterations",
@@ -139,8 +139,8 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     by_level = {(_noise(r), _with_product(r)): r for r in rows}
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
-    def line(label: str, metric: str, shown: Sequence[Row]) -> charts.Line:
-        return charts.Line(label, levels, [r.mean(metric) for r in shown], [standard_error(r.values(metric)) for r in shown])
+    def line(label: str, metric: str, shown: Sequence[Row]) -> charts.Series:
+        return charts.Series(label, levels, [r.mean(metric) for r in shown], [standard_error(r.values(metric)) for r in shown])
 
     both = (line("noised problem (Figure 5)", "noised_objective", noisy), line("clear problem, from there", "objective", noisy))
     gains = (line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined))

@@ -14,14 +14,14 @@ from matplotlib.axes import Axes
 from fedgraph.audit import one_run, operating_points
 from fedgraph.report import plots
 from fedgraph.report.attacks import CONFIDENCE, num_bounds
-from fedgraph.report.results import Row, bound, grouped, largest, number
+from fedgraph.report.report_rows import Row, group_rows, lower_bound, rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("node_classification",)  # the tasks that this section speaks of
 
 
 @dataclass(frozen=True)
-class Told:
+class AttackedRow:
     """One attack on one row, over its seeds. every: the verdict of each seed, as stored."""
 
     row: Row
@@ -45,12 +45,12 @@ class Told:
 
     def epsilon(self, alpha: float = one_run.ALPHA) -> float | None:
         """The lower bound at this error probability; None where no theorem gives one."""
-        return largest(self.counts, float(self.row["delta"]), str(self["estimator"]), alpha) if self.counts else None
+        return lower_bound(self.counts, float(self.row["delta"]), str(self["estimator"]), alpha) if self.counts else None
 
 
 def build(records: Records, notice: str | None) -> Section:
     """Nothing where no attack was asked for by name."""
-    rows = [r for r in grouped(records.entries) if any("named" in e["facts"] for e in r.entries)]
+    rows = [r for r in group_rows(records.entries) if any("named" in e["facts"] for e in r.entries)]
     told = [t for row in rows for t in _of(row)]
     if not told and not rows:
         return Section((), (), ())
@@ -66,12 +66,12 @@ def build(records: Records, notice: str | None) -> Section:
     return Section(tuple(sentences), tuple(tables), tuple(figures))
 
 
-def _of(row: Row) -> list[Told]:
+def _of(row: Row) -> list[AttackedRow]:
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in row.entries:
         for verdict in entry["facts"].get("named", []):
             found.setdefault(verdict["attack"], []).append(verdict)
-    return [Told(row, tuple(verdicts)) for verdicts in found.values()]
+    return [AttackedRow(row, tuple(verdicts)) for verdicts in found.values()]
 
 
 def contradictions(rows: Sequence[Row]) -> list[str]:
@@ -79,7 +79,7 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
     return refuted([t for row in rows for t in _of(row)], num_bounds(rows))
 
 
-def refuted(told: Sequence[Told], among: int) -> list[str]:
+def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
     """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
     found = []
     for t in (t for t in told if t.counts and t["comparable"]):
@@ -89,16 +89,16 @@ def refuted(told: Sequence[Told], among: int) -> list[str]:
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
             where = f"task {t.row['task']}, data set {t.row['dataset']}, setting {t.row['setting']}"
             found.append(
-                f"CONTRADICTION: {t['attack']} shows ε ≥ {number(sure, 3)} for {_name(t.row)}, whose provable ε is "
-                f"{bound(t.row.provable, 3)} ({tried}; δ = {t.row['delta']:.3g}; the error of {one_run.ALPHA:g} is divided "
-                f"among {among} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
+                f"CONTRADICTION: {t['attack']} shows ε ≥ {rounded(sure, 3)} for {_name(t.row)}, whose provable ε is "
+                f"{rounded_up(t.row.provable, 3)} ({tried}; δ = {t.row['delta']:.3g}; the error of {one_run.ALPHA:g} is "
+                f"divided among {among} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
                 f"beside this report again: {where}, noise chosen for the {t.row['calibrated_by']} ε, seed {seeds}; versions "
                 "and machine are in environment.json."
             )
     return found
 
 
-def _what_they_mean(told: Sequence[Told], among: int) -> list[str]:
+def _what_they_mean(told: Sequence[AttackedRow], among: int) -> list[str]:
     bounded = sum(bool(t.counts) for t in told)
     return [
         f"{len(told)} attacks by name were run. Each was run on a model that was trained for it: half of the units in "
@@ -120,7 +120,7 @@ def _refused(rows: Sequence[Row]) -> list[str]:
     return ["Not tried: " + "; ".join(f"{', '.join(sorted(who))} ({why})" for why, who in found.items()) + "."]
 
 
-def _table(told: Sequence[Told]) -> Table:
+def _table(told: Sequence[AttackedRow]) -> Table:
     body = []
     for t in sorted(told, key=lambda t: (t["attack"], t.row["epsilon"])):
         lower, published = t.epsilon(), [v["more"].get("auc_published") for v in t.every]
@@ -129,9 +129,9 @@ def _table(told: Sequence[Told]) -> Table:
         cosine = t["more"].get("cosine")
         shown = theirs if cosine is None else f"cosine {np.mean([v['more']['cosine'] for v in t.every]):.3f}"
         values = (f"{t.mean('auc'):.3f}", *rates, f"{t.mean('advantage'):.3f}", _limit(t), shown)
-        told_of = "—" if lower is None else number(math.floor(100 * lower) / 100, 2)
+        told_of = "—" if lower is None else rounded(math.floor(100 * lower) / 100, 2)
         told_of += "" if t["comparable"] or lower is None else "*"
-        prices = (number(t.row.published, 2), bound(t.row.provable, 2), told_of)
+        prices = (rounded(t.row.published, 2), rounded_up(t.row.provable, 2), told_of)
         body.append((t["attack"], _name(t.row), t.row["setting"], *prices, *values))
     low = [f"TPR at {rate:.1%} FPR" for rate in operating_points.LOW_RATES]
     header = (
@@ -147,7 +147,7 @@ def _table(told: Sequence[Told]) -> Table:
     return Table("Attacks by name", header, tuple(body), note)
 
 
-def _descriptions(told: Sequence[Told]) -> Table:
+def _descriptions(told: Sequence[AttackedRow]) -> Table:
     """Once for each attack: who can do it, what is told from what, what the attacker must know, who described it."""
     body: dict[tuple[str, ...], None] = {}
     for t in sorted(told, key=lambda t: str(t["attack"])):
@@ -156,11 +156,11 @@ def _descriptions(told: Sequence[Told]) -> Table:
     return Table("What each attack is", ("attack", "viewer", "told", "needs", "reference"), tuple(body))
 
 
-def _limit(told: Told) -> str:
+def _limit(told: AttackedRow) -> str:
     return "—" if told["limit"] is None else f"{told.mean('limit'):.3f}"
 
 
-def _advantage(records: Records, told: Sequence[Told], notice: str | None) -> plots.Figure:
+def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None) -> plots.Figure:
     """Advantage against provable ε; the line that no attack passes on average."""
     shown = [t for t in told if t["comparable"]]
     finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
@@ -213,7 +213,7 @@ def _risk_table(risks: Sequence[tuple[Row, dict[str, Any]]]) -> Table:
         shares = (f"{risk['mean']:.3f}", f"{risk['always_found']:.2%}", f"{risk['always_by_luck']:.2%}")
         groups = (_groups(risk["by_degree"]), _groups(risk["by_rarity"]), _groups(risk["by_unlike"]))
         ranks = tuple(f"{risk[k]:+.2f}" for k in ("rank_degree", "rank_rarity", "rank_unlike"))
-        body.append((_name(row), row["setting"], bound(row.provable, 2), *shares, *groups, *ranks))
+        body.append((_name(row), row["setting"], rounded_up(row.provable, 2), *shares, *groups, *ranks))
     header = (
         "row", "setting", "ε provable", "mean", "always found", "by luck", "by degree", "by rarity of the label",
         "by share of unlike neighbours", "rank: degree", "rank: rarity", "rank: unlike",
@@ -257,4 +257,4 @@ def _risk_figure(records: Records, risks: Sequence[tuple[Row, dict[str, Any]]], 
 
 
 def _name(row: Row) -> str:
-    return f"{row['method']} · {row['variant']} · ε = {number(row['epsilon'])}"
+    return f"{row['method']} · {row['variant']} · ε = {rounded(row['epsilon'])}"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.report import attacks, beyond_accuracy, charts, curves, plots, published, traffic
-from fedgraph.report.results import Row, averaged, bound, grouped, number, spread
+from fedgraph.report import accuracy_curves, attacks, beyond_accuracy, charts, plots, printed_numbers, traffic
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("node_classification",)  # the tasks that this section speaks of
@@ -39,7 +39,7 @@ PARTS = (
 
 def build(records: Records, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
-    rows = grouped(records.entries)
+    rows = group_rows(records.entries)
     facts = next((e["facts"] for e in records.entries if e["setting"] != "central"), records.entries[0]["facts"])
     seeds = len({e["seed"] for e in records.entries})
     protocol, known = facts.get("protocol", "inductive"), facts.get("public", "test-graph")
@@ -47,8 +47,8 @@ def build(records: Records, notice: str | None) -> Section:
     if protocol == "inductive" and known != "test-graph":
         where = "of private test nodes, each from its own row"
     sentences = [
-        f"{facts['train_nodes']} training nodes; test accuracy {where}, {averaged(seeds)}.",
-        *beyond_accuracy.majority(rows),
+        f"{facts['train_nodes']} training nodes; test accuracy {where}, {averaged_over(seeds)}.",
+        *beyond_accuracy.describe_majority(rows),
         *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
     if facts.get("split") == "parts":
@@ -60,16 +60,16 @@ def build(records: Records, notice: str | None) -> Section:
             f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
             f"between clients and {known}."
         )
-    sentences += traffic.sentences([e["facts"] for e in records.entries])
-    sentences += attacks.sentences(rows, records.among)
+    sentences += traffic.describe_traffic([e["facts"] for e in records.entries])
+    sentences += attacks.describe_attacks(rows, records.among)
     tables = [
         _accuracies(rows),
-        *beyond_accuracy.table(rows, SETTINGS),
+        *beyond_accuracy.tabulate_measures(rows, SETTINGS),
         *_best_edge_level(rows),
         *_against_papers(rows),
         _privacy(rows, records.among),
     ]
-    grown = curves.figures(records.name, records.entries, notice)
+    grown = accuracy_curves.figures(records.name, records.entries, notice)
     figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
 
@@ -80,10 +80,10 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     body = []
     for learner, setting in dict.fromkeys((_name(r), r["setting"]) for r in rows):
         own = {(r["epsilon"], r["calibrated_by"]): r for r in rows if (_name(r), r["setting"]) == (learner, setting)}
-        body.append((learner, SETTINGS[setting], *(spread(own[b], "accuracy") if b in own else "" for b in budgets)))
+        body.append((learner, SETTINGS[setting], *(mean_spread(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
     header = tuple(
-        f"ε = {number(e)}" + (f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets
+        f"ε = {rounded(e)}" + (f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets
     )
     return Table(
         "Test accuracy", ("learner", "setting", *header), tuple(body), "ε as targeted; what it means for each row is below."
@@ -95,16 +95,24 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
     body = []
     for row in rows:
         unit = row["protection"]["unit"]
-        printed = published.find(row["dataset"], row["method"], row["variant"], row["epsilon"], "accuracy", unit)
+        printed = printed_numbers.find(row["dataset"], row["method"], row["variant"], row["epsilon"], "accuracy", unit)
         if printed is None:
             continue
         mean, values = row.mean("accuracy"), row.values("accuracy")
-        errors = published.in_standard_errors(mean, row.deviation("accuracy"), len(values), printed.value)
+        errors = printed_numbers.in_standard_errors(mean, row.deviation("accuracy"), len(values), printed.value)
         away = "—" if errors is None else f"{errors:+.1f}"
-        prices = (number(row.published, 2), bound(row.provable, 2))
-        ours = (spread(row, "accuracy"), f"{printed.value:.4f}", f"{mean - printed.value:+.3f}", away)
+        prices = (rounded(row.published, 2), rounded_up(row.provable, 2))
+        ours = (mean_spread(row, "accuracy"), f"{printed.value:.4f}", f"{mean - printed.value:+.3f}", away)
         body.append(
-            (_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), row["calibrated_by"], *ours, *prices, printed.source)
+            (
+                _name(row),
+                SETTINGS[row["setting"]],
+                rounded(row["epsilon"]),
+                row["calibrated_by"],
+                *ours,
+                *prices,
+                printed.source,
+            )
         )
     if not body:
         return []
@@ -123,8 +131,10 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
         cells = []
         for among in (here, without):
             best = max(among, key=lambda r: r.mean("accuracy"), default=None)
-            cells += ["—", "—", "—"] if best is None else [_name(best), spread(best, "accuracy"), bound(best.provable, 2)]
-        body.append((SETTINGS[setting], number(epsilon), *cells))
+            cells += (
+                ["—", "—", "—"] if best is None else [_name(best), mean_spread(best, "accuracy"), rounded_up(best.provable, 2)]
+            )
+        body.append((SETTINGS[setting], rounded(epsilon), *cells))
     if len({_name(r) for r in kept}) < 2:
         return []
     header = ("setting", "ε", "best", "accuracy", "ε provable", "best that reads no own edges", "accuracy", "ε provable")
@@ -136,9 +146,9 @@ def _privacy(rows: Sequence[Row], among: int) -> Table:
     body = []
     for row in rows:
         protection = row["protection"]
-        prices = (number(row.published, 2), bound(row.provable, 2), attacks.measured(row))
+        prices = (rounded(row.published, 2), rounded_up(row.provable, 2), attacks.printed_bound(row))
         body.append(
-            (_name(row), SETTINGS[row["setting"]], number(row["epsilon"]), *prices, protection["unit"], protection["relation"])
+            (_name(row), SETTINGS[row["setting"]], rounded(row["epsilon"]), *prices, protection["unit"], protection["relation"])
         )
     header = ("learner", "setting", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
     note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
@@ -173,7 +183,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     return (charts.draw(f"{records.name}-accuracy", caption, panels, notice, shared=True),)
 
 
-def _lines(own: Sequence[Row]) -> list[charts.Line]:
+def _lines(own: Sequence[Row]) -> list[charts.Series]:
     """One line for each setting and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
     readings = list(dict.fromkeys(r["calibrated_by"] for r in own if math.isfinite(r["epsilon"]))) or ["none"]
     lines = []
@@ -183,7 +193,7 @@ def _lines(own: Sequence[Row]) -> list[charts.Line]:
             line.sort(key=lambda r: r["epsilon"])
             label = SETTINGS[setting] + (f", noise as {reading}" if len(readings) > 1 else "")
             values = [r.mean("accuracy") for r in line]
-            lines.append(charts.Line(label, [r["epsilon"] for r in line], values, [r.deviation("accuracy") for r in line]))
+            lines.append(charts.Series(label, [r["epsilon"] for r in line], values, [r.deviation("accuracy") for r in line]))
     return lines
 
 
@@ -198,9 +208,9 @@ def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
 
         def paint(axes: list[Axes], cells: list[tuple[dict[str, Any], dict[str, np.ndarray]]] = cells) -> None:
             for ax, (entry, arrays) in zip(axes, cells, strict=True):
-                apart = number(entry["metrics"].get("silhouette", math.nan), 3)
+                apart = rounded(entry["metrics"].get("silhouette", math.nan), 3)
                 reading = f" ({entry['calibrated_by']})" if math.isfinite(entry["epsilon"]) else ""
-                title = f"ε = {number(entry['epsilon'])}{reading}, silhouette {apart}"
+                title = f"ε = {rounded(entry['epsilon'])}{reading}, silhouette {apart}"
                 plots.scatter(ax, arrays["map"], arrays["classes"], title, "class")
 
         caption = (

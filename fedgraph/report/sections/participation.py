@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fedgraph.report import charts, choices, letters
+from fedgraph.report import charts, choices, owner_letters
 from fedgraph.report.choices import METRICS, WORDS, Choices
 from fedgraph.report.plots import Figure
-from fedgraph.report.results import bound, number
+from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
 
 JOINED = tuple(trust + own for trust in ("secure", "local") for own in ("", choices.HEAD, choices.WEIGHTS))
@@ -18,7 +18,7 @@ KINDS = ("participation",)  # the tasks that this section speaks of
 
 def build(records: Records, notice: str | None) -> Section:
     """Sentences, the table of everybody, one table of clients for each ε, a chart, and the letters."""
-    found = choices.of(records)
+    found = choices.read_choices(records)
     facts = records.entries[0]["facts"]
     seeds = len({e["seed"] for e in records.entries})
     what = f"{METRICS[found.metric]}" + (
@@ -32,14 +32,14 @@ def build(records: Records, notice: str | None) -> Section:
         *_majority(found),
         *_who_gains(found),
     ]
-    ranked = [] if found.metric != choices.FOUND else [_everybody(choices.of(records, choices.RANKED))]
+    ranked = [] if found.metric != choices.FOUND else [_everybody(choices.read_choices(records, choices.RANKED))]
     tables = [_everybody(found), *ranked, *(_clients(found, e) for e in found.epsilons)]
     figures = _figure(records.name, found, notice)
     return Section(
         tuple(sentences),
         tuple(t for t in tables if t.rows),
         figures,
-        letters=letters.of(found, records.dataset),
+        letters=owner_letters.write_letters(found, records.dataset),
         first=() if records.short else _first(found, records.label),
     )
 
@@ -48,14 +48,14 @@ def _first(found: Choices, label: str) -> tuple[str, ...]:
     """Is joining worth it, and for whom? One sentence for the first screen; none where nobody could stay alone."""
     told = []
     for epsilon in (e for e in found.epsilons if math.isfinite(e)):
-        gains = {c: g for c in found.clients if (g := letters.worth(found, c, epsilon)) is not None}
+        gains = {c: g for c in found.clients if (g := owner_letters.joining_gain(found, c, epsilon)) is not None}
         better = sorted((c for c, g in gains.items() if g > 0), key=lambda c: -gains[c])
         worse = sorted((c for c, g in gains.items() if g < 0), key=lambda c: gains[c])
         if not gains:
             continue
         named = f" ({_named(better, gains)})" if better else ""
         lost = f", {len(worse)} lose{'s' if len(worse) == 1 else ''} ({_named(worse, gains)})" if worse else ", none loses"
-        told.append(f"at ε = {number(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
+        told.append(f"at ε = {rounded(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
     if not told:
         return ()
     return (
@@ -72,7 +72,7 @@ def _majority(found: Choices) -> list[str]:
         return []
     said = f"Naming the largest class of everybody's tested nodes always would be right for {share:.3f} (majority share)."
     near = [
-        f"{learner}, {WORDS[choice]}, ε = {number(epsilon)}"
+        f"{learner}, {WORDS[choice]}, ε = {rounded(epsilon)}"
         for learner in found.learners
         for choice in found.present(tuple(WORDS))
         for epsilon in found.epsilons
@@ -107,7 +107,7 @@ def _who_gains(found: Choices) -> list[str]:
             top, low = max(known, key=lambda c: known[c]), min(known, key=lambda c: known[c])
             well = f"{len(known) - len(losers)} of {len(known)}"
             said.append(
-                f"ε = {number(epsilon)}, {WORDS[choice]} ({picked[0]}): {well} clients do at least as well as with a "
+                f"ε = {rounded(epsilon)}, {WORDS[choice]} ({picked[0]}): {well} clients do at least as well as with a "
                 f"model of their own that never leaves them ({inside[0]}); the largest gain is "
                 f"{known[top]:+.3f} ({top}), the least {known[low]:+.3f} ({low})."
                 + (f" Who loses: {', '.join(losers[:6])}{' …' if len(losers) > 6 else ''}." if losers else "")
@@ -127,7 +127,7 @@ def _everybody(found: Choices) -> Table:
             cells = [found.spread(learner, e, choice) for e in found.epsilons]
             if any(c != "—" for c in cells):
                 body.append((learner, WORDS[choice], *cells, found.toward.get(choice, "")))
-    header = ("learner", "choice", *(f"ε = {number(e)}" for e in found.epsilons), "protects from")
+    header = ("learner", "choice", *(f"ε = {rounded(e)}" for e in found.epsilons), "protects from")
     note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
     return Table(f"Each choice, {METRICS[found.metric]}", header, tuple(body), note)
 
@@ -156,18 +156,18 @@ def _clients(found: Choices, epsilon: float) -> Table:
                 shown,
                 *own,
                 _signed(gain),
-                bound(price, 3),
+                rounded_up(price, 3),
             )
         )
     first = ("client", "nodes", *(["majority share"] if usual else []), "alone, kept inside")
-    header = (*first, f"alone at ε = {number(epsilon)}", *(WORDS[c] for c in columns))
+    header = (*first, f"alone at ε = {rounded(epsilon)}", *(WORDS[c] for c in columns))
     learner = f"{picked[0]}, the best of those that join" if picked else "nothing joined"
     note = (
         f"{learner}; alone: the best alone. Gain: {WORDS[picked[1]] if picked else ''} against alone, kept inside. ε: of the "
         "dearest unit of that client, toward those whom the choice protects from."
     )
     return Table(
-        f"Each client at ε = {number(epsilon)}, {METRICS[found.metric]}", (*header, "gain", "ε provable"), tuple(body), note
+        f"Each client at ε = {rounded(epsilon)}, {METRICS[found.metric]}", (*header, "gain", "ε provable"), tuple(body), note
     )
 
 
@@ -188,10 +188,10 @@ def _figure(name: str, found: Choices, notice: str | None) -> tuple[Figure, ...]
     return (charts.draw(f"{name}-choices", caption, panels, notice, shared=True),) if panels else ()
 
 
-def _lines(found: Choices, learner: str) -> Sequence[charts.Line]:
+def _lines(found: Choices, learner: str) -> Sequence[charts.Series]:
     lines = []
     for choice in found.present(("alone", "secure", "secure + own head", "secure + own weights", "local", "central")):
         points = [(e, v) for e in found.epsilons if (v := found.value(learner, e, choice)) is not None]
         if len(points) > 1:
-            lines.append(charts.Line(WORDS[choice], [e for e, _ in points], [v for _, v in points], [0.0] * len(points)))
+            lines.append(charts.Series(WORDS[choice], [e for e, _ in points], [v for _, v in points], [0.0] * len(points)))
     return lines

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from fedgraph.report.questions import called
-from fedgraph.report.results import number
+from fedgraph.report.questions import short_name
+from fedgraph.report.report_rows import rounded
 from fedgraph.report.scores import Score, Trust
 
 FINDS = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
@@ -33,7 +33,7 @@ class Picked(Protocol):
     def score(self) -> Score | None: ...
 
 
-def sentence(
+def describe_clusters(
     opening: str, picked: Sequence[Picked], here: Sequence[Score], top: Score | None, value: Callable[[Score], str]
 ) -> str:
     """One sentence for each level of trust, the ceiling without privacy, and what finds nothing.
@@ -46,7 +46,7 @@ def sentence(
         said.append(f"{opening} {trust.clause}: {', '.join(_steps(_some(own), here, value))}.")
     if top is not None:
         reached = f"reaches {value(top)}" if top.mean >= FINDS else f"finds nothing, either ({value(top)})"
-        said.append(f"Without privacy: {called(top, here)} {reached}.")
+        said.append(f"Without privacy: {short_name(top, here)} {reached}.")
     return " ".join([*said, *_blind(here), SCALE])
 
 
@@ -58,13 +58,13 @@ def _steps(own: Sequence[Picked], here: Sequence[Score], value: Callable[[Score]
     found: list[str] = []
     last: Score | None = None
     for p in own:
-        begin = f"with ε ≤ {number(p.budget)}"
+        begin = f"with ε ≤ {rounded(p.budget)}"
         if p.score is None:
             found.append(f"{begin} no row keeps it")
         elif p.score.mean < FINDS:
             found.append(f"{begin} nothing finds them (at most {value(p.score)})")
         elif p.score is not last:
-            name = "it" if last is not None and last.name == p.score.name else called(p.score, here)
+            name = "it" if last is not None and last.name == p.score.name else short_name(p.score, here)
             found.append(f"{begin} {name} reaches {value(p.score)}")
             last = p.score
     return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.report import answer, attacks
-from fedgraph.report.results import bound, number, spread
+from fedgraph.report.report_rows import mean_spread, rounded, rounded_up
 from fedgraph.report.scores import METRICS, SHORT, Score
 
 
@@ -23,7 +23,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """sort: what the column is sorted by. tip: what this very number says."""
 
     text: str
@@ -32,7 +32,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """One row of the table."""
 
     anchor: str
@@ -41,7 +41,7 @@ class Line:
     method: str
     dataset: str
     provable: float
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
 
 
 PROVABLE = (
@@ -77,39 +77,39 @@ def columns(scores: Sequence[Score]) -> tuple[Column, ...]:
     return (Column("dataset", "data", "Data set.", 2, False), *found) if several else found
 
 
-def lines(scores: Sequence[Score]) -> tuple[Line, ...]:
+def lines(scores: Sequence[Score]) -> tuple[TableLine, ...]:
     """One per score, in their order."""
     keys = [c.key for c in columns(scores)]
     found = []
     for s in scores:
         cells = _cells(s)
         line = tuple(cells[key] for key in keys)
-        found.append(Line(s.anchor, s.unit, s.trust.value, s.method, s.dataset, s.provable, line))
+        found.append(TableLine(s.anchor, s.unit, s.trust.value, s.method, s.dataset, s.provable, line))
     return tuple(found)
 
 
-def _cells(s: Score) -> dict[str, Cell]:
+def _cells(s: Score) -> dict[str, TableCell]:
     row, facts = s.row, s.row["facts"]
     seconds = sum(float(e["seconds"]) for e in row.entries) / s.seeds
     clients = facts.get("clients")
     return {
-        "dataset": Cell(s.dataset, s.dataset),
-        "method": Cell(s.name, s.name),
-        "unit": Cell(s.unit, s.unit),
-        "trust": Cell(s.trust.value, float(s.trust.rank), s.trust.words),
-        "target": Cell("none" if math.isinf(s.target) else number(s.target), s.target),
-        "provable": Cell(bound(s.provable), s.provable, _provable(s)),
-        "measured": Cell(attacks.measured(row), -1.0 if s.measured is None else s.measured, _measured(s)),
-        "published": Cell(number(s.published, 2), -1.0 if s.published is None else s.published),
-        "score": Cell(*_score(s)),
-        "setting": Cell(s.setting, s.setting),
-        "task": Cell(s.task, s.task),
-        "calibrated": Cell(s.calibrated_by, s.calibrated_by),
-        "delta": Cell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0),
-        "clients": Cell("—" if clients is None else f"{clients:,}", float(clients or 0)),
-        "seeds": Cell(str(s.seeds), float(s.seeds)),
-        "others": Cell(_others(s) or "—", ""),
-        "seconds": Cell(f"{seconds:.1f}", seconds),
+        "dataset": TableCell(s.dataset, s.dataset),
+        "method": TableCell(s.name, s.name),
+        "unit": TableCell(s.unit, s.unit),
+        "trust": TableCell(s.trust.value, float(s.trust.rank), s.trust.words),
+        "target": TableCell("none" if math.isinf(s.target) else rounded(s.target), s.target),
+        "provable": TableCell(rounded_up(s.provable), s.provable, _provable(s)),
+        "measured": TableCell(attacks.printed_bound(row), -1.0 if s.measured is None else s.measured, _measured(s)),
+        "published": TableCell(rounded(s.published, 2), -1.0 if s.published is None else s.published),
+        "score": TableCell(*_score(s)),
+        "setting": TableCell(s.setting, s.setting),
+        "task": TableCell(s.task, s.task),
+        "calibrated": TableCell(s.calibrated_by, s.calibrated_by),
+        "delta": TableCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0),
+        "clients": TableCell("—" if clients is None else f"{clients:,}", float(clients or 0)),
+        "seeds": TableCell(str(s.seeds), float(s.seeds)),
+        "others": TableCell(_others(s) or "—", ""),
+        "seconds": TableCell(f"{seconds:.1f}", seconds),
     }
 
 
@@ -119,13 +119,13 @@ def _provable(s: Score) -> str:
     if math.isinf(s.provable):
         return "Nothing is guaranteed: something leaves in clear, or an assumption is broken by the data."
     per = f", δ = {s.delta:.3g}" if s.delta is not None else ""
-    return f"ε ≤ {bound(s.provable, 4)}{per}, {s.unit} level ({s.row['theorem']})."
+    return f"ε ≤ {rounded_up(s.provable, 4)}{per}, {s.unit} level ({s.row['theorem']})."
 
 
 def _measured(s: Score) -> str:
     if s.measured is None:
         return "This row was not attacked."
-    words = attacks.words(s.row)
+    words = attacks.describe_bound(s.row)
     return f"{words[0].upper()}{words[1:]}; verdict: {s.verdict.value}."
 
 
@@ -134,9 +134,9 @@ def _score(s: Score) -> tuple[str, float, str]:
         return (s.status.split(":")[0], -math.inf, f"{s.status}. It is compared with nothing.")
     values = ", ".join(f"{v:.3f}" for v in s.row.values(s.metric))
     kind = METRICS[s.metric]
-    return (answer.value(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
+    return (answer.format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
 
 
 def _others(s: Score) -> str:
     names = list(dict.fromkeys(m for e in s.row.entries for m in e["metrics"] if m != s.metric))
-    return "; ".join(f"{name.replace('_', ' ')} {spread(s.row, name)}" for name in names)
+    return "; ".join(f"{name.replace('_', ' ')} {mean_spread(s.row, name)}" for name in names)

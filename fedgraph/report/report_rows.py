@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 @lru_cache(maxsize=4096)
-def largest(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
+def lower_bound(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
     """``estimators.epsilon_lower``, computed once: every table asks for the same bounds."""
     return estimators.epsilon_lower(list(counts), delta, by, alpha)
 
@@ -60,18 +60,18 @@ class Row:
     @cached_property
     def measured(self) -> float | None:
         """The ε that an attack on the attacked seeds together refutes; None where there was none."""
-        return largest(tuple(self.attacked), float(self["delta"]), self.estimator) if self.attacked else None
+        return lower_bound(tuple(self.attacked), float(self["delta"]), self.estimator) if self.attacked else None
 
     @property
     def estimator(self) -> str:
-        """Which bound the attack is read by (``audit.estimators``); of runs before there were several, counting."""
+        """Which bound the attack is read by (``audit.estimators``)."""
         return str(self["facts"]["attack"].get("estimator", "counting"))
 
     @cached_property
     def ceiling(self) -> float:
         """What ``measured`` would be with every guess right."""
         right = tuple(one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked)
-        return largest(right, float(self["delta"]), self.estimator)
+        return lower_bound(right, float(self["delta"]), self.estimator)
 
     @property
     def guaranteed(self) -> float:
@@ -99,7 +99,7 @@ class Row:
 IDENTITY = ("task", "dataset", "method", "variant", "setting", "epsilon", "calibrated_by")
 
 
-def grouped(entries: Sequence[dict[str, Any]]) -> list[Row]:
+def group_rows(entries: Sequence[dict[str, Any]]) -> list[Row]:
     """Rows in order of first appearance."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for entry in entries:
@@ -211,7 +211,7 @@ def as_json(head: Mapping[str, Any], tables: Mapping[str, Sequence[Any]]) -> str
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def rounded(value: float | None, digits: int = 3) -> str:
     """For tables: ``—`` for none, ``∞``, at most ``digits`` significant digits beyond the point."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "—"
@@ -220,15 +220,15 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if value and abs(value) < 0.01 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
-def bound(value: float | None, digits: int = 2) -> str:
+def rounded_up(value: float | None, digits: int = 2) -> str:
     """As ``number``, rounded up: a printed upper bound is never below the computed one."""
     if value is None or not math.isfinite(value) or value == 0:
-        return number(value, digits)
+        return rounded(value, digits)
     scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
-    return number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
+    return rounded(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
 
 
-def averaged(count: int, what: str = "seed", error: str = "deviation") -> str:
+def averaged_over(count: int, what: str = "seed", error: str = "deviation") -> str:
     """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
 
     >>> averaged(1), averaged(3, "fold")
@@ -237,7 +237,7 @@ def averaged(count: int, what: str = "seed", error: str = "deviation") -> str:
     return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"
 
 
-def spread(row: Row, metric: str) -> str:
+def mean_spread(row: Row, metric: str) -> str:
     """``mean ± standard deviation`` over seeds."""
     if not row.values(metric):
         return "—"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedgraph.report import answer, everything, families, front, page, results
+from fedgraph.report import answer, columns, first_screen, page, report_rows, statement_families
 
 
-def page_of(rows: Sequence[results.Row], runs: Sequence[str], notice: str | None = None) -> str:
+def render_runs(rows: Sequence[report_rows.Row], runs: Sequence[str], notice: str | None = None) -> str:
     """The self-contained page of rows from several runs. runs: their names, for the title. notice: of generated data."""
-    answered = answer.of(rows)
+    answered = answer.find_answer(rows)
     methods, datasets, papers = page.library(rows, {}, [])
     content = page.Content(
         title=f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}",
@@ -18,15 +18,15 @@ def page_of(rows: Sequence[results.Row], runs: Sequence[str], notice: str | None
         notice=notice,
         answered=answered,
         opening=page.opening(answered, ()),
-        front=front.figures(answered, notice),
-        prices=tuple(front.prices(answered)),
+        front=first_screen.figures(answered, notice),
+        prices=tuple(first_screen.tabulate_trust(answered)),
         chapters=(),
-        said=families.of(rows),
+        said=statement_families.group_statements(rows),
         methods=methods,
         datasets=datasets,
         references=papers,
-        made=page.Made((), "", ""),
-        columns=everything.columns(answered.scores),
-        lines=everything.lines(answered.scores),
+        made=page.HowMade((), "", ""),
+        columns=columns.columns(answered.scores),
+        lines=columns.lines(answered.scores),
     )
     return page.render(content)

@@ -13,12 +13,12 @@ import yaml
 
 from fedgraph.cells.entry import completed, content_of
 from fedgraph.errors import DataError
-from fedgraph.report.results import IDENTITY, Row, grouped
-from fedgraph.report.scores import Score, anchor, scored
+from fedgraph.report.report_rows import IDENTITY, Row, group_rows
+from fedgraph.report.scores import Score, row_anchor, score_rows
 
 
 @dataclass(frozen=True)
-class Run:
+class SavedRun:
     """entries: finished cells as stored, in the order of results.json. scenario: as resolved. notice: of generated data."""
 
     folder: Path
@@ -29,15 +29,15 @@ class Run:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        return tuple(grouped(self.entries))
+        return tuple(group_rows(self.entries))
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
-        return scored(self.rows)
+        return score_rows(self.rows)
 
     def find(self, name: str) -> Row:
         """The row whose anchor this is, or the only one whose anchor contains it; ``DataError`` in one line otherwise."""
-        anchors = {anchor(row): row for row in self.rows}
+        anchors = {row_anchor(row): row for row in self.rows}
         if name in anchors:
             return anchors[name]
         near = [a for a in anchors if name in a]
@@ -49,7 +49,7 @@ class Run:
         raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {shown}{more}")
 
 
-def load(folder: Path) -> Run:
+def load_run(folder: Path) -> SavedRun:
     """Read a finished run; ``DataError`` in one line where the folder holds none, or a file in it is damaged."""
     results, environment, scenario = (folder / name for name in ("results.json", "environment.json", "scenario.yaml"))
     for file in (results, environment, scenario):
@@ -60,9 +60,7 @@ def load(folder: Path) -> Run:
         order: dict[tuple[str, ...], int] = {}
         for i, row in enumerate(listed["rows"]):
             order.setdefault(_identity(row), i)
-        entries = [
-            completed(content_of(f)) for f in sorted((folder / "cells").glob("*.json*")) if not f.name.endswith(".partial")
-        ]
+        entries = [completed(content_of(f)) for f in sorted((folder / "cells").glob("*.json.gz"))]
         told = json.loads(environment.read_text(encoding="utf-8"))
         asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
         entries = [e for e in entries if _identity(e) in order]
@@ -71,7 +69,7 @@ def load(folder: Path) -> Run:
     if not entries:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
     entries.sort(key=lambda e: order[_identity(e)])
-    return Run(folder, tuple(entries), told, asked, listed.get("notice"))
+    return SavedRun(folder, tuple(entries), told, asked, listed.get("notice"))
 
 
 def _identity(entry: dict[str, Any]) -> tuple[str, ...]:

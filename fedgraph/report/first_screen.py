@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from fedgraph.report import answer, charts, plots, questions
 from fedgraph.report.answer import Answer, Best
-from fedgraph.report.results import bound, number
+from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.scores import METRICS, Score, Trust
 
 
 @dataclass(frozen=True)
-class Price:
+class TrustTable:
     """The best row at each ε and level of trust, as a table. rows: ε, then one cell per level of trust."""
 
     title: str
@@ -29,7 +29,7 @@ def figures(answered: Answer, notice: str | None) -> tuple[plots.Figure, ...]:
     every = (*answered.scores, *answered.also)
     for question in dict.fromkeys(b.asked[:4] for b in answerable):
         panels = [
-            _panel([s for s in every if s.asked == asked], unit, questions.known(asked[4]) if asked[4] else "")
+            _panel([s for s in every if s.asked == asked], unit, questions.describe_public(asked[4]) if asked[4] else "")
             for asked, unit in dict.fromkeys((b.asked, b.unit) for b in answerable if b.asked[:4] == question)
         ]
         panels = [p for p in panels if p.lines]
@@ -52,42 +52,42 @@ def _panel(here: Sequence[Score], unit: str, public: str) -> charts.Panel:
         reading = s.calibrated_by if len(readings) > 1 and math.isfinite(s.target) else ""
         groups.setdefault((s.name, s.trust.value, reading, s.task), []).append(s)
     lines = tuple(
-        charts.Line(
+        charts.Series(
             label=" — ".join(filter(None, key[:3])),
             x=[s.provable for s in own],
             y=[s.mean for s in own],
             error=[s.deviation or 0.0 for s in own],
             keys=key[:2],
-            tips=tuple(map(tip, own)),
+            tips=tuple(map(describe_point, own)),
         )
         for key, own in sorted(groups.items(), key=lambda item: list(groups).index(item[0]))
     )
     levels = []
     top, free = answer.ceiling(here), [s for s in here if questions.reads_nothing(s, unit) and s.usable]
     if top is not None:
-        levels.append((f"without privacy: {questions.called(top, here)}", top.mean))
+        levels.append((f"without privacy: {questions.short_name(top, here)}", top.mean))
     if free:
         most = max(free, key=lambda s: s.mean)
-        levels.append((f"releases nothing: {questions.called(most, here)}", most.mean))
+        levels.append((f"releases nothing: {questions.short_name(most, here)}", most.mean))
     ylabel = METRICS[here[0].metric]
     heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in reversed(Trust))
     return charts.Panel(f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols)
 
 
-def tip(score: Score) -> str:
+def describe_point(score: Score) -> str:
     """What a chart says of one row, line by line."""
     measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
     target = (
-        "no noise asked for" if math.isinf(score.target) else f"asked for ε = {number(score.target)} ({score.calibrated_by})"
+        "no noise asked for" if math.isinf(score.target) else f"asked for ε = {rounded(score.target)} ({score.calibrated_by})"
     )
     return (
-        f"{score.name}\n{METRICS[score.metric]}: {answer.value(score, 3)}\n"
-        f"provable ε: {bound(score.provable, 4)} ({score.unit})\n{target}\n"
+        f"{score.name}\n{METRICS[score.metric]}: {answer.format_mean(score, 3)}\n"
+        f"provable ε: {rounded_up(score.provable, 4)} ({score.unit})\n{target}\n"
         f"trusts: {score.trust.value}\ntask: {score.task}{measured}"
     )
 
 
-def prices(answered: Answer) -> list[Price]:
+def tabulate_trust(answered: Answer) -> list[TrustTable]:
     """One table per question and unit in which some row keeps its ε."""
     found = []
     for asked, unit in dict.fromkeys((b.asked, b.unit) for b in answered.best):
@@ -96,14 +96,14 @@ def prices(answered: Answer) -> list[Price]:
             continue
         trusts = list(dict.fromkeys(b.trust for b in own))
         every = (*answered.scores, *answered.also)
-        lead = questions.words(every, [s for s in every if s.asked == asked])
+        lead = questions.open_sentence(every, [s for s in every if s.asked == asked])
         title = f"{lead} at {unit} level" if lead else f"Best {METRICS[asked[1]]} at {unit} level"
         header = ("provable ε at most", *(t.clause for t in trusts))
         rows = []
         for budget in dict.fromkeys(b.budget for b in own):
             line = [b for b in own if b.budget == budget]
-            rows.append((number(budget), tuple(_cell(b, line) for b in line)))
-        found.append(Price(title, header, tuple(rows)))
+            rows.append((rounded(budget), tuple(_cell(b, line) for b in line)))
+        found.append(TrustTable(title, header, tuple(rows)))
     return found
 
 
@@ -114,4 +114,4 @@ def _cell(this: Best, line: Sequence[Best]) -> tuple[str, str, str]:
     first = next(b.score for b in line if b.score is not None)
     lost = first.mean - this.score.mean
     cost = f" ({-lost:+.3f})".replace("-", "−") if this.score is not first else ""
-    return (answer.value(this.score, 3), f"{this.score.name}{cost}", this.score.anchor)
+    return (answer.format_mean(this.score, 3), f"{this.score.name}{cost}", this.score.anchor)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedgraph.report import charts, plots
-from fedgraph.report.results import IDENTITY, number
+from fedgraph.report.report_rows import IDENTITY, rounded
 
 COLUMNS = (*IDENTITY, "seed", "round", "accuracy")
 
 
-def as_csv(entries: Sequence[dict[str, Any]]) -> str | None:
+def write_curves(entries: Sequence[dict[str, Any]]) -> str | None:
     """CSV text of all curves; None where no cell kept one."""
     rows = [[*(e[name] for name in (*IDENTITY, "seed")), *point] for e in entries for point in e["facts"].get("curve", ())]
     if not rows:
@@ -41,8 +41,8 @@ def figures(name: str, entries: Sequence[dict[str, Any]], notice: str | None) ->
                         values.setdefault(float(round_), []).append(accuracy)
             means = [statistics.fmean(v) for v in values.values()]
             spread = [statistics.stdev(v) if len(v) > 1 else 0.0 for v in values.values()]
-            keys = (f"ε = {number(epsilon)}", setting)
-            lines.append(charts.Line(", ".join(keys), list(values), means, spread, keys))
+            keys = (f"ε = {rounded(epsilon)}", setting)
+            lines.append(charts.Series(", ".join(keys), list(values), means, spread, keys))
         title = " · ".join(dict.fromkeys(learner))
         panels.append(charts.Panel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Setting")))
     if not panels:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fedgraph.report import choices
 from fedgraph.report.choices import Choices
-from fedgraph.report.results import number
+from fedgraph.report.report_rows import rounded
 
 JOINED = ("secure", "local")
 WAYS = ("", choices.HEAD, choices.WEIGHTS)  # of having joined: the shared model as it is, or adapted to one's own people
@@ -44,12 +44,12 @@ class Letter:
     last: tuple[str, ...]
 
 
-def of(found: Choices, dataset: str) -> tuple[Letter, ...]:
+def write_letters(found: Choices, dataset: str) -> tuple[Letter, ...]:
     """One letter per client, in the order of the data."""
     return tuple(_letter(found, dataset, client) for client in found.clients)
 
 
-def worth(found: Choices, client: str, epsilon: float) -> float | None:
+def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
     """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
 
     None where one of the two was not measured; 0 where chance alone may make the difference.
@@ -109,7 +109,7 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     """Join or not, at which ε."""
     if found.short:
         return SHORT
-    gains = {e: g for e in finite if (g := worth(found, client, e)) is not None}
+    gains = {e: g for e in finite if (g := joining_gain(found, client, e)) is not None}
     if not gains:
         return ""
     better = [e for e, g in gains.items() if g > 0]
@@ -128,7 +128,7 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     most = max(better, key=lambda e: gains[e])
     told = f"{100 * gains[most]:.0f} more of 100 than alone"
     if len(better) == len(gains):
-        return f"In short: joining helps you with every ε that was tried; at ε = {number(most)} you get {told}."
+        return f"In short: joining helps you with every ε that was tried; at ε = {rounded(most)} you get {told}."
     return (
         f"In short: join only if ε = {_listed(better)} protects your {found.called[1]} enough. Then you get up to {told}. "
         "With the other ε that were tried you get no more than alone."
@@ -136,7 +136,7 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
 
 
 def _listed(values: Sequence[float]) -> str:
-    told = [number(v) for v in values]
+    told = [rounded(v) for v in values]
     return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} or {told[-1]}"
 
 
@@ -173,7 +173,7 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
         return ""
     where = "when the server sees only sums" if picked[1] == "secure" else "when the server sees your messages"
     value = found.value(picked[0], epsilon, picked[1], client)
-    text = f"Joined at ε = {number(epsilon)}, {where}"
+    text = f"Joined at ε = {rounded(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
     for own, what in ((choices.HEAD, "the last step"), (choices.WEIGHTS, "the whole model")):
         value = found.value(picked[0], epsilon, picked[1] + own, client)
@@ -182,7 +182,7 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
             text += f"{_compared(found, client, value, base)}."
     price = found.price(picked[0], epsilon, picked[1], client)
     if client in found.own and found.own[client] < epsilon:
-        text += f" You asked for more protection: your own {found.called[1]} have ε = {number(found.own[client])}."
+        text += f" You asked for more protection: your own {found.called[1]} have ε = {rounded(found.own[client])}."
     if price is not None:
         text += f" What {_who(picked[1])} could learn of one {_unit(found)}: {_learn(found, price)}."
     return text
@@ -198,7 +198,7 @@ def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
         return ""
     cost = round(100 * most) - round(100 * value)
     told = f"{cost} of 100" if cost > 0 and not _alike(found, client, most, value) else "nothing that can be told from chance"
-    at = number(max(finite))
+    at = rounded(max(finite))
     return f"If nothing were protected, joining would give {_hundred(most)}: at ε = {at} protection costs you {told}."
 
 
@@ -247,7 +247,7 @@ def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
         value = found.value(picked[0], epsilon, f"out of {picked[1]}", client)
         if value is not None:
             return (
-                f"If you stay out and only use the model of the others (ε = {number(epsilon)}): {_hundred(value)}. Of "
+                f"If you stay out and only use the model of the others (ε = {rounded(epsilon)}): {_hundred(value)}. Of "
                 f"your {found.called[1]} "
                 "nobody then learns anything beyond what is public."
             )
@@ -275,11 +275,11 @@ def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:
         cells.append("—" if value is None else f"{100 * value:.0f}")
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
     told = "—" if price is None else choices.in_hundred(price, found.delta)
-    return (number(epsilon), *cells, told, *(() if found.short else (_verdict(found, client, epsilon),)))
+    return (rounded(epsilon), *cells, told, *(() if found.short else (_verdict(found, client, epsilon),)))
 
 
 def _verdict(found: Choices, client: str, epsilon: float) -> str:
-    gain = worth(found, client, epsilon)
+    gain = joining_gain(found, client, epsilon)
     if gain is None:
         return "—"
     return "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.report import statement
-from fedgraph.report.results import Row
-from fedgraph.report.scores import anchor
+from fedgraph.report.report_rows import Row
+from fedgraph.report.scores import row_anchor
 from fedgraph.report.statement import Statement
 
 
 @dataclass(frozen=True)
-class Said:
+class RowStatement:
     """One row. anchor: the name of its place in the page. words: what it says alone; the rest stands in its family."""
 
     anchor: str
@@ -21,36 +21,36 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Family:
+class StatementFamily:
     """title: method, variant and setting. sentences, conditions, notes: what holds for each of ``said``."""
 
     title: str
     task: str
     dataset: str
-    said: tuple[Said, ...]
+    said: tuple[RowStatement, ...]
     sentences: tuple[str, ...]
     conditions: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def of(rows: Sequence[Row]) -> tuple[Family, ...]:
+def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
     """Every row that states a protection, in order of first appearance."""
     groups: dict[tuple[str, str, str], list[tuple[Row, Statement]]] = {}
     for row in rows:
         if row["protection"] is not None:
-            said = statement.of(row)
+            said = statement.describe_row(row)
             groups.setdefault((str(row["task"]), str(row["dataset"]), said.who), []).append((row, said))
     return tuple(_family(*key, members) for key, members in groups.items())
 
 
-def _family(task: str, dataset: str, who: str, members: Sequence[tuple[Row, Statement]]) -> Family:
+def _family(task: str, dataset: str, who: str, members: Sequence[tuple[Row, Statement]]) -> StatementFamily:
     every = [said for _, said in members]
     sentences = _shared([said.sentences for said in every])
     conditions = _shared([said.conditions for said in every])
     notes = _shared([said.notes for said in every])
     own = tuple(
-        Said(
-            anchor(row),
+        RowStatement(
+            row_anchor(row),
             said.at,
             Statement(
                 said.who,
@@ -62,7 +62,7 @@ def _family(task: str, dataset: str, who: str, members: Sequence[tuple[Row, Stat
         )
         for row, said in members
     )
-    return Family(who, task, dataset, own, sentences, conditions, notes)
+    return StatementFamily(who, task, dataset, own, sentences, conditions, notes)
 
 
 def _shared(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

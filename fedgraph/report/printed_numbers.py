@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Published:
+class PrintedNumber:
     """One printed number. epsilon: ∞ for a column without privacy. spread: as printed, None where there is none."""
 
     dataset: str
@@ -52,16 +52,16 @@ _WITHOUT = {  # DPAR, GAP and Features without DP
 }
 
 
-def _dpar() -> tuple[Published, ...]:
+def _dpar() -> tuple[PrintedNumber, ...]:
     found = []
     for (dataset, epsilon), values in _TABLE_1.items():
         for (method, variant), value in zip(_COLUMNS, values, strict=True):
-            found.append(Published(dataset, method, variant, epsilon, "accuracy", value, _DPAR, unit="node"))
+            found.append(PrintedNumber(dataset, method, variant, epsilon, "accuracy", value, _DPAR, unit="node"))
     for dataset, three in _WITHOUT.items():
         for (method, variant), value in zip(
             (("dpar", "no DP"), ("gap_node", "*"), ("dpar", "Features (paper)")), three, strict=True
         ):
-            found.append(Published(dataset, method, variant, math.inf, "accuracy", value, _DPAR, unit="node"))
+            found.append(PrintedNumber(dataset, method, variant, math.inf, "accuracy", value, _DPAR, unit="node"))
     return tuple(found)
 
 
@@ -81,20 +81,20 @@ _TABLE_1_GRAPHS: tuple[tuple[str, str, float, tuple[tuple[float, float] | None, 
 )
 
 
-def _ldp_gw() -> tuple[Published, ...]:
+def _ldp_gw() -> tuple[PrintedNumber, ...]:
     found = []
     for method, variant, epsilon, values in _TABLE_1_GRAPHS:
         for dataset, printed in zip(_GRAPHS, values, strict=True):
             if printed is not None:
                 value, spread = printed[0] / 100, printed[1] / 100
-                found.append(Published(dataset, method, variant, epsilon, "accuracy", value, _LDP_GW, spread))
+                found.append(PrintedNumber(dataset, method, variant, epsilon, "accuracy", value, _LDP_GW, spread))
     return tuple(found)
 
 
 ALL = (*_dpar(), *_ldp_gw())
 
 
-def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, unit: str | None = None) -> Published | None:
+def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, unit: str | None = None) -> PrintedNumber | None:
     """The printed number for one row, if there is one; a published variant ``*`` fits every variant, unit None every unit."""
     for p in ALL:
         if None not in (unit, p.unit) and unit != p.unit:
