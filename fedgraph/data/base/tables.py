@@ -1,10 +1,10 @@
 """The CSV files of ``own/csv``: comma-separated, UTF-8, node ids are any text.
 
-- features: ``id, number, number, …``; defines which nodes there are, and their order. A first line whose cells after the id
+- features: ``id, value, value, …``; defines which nodes there are, and their order. A first line whose cells after the id
   are none of them numbers is a header.
 - edges: ``id, id``; further columns (weights) are ignored. A first line that consists of column names such as
   ``source,target`` is a header, unless they are ids of nodes.
-- labels: ``id, label``; the label is any text. Nodes without a line are unlabelled. Header as for edges.
+- labels: ``id, label``; the label is any text. Nodes without a line or with an empty label have none. Header as for edges.
 - masks (optional): ``id, part`` with the parts train, validation and test: the split that ``split: public`` takes. Nodes
   without a line are in none. Header as for edges.
 
@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,59 +28,72 @@ _SIDES = ("", "1", "2", "_1", "_2", "_id")
 COLUMN_NAMES = frozenset(name + side for name in ("id", "node", "source", "target", "src", "dst") for side in _SIDES) | {
     *("name", "nodeid", "from", "to", "u", "v", "a", "b", "head", "tail")
 }
-_LARGEST = float(np.finfo(np.float32).max)
 
 
-def features(content: bytes, name: str) -> tuple[dict[str, int], np.ndarray]:
-    """Node id → row, and float32 [n, d]."""
-    rows: dict[str, int] = {}
-    values: list[np.ndarray] = []
-    lines = list(_lines(content, name, least=1))
-    if len(lines[0][1]) > 1 and not any(_is_number(cell) for cell in lines[0][1][1:]):
-        lines = lines[1:]
-    if not lines:
+@dataclass(frozen=True)
+class FeatureTable:
+    """rows: node id → row, in the order of the file. names: of the columns after the id, empty without a header.
+
+    cells: the texts of each row. lines: the line of each row in the file.
+    """
+
+    rows: dict[str, int]
+    names: tuple[str, ...]
+    cells: list[list[str]]
+    lines: list[int]
+
+
+def feature_table(content: bytes, name: str) -> FeatureTable:
+    """The texts of a features file. ``DataError`` for rows of unlike length, a second row of a node, or no node at all."""
+    given = list(_lines(content, name, least=1))
+    names: tuple[str, ...] = ()
+    if len(given[0][1]) > 1 and not any(_is_number(cell) for cell in given[0][1][1:]):
+        names, given = tuple(given[0][1][1:]), given[1:]
+    if not given:
         raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
-    width = len(lines[0][1])
-    for number, cells in lines:
+    if names and (twice := next((n for n in names if names.count(n) > 1 or not n), None)) is not None:
+        raise DataError(
+            f"{name}:1: column {twice!r} is {'named twice' if twice else 'without a name'}; allowed: each name once"
+        )
+    width = len(names) + 1 if names else len(given[0][1])
+    rows: dict[str, int] = {}
+    for number, cells in given:
         if len(cells) != width:
-            raise DataError(f"{name}:{number}: {len(cells)} columns; allowed: {width}, as in the first line of data")
+            raise DataError(f"{name}:{number}: {len(cells)} columns; allowed: {width}, as in the first line")
         if cells[0] in rows:
             raise DataError(f"{name}:{number}: node {cells[0]!r} appears a second time; allowed: once")
         rows[cells[0]] = len(rows)
-        values.append(_finite(cells, name, number))
-    return rows, np.stack(values)
+    return FeatureTable(rows, names, [cells[1:] for _, cells in given], [number for number, _ in given])
 
 
-def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of each line, int64 [m]. A header alone is a graph without edges; an empty file is refused."""
+def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
+    """(both ends of each line, int64 [m] each; how many further columns the widest line has).
+
+    A header alone is a graph without edges; an empty file is refused.
+    """
     ends: list[tuple[int, int]] = []
+    more = 0
     needed = "two node ids a line, or the header source,target alone for a graph without edges"
     for number, cells in _skip_header(_lines(content, name, least=2, needed=needed), rows, columns=2):
         for cell in cells[:2]:
             if cell not in rows:
                 raise DataError(f"{name}:{number}: unknown node {cell!r}; allowed: the {len(rows)} ids of the features file")
         ends.append((rows[cells[0]], rows[cells[1]]))
+        more = max(more, len(cells) - 2)
     table = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    return table[:, 0], table[:, 1], more
 
 
-def labels(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, list[str]]:
-    """int64 [n] with -1 for nodes without a line, and the class names (sorted; by value when all are integers)."""
+def label_words(content: bytes, name: str, rows: Mapping[str, int]) -> list[str | None]:
+    """The label of each row as text; None for nodes without a line, or with an empty cell."""
     given: dict[int, str] = {}
     for number, cells in _skip_header(_lines(content, name, least=2), rows, columns=1):
         if cells[0] not in rows:
             raise DataError(f"{name}:{number}: unknown node {cells[0]!r}; allowed: the {len(rows)} ids of the features file")
         if rows[cells[0]] in given:
             raise DataError(f"{name}:{number}: node {cells[0]!r} has a second label; allowed: one")
-        if not cells[1]:
-            raise DataError(f"{name}:{number}: empty label; allowed: any text, or no line at all for an unlabelled node")
         given[rows[cells[0]]] = cells[1]
-    classes = sorted(set(given.values()), key=_by_value)
-    position = {label: i for i, label in enumerate(classes)}
-    result = np.full(len(rows), -1, dtype=np.int64)
-    for row, label in given.items():
-        result[row] = position[label]
-    return result, classes
+    return [given.get(row) for row in range(len(rows))]
 
 
 def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
@@ -132,26 +144,9 @@ def _skip_header(
         yield number, cells
 
 
-def _finite(cells: list[str], name: str, number: int) -> np.ndarray:
-    """The cells after the id, float32; ``DataError`` naming the first that is no finite number."""
-    values = []
-    for column, cell in enumerate(cells[1:], start=2):
-        value = float(cell) if _is_number(cell) else math.nan
-        if not abs(value) <= _LARGEST:
-            found = repr(cell) if cell else "an empty cell"
-            raise DataError(f"{name}:{number}: column {column} of node {cells[0]!r} is {found}; allowed: finite numbers")
-        values.append(value)
-    return np.array(values, dtype=np.float32)
-
-
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
         return False
     return "_" not in cell  # Python reads 1_0 as 10; nobody else does
-
-
-def _by_value(label: str) -> tuple[int, int, str]:
-    """Integers first and by value, then text."""
-    return (0, int(label), "") if re.fullmatch(r"-?[0-9]{1,18}", label) else (1, 0, label)

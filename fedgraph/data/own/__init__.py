@@ -5,12 +5,12 @@
 ``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
 ``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
 ``train_mask``, ``val_mask`` and ``test_mask`` (0/1, [n], or [n, k] for k splits). ``own/csv``: ``edges.csv`` (two columns of
-node ids), ``features.csv`` (id, then numbers), ``labels.csv`` (id, label) and, where one is there, ``masks.csv`` (id, train |
-validation | test: the split of ``split: public``); see ``_tables.py`` for the rules.
+node ids), ``features.csv`` (id, then a value per column; ``columns`` says what becomes of them), ``labels.csv`` (id, label)
+and, where one is there, ``masks.csv`` (id, train | validation | test: the split of ``split: public``); see ``base.tables``.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
-self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0; an unknown label is
--1 in an ``.npz`` and a missing row in a CSV.
+self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0;
+``labels`` says which labels count as missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from fedgraph.data.base import masks as _masks
 from fedgraph.data.base import npz, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, feature_matrix, undirected
-from fedgraph.data.own import federation
+from fedgraph.data.own import columns, federation
+from fedgraph.data.own.columns import ColumnRules
+from fedgraph.data.own.detail import own_graph_detail
+from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, Provenance
@@ -37,8 +40,8 @@ class NpzParams(Settings):
     """Nothing beside the path."""
 
 
-class CsvParams(Settings):
-    """Names of the files inside the folder ``path``."""
+class CsvParams(ColumnRules):
+    """Names of the files inside the folder ``path``, and what shall be done with its columns."""
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
     features: str = Field("features.csv", description="file of features: node id, then one number per feature")
@@ -92,14 +95,12 @@ def _from_npz(path: Path) -> Graph:
     if values.dtype.kind != "U" and values.size and int(values.min()) < -1:
         node = int(values.argmin())
         raise DataError(f"{path}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
-    unknown = values == -1 if values.dtype.kind != "U" else np.zeros(values.shape, dtype=bool)
-    classes, positions = np.unique(values[~unknown], return_inverse=True)
-    labels = np.full(values.size, -1, dtype=np.int64)
-    labels[~unknown] = positions
+    labels = read_labels(values.tolist(), str(path))
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
     cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
-    graph = _graph(path, cleaned, feature_matrix(attributes), labels, classes.tolist(), raw)
+    weighted = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
+    graph = _graph(path, cleaned, feature_matrix(attributes), labels, raw, weighted)
     return replace(graph, masks=_masks.read(raw.read(path.name), str(path), values.size))
 
 
@@ -111,29 +112,41 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     if missing:
         raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}")
     raw = RawFiles(path)
-    rows, features = tables.features(raw.read(params.features), str(path / params.features))
-    sources, targets = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
-    labels, classes = tables.labels(raw.read(params.labels), str(path / params.labels), rows)
+    table = tables.feature_table(raw.read(params.features), str(path / params.features))
+    rows = table.rows
+    names = table.names or tuple(columns.unnamed(place) for place in range(len(table.cells[0])))
+    read = columns.read_columns(names, table.cells, params, str(path / params.features), table.lines, list(rows))
+    sources, targets, more = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
+    words = tables.label_words(raw.read(params.labels), str(path / params.labels), rows)
+    labels = read_labels(words, str(path / params.labels))
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
-    graph = _graph(path, undirected(sources, targets, len(rows)), feature_matrix(features), labels, classes, raw)
+    unused = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
+    cleaned = undirected(sources, targets, len(rows))
+    graph = _graph(path, cleaned, feature_matrix(read.matrix), labels, raw, unused, read)
     return replace(graph, masks=_masks.of_parts(parts, len(rows), str(path / masks))) if masks else graph
 
 
 def _graph(
-    path: Path, cleaned: Cleaned, features: sp.csr_array, labels: np.ndarray, classes: list[str], raw: RawFiles
+    path: Path,
+    cleaned: Cleaned,
+    features: sp.csr_array,
+    labels: ReadLabels,
+    raw: RawFiles,
+    unused: tuple[str, ...],
+    read: columns.ReadColumns | None = None,
 ) -> Graph:
-    """Put the parts together, and say in the provenance what was changed."""
-    if labels.size == 0:
-        raise DataError(f"{path}: no nodes; allowed: one or more")
+    """Put the parts together, and say in the provenance what was changed and what is not used."""
     if features.shape[1] == 0:
         raise DataError(f"{path}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)")
-    if not classes:
-        raise DataError(f"{path}: no node has a label; allowed: at least one labelled node")
-    detail = (
-        f"own graph {path.name}: {labels.size} nodes, {cleaned.adjacency.nnz // 2} edges, {len(classes)} classes, "
-        f"{int((labels == -1).sum())} nodes without a label; weights dropped, {cleaned.one_way} one-way arcs made undirected, "
-        f"{cleaned.repeated} repeated edges coalesced, {cleaned.loops} self-loops dropped"
-    )
+    detail = own_graph_detail(f"own graph {path.name}", cleaned, labels, unused, read.remarks if read else ())
     provenance = Provenance("own", detail, dict(raw.checksums))
-    return Graph(f"own/{path.stem}", cleaned.adjacency, features, labels, len(classes), provenance)
+    return Graph(
+        name=f"own/{path.stem}",
+        adjacency=cleaned.adjacency,
+        features=features,
+        labels=labels.numbers,
+        num_classes=len(labels.classes),
+        provenance=provenance,
+        columns_from_rows=read is not None and read.from_rows,
+    )

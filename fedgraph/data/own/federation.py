@@ -39,6 +39,7 @@ from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, undirected
 from fedgraph.data.own import between as own_between
 from fedgraph.data.own import named_tables
+from fedgraph.data.own.labels import label_text
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings
 from fedgraph.documents.validation import validate
@@ -188,9 +189,8 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
         return content, str(file)
 
     rows, set_rows, columns, column_names, values = named_tables.named_features(*text("features"))
-    one, two = tables.edges(*text("edges"), rows)
-    labels, classes = tables.labels(*text("labels"), rows)
-    words = np.array([*classes, ""])[labels]
+    one, two, _ = tables.edges(*text("edges"), rows)
+    words = np.array([label_text(word) or "" for word in tables.label_words(*text("labels"), rows)])
     cleaned = undirected(one, two, len(rows))
     return Given(federated.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values), rows, cleaned)
 
@@ -217,8 +217,7 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
     if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
         raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
-    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in labels.tolist()]
-    words = np.array(["" if v == "-1" else v for v in texts])
+    words = np.array([label_text(value) or "" for value in labels.tolist()])
     cleaned = undirected(one, two, n)
     part = federated.Part(
         name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),

@@ -1,40 +1,83 @@
-"""Graphs that are in memory already: a PyG ``Data``, a NetworkX graph, or three arrays, as a ``fedgraph`` graph.
+"""Graphs that are in memory already: PyG, NetworkX, pandas or arrays, as a ``fedgraph`` graph.
 
 ``own/object`` is the name of such a graph in a scenario. It is given to ``fedgraph.compare`` and lies in no file, so a scenario
-that names it elsewhere is refused.
+that names it elsewhere is refused. Whatever an object holds and no method reads (weights, times, directions, further labels) is
+named in the graph's provenance and in the log ``fedgraph``.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import Any
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base.structure import feature_matrix, undirected
+from fedgraph.data.own.columns import ColumnRules, read_columns
+from fedgraph.data.own.detail import own_graph_detail
+from fedgraph.data.own.labels import read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks, Provenance
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def graph_of(data: Any, name: str) -> Graph:
+LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
+ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
+READ_OF_PYG = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask", "num_nodes")
+
+logger = logging.getLogger("fedgraph")
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Ends of arcs int [m], rows [n, d], one label per node, and what else the object holds."""
+
+    one: np.ndarray
+    two: np.ndarray
+    features: Any
+    labels: Iterable[object]
+    unused: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    columns_from_rows: bool = False
+
+
+def graph_of(data: Any, name: str, label: str | None = None, rules: ColumnRules | None = None) -> Graph:
     """``data`` as a graph. Edges become undirected, self-loops and repeated edges are dropped, weights too.
 
-    Raises ``DataError`` in one line that says what was found and what is allowed.
+    Args:
+        data: a PyG ``Data``, a NetworkX graph, ``(nodes, edges)`` of two pandas tables, ``(adjacency, features, labels)``, or a
+            ``Graph``.
+        name: what it is called.
+        label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
+        rules: what becomes of columns of a pandas table (``columns.ColumnRules``).
+
+    Returns:
+        The graph; its provenance says what was not used.
+
+    Raises:
+        DataError: one line that says what was found and what is allowed.
     """
     if isinstance(data, Graph):
         return data
-    if isinstance(data, tuple) and len(data) == 3:
-        return _of_arrays(*data, name=name)
-    if hasattr(data, "edge_index"):
+    if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
+        given = _of_tables(*data, label, rules or ColumnRules())
+    elif isinstance(data, tuple) and len(data) == 3:
+        given = _of_arrays(*data)
+    elif hasattr(data, "edge_index"):
         return _of_pyg(data, name)
-    if hasattr(data, "nodes") and hasattr(data, "edges") and hasattr(data, "is_directed"):
-        return _of_networkx(data, name)
-    raise DataError(
-        f"data is a {type(data).__name__}; allowed: a torch_geometric Data, a NetworkX graph, a fedgraph Graph, or the tuple "
-        "(adjacency, features, labels)"
-    )
+    elif hasattr(data, "nodes") and hasattr(data, "edges") and hasattr(data, "is_directed"):
+        given = _of_networkx(data, label or "y")
+    else:
+        raise DataError(
+            f"data is a {type(data).__name__}; allowed: a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, "
+            "edges), a fedgraph Graph, or the tuple (adjacency, features, labels)"
+        )
+    return _checked(given, name)
 
 
 def _of_pyg(data: Any, name: str) -> Graph:
@@ -45,73 +88,149 @@ def _of_pyg(data: Any, name: str) -> Graph:
     arcs = data.edge_index.cpu().numpy()
     if arcs.ndim != 2 or arcs.shape[0] != 2:
         raise DataError(f"edge_index has shape {arcs.shape}; allowed: [2, m]")
-    graph = _made(arcs[0], arcs[1], x.cpu().numpy(), data.y.cpu().numpy(), name)
-    return replace(graph, masks=_masks_of(data, graph.num_nodes))
+    labels = data.y.cpu().numpy()
+    if labels.ndim > 1 and labels.shape[1:] != (1,):
+        raise DataError(
+            f"y has shape {labels.shape}; allowed: one label per node, [n]. For several labels compare one at a time"
+        )
+    masks, alone = _masks_of(data, int(x.shape[0]))
+    unused = [f"{key} of the PyG object" for key in list(data.keys()) if key not in READ_OF_PYG] + alone
+    graph = _checked(_Given(arcs[0], arcs[1], x.cpu().numpy(), labels.reshape(-1).tolist(), tuple(unused)), name)
+    return replace(graph, masks=masks)
 
 
-def _masks_of(data: Any, num_nodes: int) -> tuple[Masks, ...]:
-    """``train_mask``, ``val_mask`` and ``test_mask`` of a PyG object ([n], or [n, k] for k splits), where it has them."""
-    parts = []
+def _masks_of(data: Any, num_nodes: int) -> tuple[tuple[Masks, ...], list[str]]:
+    """Splits by ``train_mask``, ``val_mask`` and ``test_mask`` ([n], or [n, k] for k splits), and masks that make no split."""
+    parts: list[np.ndarray | None] = []
     for key in ("train_mask", "val_mask", "test_mask"):
         mask = getattr(data, key, None)
         parts.append(None if mask is None else np.asarray(mask.cpu().numpy()).astype(bool))
     train, validation, test = parts
     if train is None or test is None:
-        return ()
+        return (), [
+            f"{key} (a split needs train_mask and test_mask)"
+            for key, p in zip(READ_OF_PYG[3:], parts, strict=False)
+            if p is not None
+        ]
     shape = train.shape
     if any(p is not None and p.shape != shape for p in parts) or shape[0] != num_nodes or len(shape) > 2:
         raise DataError(f"the masks have shapes {[p.shape for p in parts if p is not None]}; allowed: one per node, all alike")
     empty = np.zeros(shape, dtype=bool)
     columns = [np.asarray(p if p is not None else empty).reshape(num_nodes, -1) for p in (train, validation, test)]
-    return tuple(Masks(*(np.flatnonzero(c[:, k]) for c in columns)) for k in range(columns[0].shape[1]))
+    return tuple(Masks(*(np.flatnonzero(c[:, k]) for c in columns)) for k in range(columns[0].shape[1])), []
 
 
-def _of_networkx(data: Any, name: str) -> Graph:
+def _of_networkx(data: Any, label: str) -> _Given:
     nodes = list(data.nodes)
     row = {node: i for i, node in enumerate(nodes)}
     given = []
     for node in nodes:
         attributes = data.nodes[node]
         if "x" not in attributes:
-            raise DataError(f"node {node!r} has no attribute 'x'; every node needs its features there (and its label in 'y')")
+            raise DataError(
+                f"node {node!r} has no attribute 'x'; every node needs its features there (and its label in {label!r}). For "
+                "several attributes give two pandas tables: (nodes, edges)"
+            )
         given.append(np.atleast_1d(np.asarray(attributes["x"], dtype=np.float64)))
     if len({g.shape for g in given}) > 1:
         raise DataError("the nodes' attributes 'x' have different lengths; allowed: one length")
-    labels = [data.nodes[node].get("y", -1) for node in nodes]
+    labels = [data.nodes[node].get(label) for node in nodes]
     arcs = np.array([(row[e[0]], row[e[1]]) for e in data.edges], dtype=np.int64).reshape(-1, 2)
-    return _made(arcs[:, 0], arcs[:, 1], np.stack(given) if given else np.zeros((0, 0)), np.array(labels), name)
+    of_nodes = sorted({str(key) for node in nodes for key in data.nodes[node]} - {"x", label})
+    of_edges = sorted({str(key) for *_, attributes in data.edges(data=True) for key in attributes})
+    unused = [f"node attribute {key!r}" for key in of_nodes] + [f"edge attribute {key!r}" for key in of_edges]
+    unused += ["the direction of edges"] if data.is_directed() else []
+    return _Given(arcs[:, 0], arcs[:, 1], np.stack(given) if given else np.zeros((0, 0)), labels, tuple(unused))
 
 
-def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> Graph:
+def _of_arrays(adjacency: Any, features: Any, labels: Any) -> _Given:
     table = sp.coo_array(adjacency)
     n = table.shape[0]
     if table.ndim != 2 or table.shape != (n, n):
         raise DataError(f"the adjacency has shape {table.shape}; allowed: square, dense or sparse")
     there = np.asarray(table.data) != 0
-    return _made(table.coords[0][there], table.coords[1][there], features, np.asarray(labels), name)
+    unused = ("edge weights",) if (np.asarray(table.data)[there] != 1).any() else ()
+    words = np.asarray(labels).reshape(-1).tolist()
+    return _Given(table.coords[0][there], table.coords[1][there], features, words, unused)
 
 
-def _made(one: np.ndarray, two: np.ndarray, features: Any, labels: np.ndarray, name: str) -> Graph:
+def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rules: ColumnRules) -> _Given:
+    """nodes: its id is the column ``id``, else the index. edges: the columns of the ends by name, else the first two."""
+    columns = [str(column) for column in nodes.columns]
+    chosen = label or next((column for column in columns if column.casefold() in LABEL_COLUMNS), None)
+    if chosen is None or chosen not in columns:
+        raise DataError(f"the table of nodes has no column {label or ' or '.join(LABEL_COLUMNS)}; found: {', '.join(columns)}")
+    ids = [str(one) for one in (nodes["id"] if "id" in columns else nodes.index)]
+    if len(set(ids)) < len(ids):
+        raise DataError("two rows of the table of nodes have one id; allowed: each once")
+    kept = [column for column in columns if column not in (chosen, "id")]
+    cells = [["" if _is_missing(value) else _cell(value) for value in row] for row in nodes[kept].itertuples(index=False)]
+    read = read_columns(kept, cells, rules, "the table of nodes", list(range(1, len(ids) + 1)), ids)
+    ends = _ends([str(column) for column in edges.columns])
+    one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
+    unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
+    return _Given(one, two, read.matrix, nodes[chosen].tolist(), unused, read.remarks, read.from_rows)
+
+
+def _ends(columns: Sequence[str]) -> tuple[str, str]:
+    if len(columns) < 2:
+        raise DataError(
+            f"the table of edges has the columns {', '.join(columns) or 'none'}; allowed: two ends, such as source, target"
+        )
+    return next((pair for pair in ENDS if set(pair) <= set(columns)), (columns[0], columns[1]))
+
+
+def _rows_of(values: Sequence[object], ids: Sequence[str], end: str) -> np.ndarray:
+    position: Mapping[str, int] = {one: row for row, one in enumerate(ids)}
+    unknown = next((value for value in values if str(value) not in position), None)
+    if unknown is not None:
+        raise DataError(f"the column {end!r} of the edges names {unknown!r}; allowed: the {len(ids):,} ids of the nodes")
+    return np.array([position[str(value)] for value in values], dtype=np.int64)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _cell(value: object) -> str:
+    """true and false as a CSV would hold them; numbers in full."""
+    return str(value).strip()
+
+
+def _checked(given: _Given, name: str) -> Graph:
+    """The parts as a graph."""
+    features = given.features
     rows = sp.csr_array(features) if sp.issparse(features) else sp.csr_array(np.atleast_2d(np.asarray(features, np.float64)))
-    labels = np.asarray(labels).reshape(-1)
-    n = labels.size
+    words = list(given.labels)
+    n = len(words)
     if rows.shape[0] != n or n == 0:
         raise DataError(f"{rows.shape[0]} rows of features for {n} labels; allowed: one of each per node, at least one node")
+    one, two = given.one, given.two
     if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n):
         raise DataError(f"an edge names node {max(one.max(), two.max())}; allowed: 0 … {n - 1}")
-    if labels.dtype.kind not in "iub" and labels.dtype.kind not in "US":
-        raise DataError(f"labels are of type {labels.dtype}; allowed: whole numbers (−1 for unknown) or text")
-    known = labels != -1 if labels.dtype.kind in "iub" else labels != ""
-    if not known.any():
-        raise DataError("no node has a label; allowed: at least one labelled node")
-    classes, position = np.unique(labels[known], return_inverse=True)
-    numbers = np.full(n, -1, dtype=np.int64)
-    numbers[known] = position
+    labels = read_labels(words, "the labels")
     cleaned = undirected(one, two, n)
     matrix = feature_matrix(rows)
     digest = hashlib.sha256()
-    for part in (cleaned.adjacency.indptr, cleaned.adjacency.indices, matrix.indptr, matrix.indices, matrix.data, numbers):
+    for part in (
+        cleaned.adjacency.indptr,
+        cleaned.adjacency.indices,
+        matrix.indptr,
+        matrix.indices,
+        matrix.data,
+        labels.numbers,
+    ):
         digest.update(np.ascontiguousarray(part).tobytes())
-    detail = f"a graph in memory called {name}: {n} nodes, {cleaned.adjacency.nnz // 2} edges, {classes.size} classes"
+    for sentence in (*(f"not used: {what}" for what in given.unused), *labels.remarks, *given.remarks):
+        logger.warning("%s: %s", name, sentence)
+    detail = own_graph_detail(f"a graph in memory called {name}", cleaned, labels, given.unused, given.remarks)
     provenance = Provenance("own", detail, {"(in memory)": digest.hexdigest()})
-    return Graph(name, cleaned.adjacency, matrix, numbers, int(classes.size), provenance)
+    return Graph(
+        name=name,
+        adjacency=cleaned.adjacency,
+        features=matrix,
+        labels=labels.numbers,
+        num_classes=len(labels.classes),
+        provenance=provenance,
+        columns_from_rows=given.columns_from_rows,
+    )

@@ -43,7 +43,7 @@ def test_csv_is_read_and_every_change_is_counted(tmp_path: Path) -> None:
     assert graph.features.toarray().tolist() == [[1, 0], [0, 2.5], [0, 0], [4, 1]]
     assert graph.labels.tolist() == [1, 0, -1, 1]
     assert graph.provenance.source == "own"
-    for phrase in ("1 nodes without a label", "1 one-way arcs", "1 repeated edges", "1 self-loops"):
+    for phrase in ("1 of 4 nodes have no label", "1 one-way arcs", "1 repeated edges", "1 self-loops"):
         assert phrase in graph.provenance.detail
     assert set(graph.provenance.checksums) == {"edges.csv", "features.csv", "labels.csv"}
 
@@ -73,11 +73,14 @@ def test_a_graph_of_one_node(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"features": FEATURES.replace("2.5", "nan")}, "features.csv:3: column 3 of node 'bob' is 'nan'; allowed: finite"),
-        ({"features": FEATURES.replace("2.5", "inf")}, "features.csv:3: column 3 of node 'bob' is 'inf'"),
-        ({"features": FEATURES.replace("2.5", "1e300")}, "features.csv:3: column 3 of node 'bob' is '1e300'"),
-        ({"features": FEATURES.replace("2.5", "tall")}, "features.csv:3: column 3 of node 'bob' is 'tall'"),
-        ({"features": FEATURES.replace("2.5", "")}, "features.csv:3: column 3 of node 'bob' is an empty cell"),
+        (
+            {"features": FEATURES.replace("2.5", "nan")},
+            "features.csv:3: column 3 (weight) of node 'bob' is 'nan'; allowed: finite",
+        ),
+        ({"features": FEATURES.replace("2.5", "inf")}, "features.csv:3: column 3 (weight) of node 'bob' is 'inf'"),
+        ({"features": FEATURES.replace("2.5", "1e300")}, "features.csv:3: column 3 (weight) of node 'bob' is '1e300'"),
+        ({"features": FEATURES.replace("2.5", "tall")}, "features.csv:3: column 3 (weight) of node 'bob' is 'tall'"),
+        ({"features": FEATURES.replace("2.5", "")}, "features.csv:3: column 3 (weight) of node 'bob' is an empty cell"),
         ({"features": FEATURES.replace("cy,0,0", "cy,0")}, "features.csv:4: 2 columns; allowed: 3"),
         ({"features": FEATURES + "ada,1,1\n"}, "features.csv:6: node 'ada' appears a second time"),
         ({"features": ""}, "features.csv: empty"),
@@ -88,7 +91,6 @@ def test_a_graph_of_one_node(tmp_path: Path) -> None:
         ({"edges": ""}, "edges.csv: empty; allowed: two node ids a line, or the header source,target alone"),
         ({"labels": LABELS + "eve,red\n"}, "labels.csv:5: unknown node 'eve'"),
         ({"labels": LABELS + "ada,red\n"}, "labels.csv:5: node 'ada' has a second label"),
-        ({"labels": LABELS + "cy,\n"}, "labels.csv:5: empty label"),
         ({"labels": "id,label\n"}, "no node has a label"),
     ],
 )
@@ -137,7 +139,7 @@ def test_npz_is_read_and_every_change_is_counted(tmp_path: Path) -> None:
     assert graph.features.toarray().tolist() == [[1, 0], [0, 2.5], [0, 0], [4, 1]]
     assert graph.labels.tolist() == [0, 1, -1, 0]
     assert graph.num_classes == 2
-    for phrase in ("1 nodes without a label", "weights dropped", "1 one-way arcs", "1 self-loops"):
+    for phrase in ("1 of 4 nodes have no label", "not used: edge weights (4 edges)", "1 one-way arcs", "1 self-loops"):
         assert phrase in graph.provenance.detail
 
 

@@ -173,9 +173,9 @@ def test_every_fault_gets_one_line_that_names_the_file(name: str, text: str, say
 def test_classes_are_numbered_in_the_provenance(two: Path) -> None:
     """``positive`` takes a number: an outsider reads here which class has which."""
     assert "2 classes (0: no, 1: yes)" in load(two).provenance.detail
-    write(two, "north", labels="id,label\na,nan\nb,10\nc,2\n")
+    write(two, "north", labels="id,label\na,other\nb,10\nc,2\n")
     graph = load(two)
-    assert "4 classes (0: 2, 1: 10, 2: nan, 3: yes)" in graph.provenance.detail
+    assert "4 classes (0: 2, 1: 10, 2: other, 3: yes)" in graph.provenance.detail
     assert graph.labels.tolist() == [2, 1, 0, 3, -1]
 
 

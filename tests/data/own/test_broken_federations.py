@@ -131,7 +131,6 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "parquet-only-ids": (_table("features", id=NODES), "names the columns"),
     "parquet-one-end": (_table("edges", one=["e0"]), "1 column"),
     "parquet-unknown-end": (_table("edges", one=["e0"], other=["q"]), r"edges\.parquet:1: unknown node 'q'"),
-    "parquet-no-labels": (_table("labels", who=["e0"], what=[None]), "empty label"),
     "parquet-other-numbers": (_table("features", id=[1, 2, 3, 4], age=[1] * 4), "unknown node 'e0'"),
     "csv-without-header": (_bytes("tables/features.csv", b"e0,1,2\ne1,1,2\n"), r"features\.csv:1: found \['e0', '1', '2'\]"),
     "csv-semicolons": (_bytes("tables/features.csv", b"id;age\ne0;1\n"), "split by commas"),

@@ -1,0 +1,220 @@
+"""Columns of people: numbers, yes/no facts, texts and empty cells become one matrix of columns on a like scale.
+
+A column is found by its cells: *yes/no* (0 and 1, true and false, yes and no), *number*, or *text*. The user decides the rest:
+
+- ``bounds`` names the least and the largest value of a column. They must be known without the data, so they cost no privacy. A
+  value outside is cut to the bound, and the column is brought to −1 … 1. Yes/no columns are 0 or 1 and need no bounds.
+- ``text: one-hot`` gives each distinct text a column of its own (0 or 1); ``drop`` leaves such columns out.
+- ``empty: missing`` gives an empty cell the middle of its column, and a further column that says that it was empty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import DataError
+
+TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
+MOST_FAULTS = 8  # that one message lists
+MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
+LARGEST = float(np.finfo(np.float32).max)
+
+
+class ColumnRules(Settings):
+    """What shall be done with columns that are no plain numbers, and with which bounds numbers are scaled."""
+
+    bounds: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=dict, description="column → [least, largest] value, known without the data; the column becomes −1 … 1"
+    )
+    text: Literal["refuse", "one-hot", "drop"] = Field(
+        "refuse", description="columns of texts: an error, a column per text, or left out"
+    )
+    empty: Literal["refuse", "missing"] = Field("refuse", description="empty cells: an error, or a further column that says so")
+    drop: list[str] = Field(default_factory=list, description="columns that are left out")
+
+
+@dataclass(frozen=True, eq=False)
+class ReadColumns:
+    """matrix: CSR float32 [n, d]. names: of the d columns. from_rows: which columns there are was computed from the rows.
+
+    unbounded: names of columns of numbers that are neither yes/no nor given bounds. remarks: whole sentences.
+    """
+
+    matrix: sp.csr_array
+    names: tuple[str, ...]
+    from_rows: bool
+    unbounded: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """kind: of its cells that are not empty. values: float64 [n], NaN where empty or text."""
+
+    name: str
+    kind: Literal["yes/no", "number", "text"]
+    cells: Sequence[str]
+    values: np.ndarray
+    empty: np.ndarray
+
+
+def read_columns(
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    rules: ColumnRules,
+    file: str,
+    lines: Sequence[int],
+    nodes: Sequence[str],
+) -> ReadColumns:
+    """The matrix of a table of texts.
+
+    Args:
+        names: of the columns.
+        rows: one list of cells per node, without its id.
+        rules: what the user decided.
+        file: names the table in an error.
+        lines: the line of each row in the file.
+        nodes: the id of each row.
+
+    Returns:
+        The matrix, and what was found out about the columns.
+
+    Raises:
+        DataError: one message that lists every fault of the table (the first ``MOST_FAULTS`` in full).
+    """
+    for key in (*rules.bounds, *rules.drop):
+        if key not in names:
+            raise DataError(f"{file}: there is no column {key!r}; allowed: {', '.join(names)}")
+    kept = [place for place, name in enumerate(names) if name not in rules.drop]
+    columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
+    faults = [
+        fault for place, column in zip(kept, columns, strict=True) for fault in _faults(column, place, rules, lines, nodes)
+    ]
+    if faults:
+        raise DataError(_listed(file, sorted(faults)))
+    parts = [_encoded(column, rules, file) for column in columns]
+    matrix = sp.csr_array(sp.hstack([sp.csr_array(values) for values, _ in parts])) if parts else sp.csr_array((len(rows), 0))
+    texts = [column.name for column in columns if column.kind == "text"]
+    left_out = [*rules.drop, *(texts if rules.text == "drop" else [])]
+    remarks = [f"columns left out: {', '.join(left_out)}"] if left_out else []
+    if texts and rules.text == "one-hot":
+        remarks.append(f"a column for each text of {', '.join(texts)}")
+    if filled := [column.name for column in columns if column.empty.any()]:
+        remarks.append(f"empty cells of {', '.join(filled)} have a column of their own")
+    return ReadColumns(
+        matrix=sp.csr_array(matrix, dtype=np.float32),
+        names=tuple(name for _, own in parts for name in own),
+        from_rows=bool(texts and rules.text == "one-hot") or bool(filled),
+        unbounded=tuple(c.name for c in columns if c.kind == "number" and c.name not in rules.bounds),
+        remarks=tuple(remarks),
+    )
+
+
+def _column(name: str, cells: list[str]) -> _Column:
+    """A column of texts has a cell that is neither empty nor a finite number, nor a word for true or false."""
+    lowered = [cell.casefold() for cell in cells]
+    empty = np.array([not cell for cell in cells], dtype=bool)
+    there = {cell for cell in lowered if cell}
+    if there <= TRUE | FALSE and there:
+        return _Column(name, "yes/no", cells, np.array([1.0 if cell in TRUE else 0.0 for cell in lowered]), empty)
+    values = np.array([number_in(cell) for cell in cells])
+    texts = int((np.isnan(values) & ~empty).sum())
+    mostly = texts > 0.5 * max(1, len(cells) - int(empty.sum()))
+    return _Column(name, "text" if mostly else "number", cells, values, empty)
+
+
+def _faults(
+    column: _Column, place: int, rules: ColumnRules, lines: Sequence[int], nodes: Sequence[str]
+) -> list[tuple[int, int, str]]:
+    """(line, column, sentence) of each cell that the rules do not allow."""
+    wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
+    if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
+        wrong = wrong | (np.isnan(column.values) & ~column.empty)
+    remedy = {
+        True: "finite numbers, or empty: missing",
+        False: "finite numbers, or text: one-hot" if column.kind == "text" else "finite numbers",
+    }
+    found = []
+    for row in np.flatnonzero(wrong).tolist():
+        cell = column.cells[row]
+        shown = repr(cell) if cell else "an empty cell"
+        what = f"column {place + 2}{_called(column.name, place)} of node {nodes[row]!r} is {shown}"
+        found.append((lines[row], place, f"{what}; allowed: {remedy[not cell]}"))
+    return found
+
+
+def _called(name: str, place: int) -> str:
+    return "" if name == unnamed(place) else f" ({name})"
+
+
+def unnamed(place: int) -> str:
+    """What a column without a header is called: by its place in the file, the id being column 1."""
+    return f"column {place + 2}"
+
+
+def _listed(file: str, faults: Sequence[tuple[int, int, str]]) -> str:
+    """One message for all faults."""
+    first = [f"{file}:{line}: {sentence}" for line, _, sentence in faults[:MOST_FAULTS]]
+    more = f"\n… and {len(faults) - len(first):,} more of this kind" if len(faults) > len(first) else ""
+    return "\n".join(first) + more
+
+
+def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray, list[str]]:
+    """(float64 [n, k], k names) of one column."""
+    if column.kind == "text":
+        if rules.text == "drop":
+            return np.zeros((len(column.cells), 0)), []
+        return _one_hot(column, file)
+    values, name = column.values.copy(), column.name
+    if column.kind == "number" and name in rules.bounds:
+        values = scaled(values, rules.bounds[name], f"{file}: column {name!r}")
+    if not column.empty.any():
+        return values[:, None], [name]
+    values[column.empty] = 0.0  # the middle of the bounds; without bounds no other number is known without the data
+    return np.column_stack([values, column.empty.astype(float)]), [name, f"{name} is missing"]
+
+
+def _one_hot(column: _Column, file: str) -> tuple[np.ndarray, list[str]]:
+    categories = sorted(set(column.cells))
+    if len(categories) > MOST_CATEGORIES:
+        raise DataError(
+            f"{file}: column {column.name!r} has {len(categories):,} different texts; allowed: {MOST_CATEGORIES:,} categories. "
+            f"Names and free text say who somebody is: leave the column out (drop: [{column.name}])"
+        )
+    place = {text: number for number, text in enumerate(categories)}
+    table = np.zeros((len(column.cells), len(categories)))
+    table[np.arange(len(column.cells)), [place[cell] for cell in column.cells]] = 1.0
+    return table, [f"{column.name} is {text or 'missing'}" for text in categories]
+
+
+def scaled(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
+    """Values cut to their bounds and brought to −1 … 1; float64 [n], NaN stays NaN. ``DataError`` where bounds hold nothing."""
+    least, largest = map(float, bounds)
+    if not least < largest:
+        raise DataError(f"{where}: bounds {least:g} … {largest:g} hold nothing; allowed: the least value, then the largest")
+    cut: np.ndarray = np.clip(values, least, largest)
+    return (2.0 * cut - least - largest) / (largest - least)
+
+
+def number_in(cell: str) -> float:
+    """The finite number in ``cell`` (as float32 holds it), NaN where there is none."""
+    if "_" in cell:  # Python reads 1_0 as 10; nobody else does
+        return math.nan
+    try:
+        value = float(cell)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) and abs(value) <= LARGEST else math.nan
+
+
+def column_kinds(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[str, str]:
+    """Column → ``yes/no``, ``number`` or ``text``; for a draft."""
+    return {name: _column(name, [row[place] for row in rows]).kind for place, name in enumerate(names)}

@@ -1,0 +1,101 @@
+"""Tables of people: kinds of columns, bounds, texts and empty cells, and all faults of a file at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedgraph import data
+from fedgraph.data.own.columns import ColumnRules, ReadColumns, column_kinds, read_columns, scaled
+from fedgraph.errors import DataError, ScenarioError
+
+PEOPLE = "id,age,income,member,city\nada,30,50000,yes,Rome\nbob,61,1200000,no,Oslo\ncy,,20000,yes,Rome\ndan,18,0,no,\n"
+
+
+def people(folder: Path, features: str = PEOPLE) -> Path:
+    (folder / "features.csv").write_text(features, encoding="utf-8")
+    (folder / "edges.csv").write_text("source,target,since\nada,bob,2001\nbob,cy,2002\n", encoding="utf-8")
+    (folder / "labels.csv").write_text("id,label\nada,a\nbob,b\ncy,\ndan,b\n", encoding="utf-8")
+    return folder
+
+
+def read(rows: list[list[str]], names: tuple[str, ...], **rules: object) -> ReadColumns:
+    lines = list(range(2, len(rows) + 2))
+    return read_columns(names, rows, ColumnRules(**rules), "features.csv", lines, [f"n{i}" for i in range(len(rows))])
+
+
+def test_kinds_are_found_by_the_cells() -> None:
+    rows = [["30", "yes", "Rome", "1"], ["61", "no", "", "0"], ["", "yes", "Oslo", "1"]]
+    assert column_kinds(("age", "member", "city", "flag"), rows) == {
+        "age": "number", "member": "yes/no", "city": "text", "flag": "yes/no"
+    }  # fmt: skip
+
+
+def test_a_table_of_people_becomes_columns_on_one_scale(tmp_path: Path) -> None:
+    rules = {"bounds": {"age": [0, 100], "income": [0, 100000]}, "text": "one-hot", "empty": "missing"}
+    graph = data.load("own/csv", path=people(tmp_path), parameters=rules)
+    table = graph.features.toarray()
+    assert table[:, 0] == pytest.approx([-0.4, 0.22, 0.0, -0.64], abs=1e-6), "age; empty is the middle"
+    assert table[:, 1].tolist() == [0, 0, 1, 0], "age is missing"
+    assert table[:, 2] == pytest.approx([0.0, 1.0, -0.6, -1.0], abs=1e-6), "income, cut to its bounds"
+    assert table[:, 3].tolist() == [1, 0, 1, 0], "member"
+    assert table[:, 4:].tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]], "city: missing, Oslo, Rome"
+    assert graph.columns_from_rows, "which texts there are was read from the rows"
+    for phrase in ("1 of 4 nodes have no label", "not used: 1 further column of edges.csv", "a column for each text of city"):
+        assert phrase in graph.provenance.detail
+    assert np.abs(table).max() <= 1
+
+
+def test_all_faults_of_a_file_come_at_once_and_name_the_column(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        data.load("own/csv", path=people(tmp_path))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 5, "three cities, one age, one empty city: each its line"
+    assert "features.csv:2: column 5 (city) of node 'ada' is 'Rome'; allowed: finite numbers, or text: one-hot" in lines[0]
+    assert any(
+        "features.csv:4: column 2 (age) of node 'cy' is an empty cell; allowed: finite numbers, or empty: missing" in x
+        for x in lines
+    )
+
+
+def test_many_faults_are_counted() -> None:
+    rows = [[f"x{i}" if i % 3 == 0 else "1.5"] for i in range(99)]
+    with pytest.raises(DataError, match="… and 25 more of this kind"):
+        read(rows, ("a",))
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"bounds": {"aeg": [0, 1]}}, "there is no column 'aeg'; allowed: age, income, member, city"),
+        ({"bounds": {"age": [1, 1]}, "text": "drop", "empty": "missing"}, "hold nothing"),
+        ({"drop": ["x"]}, "there is no column 'x'"),
+    ],
+)
+def test_rules_that_fit_no_column_are_named(tmp_path: Path, rules: dict[str, object], message: str) -> None:
+    with pytest.raises((DataError, ScenarioError), match=message):
+        data.load("own/csv", path=people(tmp_path), parameters=rules)
+
+
+def test_names_of_people_are_no_categories() -> None:
+    with pytest.raises(DataError, match=r"1,200 different texts.*drop: \[name\]"):
+        read([[f"person {i}"] for i in range(1200)], ("name",), text="one-hot")
+
+
+def test_columns_without_bounds_are_named_and_dropped_ones_are_gone() -> None:
+    rows = [["1", "5000", "yes", "x"], ["2", "7", "no", "y"]]
+    found = read(rows, ("age", "income", "member", "free text"), bounds={"age": [0, 100]}, drop=["free text"])
+    assert (found.names, found.unbounded, found.from_rows) == (("age", "income", "member"), ("income",), False)
+    assert found.remarks == ("columns left out: free text",)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), st.floats(-100, 0), st.floats(1, 100))
+def test_scaled_values_lie_between_minus_one_and_one(values: list[float], least: float, largest: float) -> None:
+    """One person's value moves by at most 2, whatever it is: the bound of every learner holds for any row."""
+    found = scaled(np.array(values), [least, largest], "here")
+    assert (np.abs(found) <= 1 + 1e-12).all()
+    assert scaled(np.array([least, largest]), [least, largest], "here") == pytest.approx([-1, 1])
