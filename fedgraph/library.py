@@ -16,14 +16,14 @@ from typing import Any
 
 import yaml
 
+from fedgraph import plugins
 from fedgraph.errors import ScenarioError
+from fedgraph.methods.base import kinds
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario import shipped
 from fedgraph.scenario.draft import SETTINGS
 from fedgraph.types import Graph
-
-EDGE_LEVEL = ("gap_edge", "gcon", "sage_edge", "lpgnn")
 
 
 def run(
@@ -110,13 +110,19 @@ def compare(
 
 
 def _by_unit(specs: Sequence[dict[str, Any]], common: dict[str, Any]) -> list[dict[str, Any]]:
-    """One task for the methods that protect nodes, one for those that protect edges; a task without methods is left out."""
+    """One task for the methods that can keep all nodes private, one for the others; a task without methods is left out."""
     tasks = []
-    for unit, protocol in (("node", "inductive"), ("edge", "transductive")):
-        own = [s for s in specs if (s.get("method") in EDGE_LEVEL) == (unit == "edge")]
-        if [s for s in own if s.get("method") != "nonprivate"] or (unit == "node" and own):
-            tasks.append({**common, "label": f"{unit}-level", "protocol": protocol, "methods": own})
+    for label, protocol in (("node-level", "inductive"), ("edge-level", "transductive")):
+        own = [s for s in specs if _keeps_nodes(s) == (protocol == "inductive")]
+        if own:
+            tasks.append({**common, "label": label, "protocol": protocol, "methods": own})
     return tasks
+
+
+def _keeps_nodes(spec: Mapping[str, Any]) -> bool:
+    """Whether the method can be used where nodes are private; a name that is none is refused when the scenario is read."""
+    name = spec.get("method")
+    return name not in plugins.names("methods") or kinds.method(str(name)).OFFERS.serves("inductive")
 
 
 def _ready(asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None) -> scenarios.Ready:

@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str] | None] = {
     },
     "report": {"privacy", "audit", "types", "errors", "plugins", "cells", "documents"},
     "pricing": {"privacy", "errors", "plugins"},
-    "scenario": {"errors", "plugins", "documents", "data", "types"},
+    "scenario": {"errors", "plugins", "documents", "data", "types", "methods"},
     "runs": EVERYTHING,
     "commands": EVERYTHING,
     "library": EVERYTHING,

@@ -19,14 +19,13 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph import plugins
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import Run
 from fedgraph.attacks.base.scene import Finding, Scene, of_label
 from fedgraph.attacks.base.whole_run import log_probabilities
 from fedgraph.attacks.rmia import ratios
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
@@ -78,9 +77,7 @@ def _changes(scene: Scene, run: Run, guessed: Graph, nodes: np.ndarray, hops: in
             mask = sp.diags_array(keep.astype(known.adjacency.dtype))
             graph = Graph("asked", sp.csr_array(mask @ known.adjacency @ mask), known.features, np.full_like(labels, -1),
                           known.num_classes, known.provenance)  # fmt: skip
-            answer = log_probabilities(
-                np.asarray(plugins.load("methods", scene.made.method).predict(scene.made, run.state, graph))
-            )
+            answer = log_probabilities(np.asarray(kinds.classifier(scene.made.method).predict(scene.made, run.state, graph)))
             likely = np.where(keep & (labels >= 0), answer[np.arange(labels.size), np.maximum(labels, 0)], 0.0)
             sums.append(reach[nodes[batch]] @ likely)
         found[batch] = sums[0] - sums[1]

@@ -18,9 +18,8 @@ from pydantic import Field
 from fedgraph.attacks.base import game, messages
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines import fitting
 from fedgraph.learning.layers.sparse import unit_rows
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, kinds
 from fedgraph.privacy.units import Unit, Viewer
 
 REFERENCE = (
@@ -44,22 +43,23 @@ def refuses(made: Plan[Any, Any]) -> str | None:
         return f"it reads each client's message, which {made.protection.viewer.value} does not see"
     if made.protection.unit is not Unit.NODE:
         return "features and labels are public here"
-    if made.method not in ("features", "nonprivate"):
+    observe = kinds.method(made.method).OFFERS.observe
+    if observe is None:
         return "the messages are not gradients of a layer that reads rows as they are"
-    if getattr(made.made, "pairs", None) is not None:
+    if not observe(made).names_words:
         return "rows are seen through pairs of words, so the first layer's gradient names no word"
     return None
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    method_state = messages.begun(scene)
+    method_state, reader = messages.begun(scene), messages.reader(scene)
     scores, truth, matches = [], [], []
     for subgraph in scene.game.partition.subgraphs[: params.clients]:
         sent = messages.released(scene, subgraph, method_state.model)
-        flat = messages.gradient(scene, sent, method_state.model)
+        flat = reader.gradient(sent, method_state.model)
         if flat is None:
             continue
-        layer, back = first_layer(scene, flat)
+        layer, back = reader.first_layer(flat)
         rows = unit_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
         strength = np.abs(layer @ back).max(axis=0)
         spread = strength.std()
@@ -72,28 +72,6 @@ def attack(params: Params, scene: Scene) -> Finding:
     return Finding(
         np.concatenate(scores), np.concatenate(truth), "words at a client from words at none of its nodes", None, cosine
     )
-
-
-def first_layer(scene: Scene, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(gradient of the first layer [out, k], map [k, d] back to words)."""
-    d = scene.known.num_features
-    if scene.made.method == "nonprivate":
-        return _first_weights(scene, flat, d), np.eye(d)
-    basis = scene.made.made.basis
-    back = np.eye(d) if basis is None else np.asarray(basis, dtype=np.float64).T
-    inputs, outputs = scene.made.made.layout.shapes[0]
-    return flat[: inputs * outputs].reshape(inputs, outputs).T, back
-
-
-def _first_weights(scene: Scene, flat: np.ndarray, num_features: int) -> np.ndarray:
-    """[out, d]: the part of ``flat`` that belongs to the first weights on the rows of a network of ``nonprivate``."""
-    params, at = scene.made.params, 0
-    shape = params.candidates[0].shape(num_features, scene.known.num_classes, params.arguments)
-    for parameter in fitting.made(shape, 0).parameters():
-        if parameter.dim() == 2 and parameter.shape[1] == num_features:
-            return flat[at : at + parameter.numel()].reshape(tuple(parameter.shape))
-        at += parameter.numel()
-    return np.zeros((1, num_features))
 
 
 def best_match(found: np.ndarray, rows: np.ndarray) -> float:

@@ -12,6 +12,7 @@ It speaks of networks whose answers are differentiable in the edges: ``nonprivat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,10 @@ from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.audit import operating_points
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Shape
+from fedgraph.errors import RuntimeFailure
 from fedgraph.learning.layers.sparse import unit_rows
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.methods.base.offers import Convolutions
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Zhang, Liu, Huang, Wang, Lu, Liu & Chen, IJCAI 2021, arXiv 2106.02820"
@@ -46,9 +47,14 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """It needs a graph network whose weights come out."""
-    if made.method == "nonprivate" and getattr(made.params, "model", "") == "gcn":
+    if _layers(made) is not None:
         return None
-    return "it inverts a graph convolution whose weights come out (nonprivate, model gcn); this model reads no edge when asked"
+    return "it inverts a graph convolution whose weights come out; this model reads no edge when asked"
+
+
+def _layers(made: Plan[Any, Any]) -> Callable[[State[Any]], Convolutions] | None:
+    convolutions = kinds.method(made.method).OFFERS.convolutions
+    return None if convolutions is None else convolutions(made)
 
 
 def attack(params: Params, scene: Scene) -> Finding:
@@ -63,7 +69,10 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 def reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
     """[k]: how much of an edge each pair gets, before it is clamped to [0, 1]."""
-    weights = convolutions(scene.made, scene.target.state.model["parameters"])
+    layers = _layers(scene.made)
+    if layers is None:
+        raise RuntimeFailure(f"{scene.made.method} offers no convolution (Offers.convolutions)")
+    weights = [(torch.tensor(w), torch.tensor(b)) for w, b in layers(scene.target.state)]
     rows = torch.tensor(unit_rows(scene.known.features).toarray(), dtype=torch.float32)
     known = torch.tensor(np.flatnonzero(scene.labels >= 0))
     target = torch.tensor(scene.labels)[known]
@@ -90,15 +99,3 @@ def _spread(rows: torch.Tensor, ends: torch.Tensor, amount: torch.Tensor) -> tor
     found = scaled.index_add(0, ends[0], amount[:, None] * scaled[ends[1]])
     found = found.index_add(0, ends[1], amount[:, None] * scaled[ends[0]])
     return found * degree.rsqrt()[:, None]
-
-
-def convolutions(made: Plan[Any, Any], vector: np.ndarray) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """[(weights [out, in], bias [out])] of the two layers of ``nonprivate``'s gcn, from its flat parameters."""
-    candidate = made.params.candidates[0]
-    shape: Shape = candidate.shape(made.facts.num_features, made.facts.num_classes, {})
-    network = fitting.made(shape, 0)
-    fitting.write(network, vector)
-    found = dict(network.named_parameters())
-    weights = [p.detach() for name, p in found.items() if p.dim() == 2]
-    biases = [p.detach() for name, p in found.items() if p.dim() == 1]
-    return list(zip(weights, biases, strict=True))

@@ -19,8 +19,7 @@ from pydantic import Field
 from fedgraph.attacks.base import game, messages
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines import fitting
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, kinds
 from fedgraph.privacy.units import Unit, Viewer
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
@@ -41,23 +40,23 @@ def refuses(made: Plan[Any, Any]) -> str | None:
         return f"it reads each client's message, which {made.protection.viewer.value} does not see"
     if made.protection.unit is not Unit.NODE:
         return "features and labels are public here"
-    if made.method not in ("features", "nonprivate"):
+    if kinds.method(made.method).OFFERS.observe is None:
         return "the messages are not gradients of a last layer"
     return None
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    state = messages.begun(scene)
+    state, reader = messages.begun(scene), messages.reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
     for subgraph in scene.game.partition.subgraphs[: params.clients]:
         sent = messages.released(scene, subgraph, model)
-        flat = messages.gradient(scene, sent, model)
+        flat = reader.gradient(sent, model)
         labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
         if flat is None or not labels.size:
             continue
         counts = np.bincount(labels, minlength=scene.known.num_classes)
-        share = told(scene, flat, subgraph.graph.num_nodes)
+        share = class_shares(reader.last_bias(flat, subgraph.graph.num_nodes))
         scores.append(share)
         truth.append(counts > counts.mean())
         alike.append(_cosine(share, counts / counts.sum()))
@@ -69,34 +68,10 @@ def attack(params: Params, scene: Scene) -> Finding:
     )
 
 
-def told(scene: Scene, flat: np.ndarray, num_nodes: int) -> np.ndarray:
-    """[c] shares of the classes, as far as the gradient says them: not negative, of sum 1.
-
-    Gradients of ``nonprivate`` are means over nodes. Those of ``features`` are sums of clipped rows of norm one, so that each
-    node's part is known; num_nodes: of the client, public.
-    """
-    c = scene.known.num_classes
-    pull = flat[-c:]
-    if scene.made.method == "nonprivate":
-        pull = _bias(scene, flat)
-    else:
-        scale = scene.made.made.layout.bias_scale
-        norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
-        pull = pull / (scale * min(1.0, scene.made.made.clip / norm) * num_nodes)
-    guess = np.maximum(1 / c - pull, 0.0)
+def class_shares(pull: np.ndarray) -> np.ndarray:
+    """[c] shares of the classes, not negative, of sum 1. pull: [c], mean over nodes of (p − y) where p = 1/c."""
+    guess = np.maximum(1 / pull.size - pull, 0.0)
     return np.asarray(guess / max(float(guess.sum()), 1e-12))
-
-
-def _bias(scene: Scene, flat: np.ndarray) -> np.ndarray:
-    """Gradient of the last layer's bias of a network of ``nonprivate``."""
-    params, at = scene.made.params, 0
-    shape = params.candidates[0].shape(scene.known.num_features, scene.known.num_classes, params.arguments)
-    found = np.zeros(scene.known.num_classes)
-    for parameter in fitting.made(shape, 0).parameters():
-        if parameter.dim() == 1 and parameter.numel() == scene.known.num_classes:
-            found = flat[at : at + parameter.numel()]
-        at += parameter.numel()
-    return found
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:

@@ -69,7 +69,7 @@ def computes_together(plan: Plan[Any, Any]) -> bool:
     """
     if any(isinstance(r.mechanism, IntegerShare) for r in plan.releases):
         return False  # each client hides its own numbers
-    able = plan.additive or hasattr(kinds.method(plan.method), "together")
+    able = plan.additive or kinds.method(plan.method).OFFERS.together is not None
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.releases)
     hidden = plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     return able and adds_up(plan) and (hidden or in_clear) and not plan.keeps_rounds
@@ -105,7 +105,7 @@ def _at_once(
     streams = Streams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.of_client(clients[0]), streams.generator("noise")
     desk = Desk(_cell(job), clients[0], round_, own, noise, together=clients)
-    released = getattr(method, "together", method.client)(job.plan, work, model, round_, streams, desk)
+    released = (method.OFFERS.together or method.client)(job.plan, work, model, round_, streams, desk)
     return desk.entries, released
 
 
@@ -123,10 +123,8 @@ def _together(job: Job, partition: Partition, block: int, clients: range, method
         kept[key] = None
         if computes_together(job.plan) and _plans_alike(job.plan, clients):
             joint, starts = union([partition.subgraphs[client] for client in clients])
-            if hasattr(method, "prepare_together"):
-                kept[key] = method.prepare_together(job.plan, joint, starts)
-            else:
-                kept[key] = method.prepare(job.plan, joint)
+            as_one = method.OFFERS.prepare_together
+            kept[key] = method.prepare(job.plan, joint) if as_one is None else as_one(job.plan, joint, starts)
     return kept[key]
 
 

@@ -30,13 +30,13 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams
+from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Situation, State, Streams
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
 from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
 from fedgraph.privacy.sensitivity import Box
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2021locally,
@@ -44,11 +44,8 @@ REFERENCE = """@inproceedings{sajadmanesh2021locally,
   author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
 
-KIND: Kind = "classifier"
-SITUATIONS = (Situation("transductive", ("central", "local")),)
 
 IN_CLEAR = Disclose("no noise was asked for")
-TRUSTS_NOBODY = True  # every node randomises its own data: there is no curator and no federation to compare with
 RANDOM_WIDTH = 64  # invented features of the ablation
 
 
@@ -239,3 +236,12 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
         zero = plus(np.zeros(sent.nnz))
         found[place] += np.where(sent.data > 0, np.log(one / zero), np.log((1 - one) / (1 - zero))).sum()
     return found
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    situations=(Situation("transductive", ("central", "local")),),
+    trusts_nobody=True,
+    evidence=evidence,
+)

@@ -10,24 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph.errors import ScenarioError
-from fedgraph.scenario import draft_federation
+from fedgraph.scenario import draft_federation, draft_rows
 from fedgraph.types import Graph
 
 UNITS = ("node", "edge")
 TRUST = ("curator", "sums", "nobody")
 SETTINGS = {"curator": "central", "sums": "secure", "nobody": "local"}
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-
-NODE_METHODS = """\
-      - {method: features, label: Features}               # noisy gradients on features; edges only of the public test graph
-      - {method: gap_node, label: GAP-NDP}                # noisy sums over neighbours, bounded without a promise
-      - {method: sage_node, label: SAGE-NDP}              # noisy gradients of neighbourhoods
-      - {method: nonprivate, model: ceiling, label: no privacy}   # what the same data gives when nothing is protected"""
-EDGE_METHODS = """\
-      - {method: gap_edge, label: GAP-EDP}                # noisy sums over neighbours; features and labels are public
-      - {method: gcon, label: GCON}                       # perturbed objective of a linear classifier
-      - {method: gap_edge, hops: 0, label: no edges}      # reads no edge: a private method has to be better than this
-      - {method: nonprivate, model: ceiling, label: no privacy}   # what the same data gives when nothing is protected"""
 
 
 @dataclass(frozen=True)
@@ -146,7 +135,7 @@ def text(wanted: Wanted, folder: Path) -> str:
     )
     if data.federation:
         task = draft_federation.task(wanted.unit, wanted.trust, wanted.epsilons, data.clients, data.split, data.crossing)
-        quick = draft_federation.quick(wanted.unit, wanted.trust, wanted.epsilons, task)
+        quick = draft_federation.quick(wanted.unit, wanted.trust, wanted.epsilons, task, data.crossing)
     else:
         task, quick = _task(wanted), "  seeds: 1"
     return f"""\
@@ -182,7 +171,7 @@ def _task(wanted: Wanted) -> str:
     epsilons: [{epsilons}]       # privacy budgets ε (no unit); inf: no privacy
     delta: 1/n_train             # δ of every guarantee; 1/n_train: one over the number of training nodes
     methods:
-{EDGE_METHODS if edge else NODE_METHODS}"""
+{draft_rows.as_yaml(draft_rows.offered("graph", wanted.unit))}"""
 
 
 def _quoted(value: str) -> str:

@@ -5,18 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-LEFT_OUT = 3  # clients that are left out in turn, from the smallest to the largest
+from fedgraph.scenario import draft_rows
 
-NODE = """\
-      - {method: features, label: Features}               # each node's own row
-      - {method: label_hop, label: neighbours' labels}    # and what its neighbours answered
-      - {method: nonprivate, model: mlp, label: MLP without privacy, settings: [SUMS], rounds: 20}
-      - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
-EDGE = """\
-      - {method: gap_edge, label: GAP-EDP, folds: 2}      # noisy sums over neighbours
-      - {method: gap_edge, label: no edges, hops: 0, folds: 2, settings: [SUMS]}   # a private one has to be better than this"""
-GCN = """\
-      - {method: nonprivate, model: gcn, label: GCN without privacy, settings: [SUMS], rounds: 20}"""
+LEFT_OUT = 3  # clients that are left out in turn, from the smallest to the largest
 
 
 def task(unit: str, trust: Sequence[str], epsilons: Sequence[float], num_clients: int, split: bool, crossing: int) -> str:
@@ -46,12 +37,12 @@ def task(unit: str, trust: Sequence[str], epsilons: Sequence[float], num_clients
         f"    epsilons: [{budgets}]       # privacy budgets ε (no unit); inf: no privacy",
         "    delta: 1/n_train             # δ of every guarantee; 1/n_train: one over all training nodes of the federation",
         "    methods:",
-        (_edge_rows(crossing) if edge else NODE).replace("SUMS", settings[0]),
+        draft_rows.as_yaml(draft_rows.offered("federation", unit, crossing), settings[0]),
     ]  # fmt: skip
     return "\n".join(lines).replace("SOME", str(min(LEFT_OUT, num_clients)))
 
 
-def quick(unit: str, trust: Sequence[str], epsilons: Sequence[float], task: str) -> str:
+def quick(unit: str, trust: Sequence[str], epsilons: Sequence[float], task: str, crossing: int) -> str:
     """The lines below ``quick:``: one seed, one budget and no privacy, one level of trust, one client left out, few steps.
 
     task: as ``task`` wrote it.
@@ -59,20 +50,15 @@ def quick(unit: str, trust: Sequence[str], epsilons: Sequence[float], task: str)
     finite = [e for e in epsilons if math.isfinite(e)]
     budgets = [f"{max(finite):g}"] * bool(finite) + ["inf"] * (len(finite) < len(epsilons) or unit == "node")
     settings = _settings(trust)[0]
-    steps = {"node": ("steps: 40", "steps: 40", "rounds: 3", "rounds: 3"), "edge": ("epochs: 30", "epochs: 30", "rounds: 3")}
+    rows = enumerate(draft_rows.offered("federation", unit, crossing))
     lines = [
         "  seeds: 1",
         f"  tasks.0.epsilons: [{', '.join(budgets)}]",
         f"  tasks.0.settings: [{settings}]",
         *(["  tasks.0.left_out: 1"] if "left_out:" in task else []),
-        *(f"  tasks.0.methods.{place}.{fewer}" for place, fewer in enumerate(steps[unit][: task.count("{method:")])),
+        *(f"  tasks.0.methods.{place}.{key}: {fewer}" for place, (_, d) in rows for key, fewer in d.quick.items()),
     ]
     return "\n".join(lines)
-
-
-def _edge_rows(crossing: int) -> str:
-    """The methods at edge level. A plain GCN has no way to an edge's other client, so it stands where no edge has one."""
-    return f"{EDGE}\n{GCN}" if not crossing else EDGE
 
 
 def _settings(trust: Sequence[str]) -> list[str]:

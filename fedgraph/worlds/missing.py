@@ -35,8 +35,9 @@ def require_public(setting: Setting, name: str) -> None:
             "cut_edges: generated makes lost neighbours from features, which must be public (protocol transductive or "
             "inductive-edges): made from private rows they would change with every one of them, and no ε would hold"
         )
-    if not getattr(kinds.method(name), "READS_STAND_INS", False):
-        raise ScenarioError(f"{name} reads no generated neighbours; cut_edges: generated is offered by gap_edge")
+    if not kinds.method(name).OFFERS.reads_stand_ins:
+        able = ", ".join(kinds.names_offering(lambda offers: offers.reads_stand_ins))
+        raise ScenarioError(f"{name} reads no generated neighbours; cut_edges: generated is offered by {able}")
 
 
 def stood_in(partition: Partition, features: sp.csr_array) -> Partition:

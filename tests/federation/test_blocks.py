@@ -38,8 +38,8 @@ QUICK = {("features", "secure"), ("features", "local")}
 SUMMED = [  # every method in the first situation that it declares
     pytest.param(name, trusted, id=f"{name}-{trusted}", marks=() if (name, trusted) in QUICK else pytest.mark.slow)
     for name in plugins.names("methods")
-    if kinds.method(name).KIND == "classifier"
-    for trusted in kinds.method(name).SITUATIONS[0].trusted
+    if kinds.method(name).OFFERS.kind == "classifier"
+    for trusted in kinds.method(name).OFFERS.situations[0].trusted
     if trusted != "central"
 ]
 
@@ -59,7 +59,7 @@ class Several(SerialRuntime):
 
 def planned(name: str, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
     method = kinds.classifier(name)
-    situation = method.SITUATIONS[0]
+    situation = method.OFFERS.situations[0]
     setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
     partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
     facts = PublicFacts(

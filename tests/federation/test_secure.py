@@ -306,7 +306,7 @@ def test_settled_with_what_was_answered(library: Graph) -> None:
     ],
 )
 def test_what_cannot_be_hidden_is_one_line(federation: str, methods: str, said: str, tmp_path: Path) -> None:
-    assert sage_node.KIND == "classifier"
+    assert sage_node.OFFERS.kind == "classifier"
     path = tmp_path / "s.yaml"
     path.write_text(SCENARIO.format(clients=10, federation=federation, methods=methods))
     with pytest.raises(Exception, match=said) as caught:

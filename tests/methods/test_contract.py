@@ -11,7 +11,7 @@ import pytest
 from fedgraph import plugins, runtime, seeds
 from fedgraph.data.base import splits
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.units import Viewer
@@ -19,9 +19,9 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
 
-EMBEDS = {"local_dp"}  # methods whose clients are small overlapping graphs
-CONTRACT = ("REFERENCE", "Params", "plan", "start", "prepare", "client", "server")
-OWN_PROTOCOL = {"gcon", "lpgnn", "gap_edge", "sage_edge"}  # edge- or world-level methods with suites of their own
+EMBEDS = {m for m in plugins.names("methods") if kinds.method(m).OFFERS.kind == "embedder"}  # clients overlap
+CONTRACT = ("REFERENCE", "OFFERS", "Params", "plan", "start", "prepare", "client", "server")
+OWN_PROTOCOL = set(kinds.names_offering(lambda offers: not offers.serves("inductive"))) - EMBEDS  # suites of their own
 
 
 def methods() -> list[str]:
@@ -68,7 +68,7 @@ def test_the_file_holds_the_contract(name: str) -> None:
         assert field.description, f"{name}.Params.{key} says nothing about itself"
 
 
-@pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS | {"nonprivate"}])
+@pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS and kinds.method(m).OFFERS.is_private({})])
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
 def test_provable_calibration_never_exceeds_its_target(name: str, viewer: Viewer, epsilon: float, library: Graph) -> None:

@@ -38,7 +38,7 @@ VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGG
 CASES = [
     pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted}")
     for name in plugins.names("methods")
-    for index, situation in enumerate(kinds.method(name).SITUATIONS)
+    for index, situation in enumerate(kinds.method(name).OFFERS.situations)
     for trusted in situation.trusted
 ]
 CENTRAL = [p for p in CASES if p.values[2] != "secure" and (p.values[2] == "central" or p.values[0] == "local_dp")]
@@ -93,7 +93,7 @@ def placed(situation: Situation, trusted: str, graph: Graph) -> tuple[Partition,
 
 def planned(name: str, index: int, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan, Partition, Graph]:
     method = kinds.method(name)
-    situation = method.SITUATIONS[index]
+    situation = method.OFFERS.situations[index]
     partition, facts, asked = placed(situation, trusted, graph)
     return method.plan(method.Params(**situation.settings), facts, Budget(epsilon, 1e-3)), partition, asked
 
@@ -145,7 +145,7 @@ def test_at_infinity_no_noise_is_drawn(
     for key, value in first.model.items():
         assert np.array_equal(value, second.model[key]), key
     method = kinds.method(name)
-    if method.KIND == "classifier":
+    if method.OFFERS.kind == "classifier":
         scores = kinds.classifier(name).predict(plan, first, asked)
         assert np.array_equal(scores, kinds.classifier(name).predict(other, second, asked))
         assert scores.shape == (asked.num_nodes, asked.num_classes)

@@ -20,8 +20,8 @@ from fedgraph.types import Graph
 
 def test_only_methods_that_hold_for_any_broadcast_may_be_asked() -> None:
     for name in plugins.names("methods"):
-        why = kinds.misfit(name, kinds.method(name).KIND, kinds.method(name).SITUATIONS[0].given, ["active"])
-        assert (why is None) == getattr(kinds.method(name), "ANY_BROADCAST", False), name
+        why = kinds.misfit(name, kinds.method(name).OFFERS.kind, kinds.method(name).OFFERS.situations[0].given, ["active"])
+        assert (why is None) == kinds.method(name).OFFERS.any_broadcast, name
         assert why is None or "follows the protocol" in why
 
 

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores, trained
 from fedgraph.audit import estimators
 from fedgraph.cells.cell import Cell, Context
-from fedgraph.methods.base import Plan, seen
+from fedgraph.methods.base import Plan, kinds, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition, Subgraph, with_rows_of
@@ -59,7 +59,8 @@ def measure(guesses: list[float], made: Plan[Any, Any], cell: Cell, context: Con
     if found is None or found.coins.size < 2:
         return NOTHING
     state = trained(made, found.dealt(made.made.sizes), cell, context)
-    scores = plugins.load("methods", made.method).of_graphs(made, state, found.zero, found.one, found.units)
+    evidence = kinds.method(made.method).OFFERS.graph_evidence
+    scores = None if evidence is None else evidence(made, state, found.zero, found.one, found.units)
     if scores is None:
         return NOTHING
     what = (

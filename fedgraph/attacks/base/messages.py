@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from fedgraph.attacks.base.scene import Scene
+from fedgraph.errors import RuntimeFailure
 from fedgraph.methods.base import State, Streams, kinds
+from fedgraph.methods.base.offers import GradientReader
 from fedgraph.privacy.desk import Desk
 from fedgraph.types import Subgraph
 
@@ -33,22 +35,9 @@ def released(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], 
     return {name: value.value for name, value in found.items()}
 
 
-def gradient(scene: Scene, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """The gradient, flat, that a message shows; None where it shows none.
-
-    ``features`` sends a sum of gradients. ``nonprivate`` sends parameters and Adam's moments after t local steps, times the
-    number of labelled nodes. The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way; with
-    plain descent the change of the parameters over rate and steps is their mean: what attacks on FedAvg updates read.
-    """
-    if "gradient" in sent:
-        return np.asarray(sent["gradient"], dtype=np.float64)
-    if "update" not in sent or "parameters" not in model:
-        return None
-    p, params = model["parameters"].size, scene.made.params
-    if sent["update"].size <= 3 * p or not sent["update"][3 * p]:
-        return None  # no labelled node
-    update = sent["update"] / sent["update"][3 * p]
-    if params.client_optimiser == "adam":
-        return np.asarray(update[p : 2 * p] / (1 - 0.9**params.local_epochs), dtype=np.float64)
-    change = model["parameters"] - update[:p]
-    return np.asarray(change / (params.learning_rate * params.local_epochs), dtype=np.float64)
+def reader(scene: Scene) -> GradientReader:
+    """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
+    observe = kinds.method(scene.made.method).OFFERS.observe
+    if observe is None:
+        raise RuntimeFailure(f"{scene.made.method}: its messages show no gradient (Offers.observe)")
+    return observe(scene.made)

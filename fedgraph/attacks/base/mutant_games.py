@@ -42,9 +42,9 @@ def of(method: dict[str, Any], viewer: Viewer, clients: int, rng: np.random.Gene
     """The game of one method. method: its settings, ``method`` among them."""
     module = plugins.load("methods", method["method"])
     settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
-    return (
-        _graphs(module, settings, clients, rng) if module.KIND == "embedder" else _units(module, settings, viewer, clients, rng)
-    )
+    if module.OFFERS.kind == "embedder":
+        return _graphs(module, settings, clients, rng)
+    return _units(module, settings, viewer, clients, rng)
 
 
 def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
@@ -52,7 +52,7 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
     held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
     parts = np.array_split(np.arange(held.num_nodes), clients)
     dealt = Partition(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)), True, 0, f"{clients} clients")
-    edge = module.__name__.endswith("gap_edge")
+    edge = module.OFFERS.units == (Unit.EDGE,)
     facts = PublicFacts(
         held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts), viewer,
         public_graph=None if edge else public, public_attributes=_bare(held) if edge else None, members=tuple(parts),
@@ -69,7 +69,7 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
     worlds = [canaries.planted(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
     def read(seen_as: Any, state: State[Any]) -> float:
-        return float(module.evidence(seen_as, state, asked, found.units)[0])
+        return float(module.OFFERS.evidence(seen_as, state, asked, found.units)[0])
 
     return Game(plan, (worlds[0], worlds[1]), read)
 
@@ -91,7 +91,7 @@ def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) 
     units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
 
     def read(seen_as: Any, state: State[Any]) -> float:
-        scores = module.of_graphs(seen_as, state, found.zero, one, units)
+        scores = module.OFFERS.graph_evidence(seen_as, state, found.zero, one, units)
         return float(scores[0])
 
     return Game(plan, (found.zero, one), read)

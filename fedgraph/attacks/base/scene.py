@@ -21,10 +21,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph import plugins
 from fedgraph.attacks.base.game import Game, Run
 from fedgraph.attacks.base.whole_run import log_probabilities
-from fedgraph.methods.base import Plan, State
+from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.types import Graph, Partition
 
 Answers = Literal["viewer", "everybody"]
@@ -97,7 +96,7 @@ class Scene:
 
     def _asked(self, made: Plan[Any, Any], run: Run, graph: Graph) -> np.ndarray:
         hidden = replace(graph, labels=np.full_like(graph.labels, -1))
-        found = plugins.load("methods", made.method).predict(made, run.state, hidden)
+        found = kinds.classifier(made.method).predict(made, run.state, hidden)
         return log_probabilities(np.asarray(found, dtype=np.float64))
 
     def kept(self, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:

@@ -29,13 +29,13 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.special import log_softmax
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.documents.settings import Infinite, Settings
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Plan, State, seen
+from fedgraph.methods.base import Plan, State, kinds, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition
@@ -178,8 +178,8 @@ def _of_the_honest(made: Plan[Any, Any], partition: Partition, known: Graph) -> 
 
 def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State[Any]:
     """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
-    stream, method = (name, *cell.path), plugins.load("methods", made.method)
-    if hasattr(method, "reads_rounds") and method.reads_rounds(made):
+    stream, reads_rounds = (name, *cell.path), kinds.method(made.method).OFFERS.reads_rounds
+    if reads_rounds is not None and reads_rounds(made):
         made = replace(made, keeps_rounds=True)
     shared = context.runtime.share("/".join(map(str, stream)), partition)
     state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
@@ -191,11 +191,11 @@ def _scores(
     made: Plan[Any, Any], attacked: State[Any], ordinary: State[Any], known: Graph, found: canaries_of.Canaries
 ) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
-    method, asked = plugins.load("methods", made.method), known
+    evidence, asked = kinds.method(made.method).OFFERS.evidence, known
     if isinstance(found, canaries_of.Nodes):
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
-    if hasattr(method, "evidence"):
-        read = method.evidence(made, attacked, asked, found.units)
+    if evidence is not None:
+        read = evidence(made, attacked, asked, found.units)
         if read is not None:
             return read, True
     ask = _asking(made)
@@ -222,7 +222,7 @@ def of_edges(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.nda
 
 def _asking(made: Plan[Any, Any]) -> Callable[[State[Any], Graph], np.ndarray]:
     """The model asked for log-probabilities [n, c]. The attacker holds it, and asks it without spreading over neighbours."""
-    method = plugins.load("methods", made.method)
+    method = kinds.classifier(made.method)
     if "propagation_steps" in type(made.params).model_fields:
         made = replace(made, params=made.params.model_copy(update={"propagation_steps": 0}))
 

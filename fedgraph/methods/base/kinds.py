@@ -1,20 +1,20 @@
-"""The two kinds of method, and the situations in which a method can be used.
+"""The two kinds of method, and how a method is found by its name.
 
 A *classifier* gives every node of a graph a score for each class. An *embedder* lets every client release a matrix of
-numbers for its graph or graphs, and those releases are compared. A task says which kind it needs, as a module constant
-``METHOD_KIND``; a scenario that gives it a method of the other kind is refused when it is read.
+numbers for its graph or graphs, and those releases are compared. A task says which kind it needs (``misfit``); a scenario
+that gives it a method of the other kind is refused when it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from fedgraph import plugins
 from fedgraph.methods.base.facts import Budget, PublicFacts
+from fedgraph.methods.base.offers import AnyOffers, Kind
 from fedgraph.methods.base.plan import Plan
 from fedgraph.methods.base.state import Inbox, State, Streams
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -22,34 +22,17 @@ from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.types import Graph, Subgraph
 
-Kind = Literal["classifier", "embedder"]
 WORDS: dict[str, str] = {
     "classifier": "gives nodes a class (a classifier)",
     "embedder": "releases embeddings of whole graphs (an embedder)",
 }
 
 
-@dataclass(frozen=True)
-class Situation:
-    """A place in which a method is used, and with which the contract tests run it.
-
-    given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
-    classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
-    holds several whole graphs. trusted: which of ``central``, ``secure`` and ``local`` the method supports there (of
-    graphs: ``local`` only). settings: parameters of the method, kept small so that a test is quick.
-    """
-
-    given: Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection"]
-    trusted: tuple[Literal["central", "secure", "local"], ...] = ("central", "secure", "local")
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Method(Protocol):
     """What both kinds have in common; the functions are described in ``methods.base``."""
 
     REFERENCE: str
-    KIND: Kind
-    SITUATIONS: tuple[Situation, ...]
+    OFFERS: AnyOffers
     Params: Any
 
     def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan[Any, Any]: ...
@@ -127,23 +110,28 @@ def misfit(name: str, kind: Kind, given: str, trusted: Sequence[str] = ("local",
 
     given: what the task's clients hold (``Situation.given``). trusted: who is trusted, in the task's own words.
     """
-    found = method(name)
-    if kind != found.KIND:
-        fitting = [other for other in plugins.names("methods") if kind == method(other).KIND]
-        return f"method {name!r} {WORDS[found.KIND]}; this task needs one that {WORDS[kind]}; allowed: {', '.join(fitting)}"
-    places = [s for s in found.SITUATIONS if s.given == given]
+    offered = method(name).OFFERS
+    if kind != offered.kind:
+        fitting = names_offering(lambda other: other.kind == kind)
+        return f"method {name!r} {WORDS[offered.kind]}; this task needs one that {WORDS[kind]}; allowed: {', '.join(fitting)}"
+    places = [s for s in offered.situations if s.given == given]
     if not places:
-        allowed = ", ".join(dict.fromkeys(s.given for s in found.SITUATIONS))
+        allowed = ", ".join(dict.fromkeys(s.given for s in offered.situations))
         return f"method {name!r} is not made for {given!r}; allowed for it: {allowed}"
     served = {t for s in places for t in s.trusted}
     for setting in trusted:
-        if setting == "active" and "local" in served and getattr(found, "ANY_BROADCAST", False):
+        if setting == "active" and "local" in served and offered.any_broadcast:
             continue
         if setting == "active":
             return f"method {name!r} is proven for a server that follows the protocol, not for the setting 'active'"
         if setting not in served:
             return f"method {name!r} cannot serve the setting {setting!r}; allowed for it: {', '.join(sorted(served))}"
     return None
+
+
+def names_offering(able: Callable[[AnyOffers], object]) -> list[str]:
+    """Names of the methods whose ``Offers`` are ``able``, in alphabetical order."""
+    return [name for name in plugins.names("methods") if able(method(name).OFFERS)]
 
 
 def method(name: str) -> Method:

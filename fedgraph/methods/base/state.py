@@ -9,11 +9,11 @@ import numpy as np
 
 from fedgraph import seeds
 
-S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class State(Generic[S]):
+class State(Generic[S_co]):
     """What the server knows after a round.
 
     model: broadcast to every client. memory: kept at the server, of the method's own type. Both are functions of
@@ -21,7 +21,7 @@ class State(Generic[S]):
     """
 
     model: dict[str, np.ndarray]
-    memory: S
+    memory: S_co
     seen: tuple[tuple[dict[str, np.ndarray], Inbox], ...] = ()
 
 

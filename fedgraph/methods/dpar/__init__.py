@@ -39,7 +39,7 @@ from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.methods.base import (
     Budget,
     Inbox,
-    Kind,
+    Offers,
     Plan,
     PublicFacts,
     Situation,
@@ -53,7 +53,7 @@ from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
 from fedgraph.privacy.desk import Desk, Released, Walk
-from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{zhang2024dpar,
@@ -64,13 +64,6 @@ REFERENCE = """@inproceedings{zhang2024dpar,
   title = {Variational perspective on local graph clustering},
   author = {Fountoulakis, Kimon and Roosta-Khorasani, Farbod and Shun, Julian and Cheng, Xiang and Mahoney, Michael W.},
   journal = {Mathematical Programming}, volume = {174}, year = {2019}}"""
-
-KIND: Kind = "classifier"
-SITUATIONS = (
-    Situation("inductive", settings={"epochs": 4}),
-    Situation("inductive", ("central",), {"variant": "gm", "epochs": 4}),
-    Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
-)
 
 
 class Params(Settings):
@@ -293,3 +286,18 @@ def _rows(plan: Plan[Params, Made], work: Work, round_: int, streams: Streams, d
     first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
     work.memo["rows"] = rows_of.choose(plan, work.graph, first, desk)
     return work.memo["rows"]
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    situations=(
+        Situation("inductive", settings={"epochs": 4}),
+        Situation("inductive", ("central",), {"variant": "gm", "epochs": 4}),
+        Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
+    ),
+    ignores_budget={"variant": "none"},
+    tuned=tuned,
+    reads_rounds=reads_rounds,
+    evidence=evidence,
+)

@@ -37,8 +37,9 @@ from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.learning.views.projection import ProjectedRows, coordinates
 from fedgraph.methods.base import (
     Budget,
+    Draft,
     Inbox,
-    Kind,
+    Offers,
     Plan,
     PublicFacts,
     Situation,
@@ -49,15 +50,14 @@ from fedgraph.methods.base import (
     setting_assumptions,
     several_colluders,
 )
-from fedgraph.methods.features.evidence import of_rounds
-from fedgraph.methods.features.evidence import reads_rounds as reads_rounds
+from fedgraph.methods.features.evidence import GradientSums, of_rounds, reads_rounds
 from fedgraph.methods.features.learner import Made, learner, signal
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
-from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{abadi2016deep,
@@ -66,16 +66,9 @@ REFERENCE = """@inproceedings{abadi2016deep,
     Mironov, Ilya and Talwar, Kunal and Zhang, Li},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
 
-KIND: Kind = "classifier"
-SITUATIONS = (Situation("inductive", settings={"steps": 5}), Situation("asking", settings={"steps": 5}))
-
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
-ANY_BROADCAST = True  # each row is clipped at whatever parameters are sent
-PARTIAL = True  # rounds in which not every client answers
-ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
-PRIVATE_TEST_NODES = True  # it can answer a private test node from that node's own row
 
 
 class Params(Settings):
@@ -256,3 +249,23 @@ def _inputs(plan: Plan[Params, Made], graph: Graph) -> FeatureMatrix:
     if basis is None:
         return FeatureMatrix(unit_rows(graph.features))
     return ProjectedRows(coordinates(graph.features, basis) if pairs is None else pairs.rows(graph.features))
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    situations=(Situation("inductive", settings={"steps": 5}), Situation("asking", settings={"steps": 5})),
+    any_broadcast=True,  # each row is clipped at whatever parameters are sent
+    private_test_nodes=True,
+    partial_rounds=True,
+    answers_every_round=True,
+    drafts=(
+        Draft("graph", "node", {"label": "Features"}, "noisy gradients on features; edges only of the public test graph"),
+        Draft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
+    ),
+    num_sent=num_sent,
+    tuned=tuned,
+    reads_rounds=reads_rounds,
+    evidence=evidence,
+    observe=GradientSums,
+)

@@ -8,7 +8,8 @@ zero-out, exact for a canary alone: the test that the proof of this method price
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,3 +54,29 @@ def of_rounds(
             coins.add(products(*at, overlap, coins.rows), left_over_products(*at, message, weights[nodes]))
         found[nodes[coins.rows]] = coins.ratios(seen.noise(plan, plan.releases[0].path, made.clip or 1.0))
     return found[units[:, 0]]
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSums:
+    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``offers.GradientReader``)."""
+
+    plan: Plan[Params, Made]
+
+    @property
+    def names_words(self) -> bool:
+        """Rows seen through pairs of words name no word."""
+        return self.plan.made.pairs is None
+
+    def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        return np.asarray(sent["gradient"], dtype=np.float64) if "gradient" in sent else None
+
+    def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
+        back = np.eye(self.plan.facts.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
+        return gradient[: inputs * outputs].reshape(inputs, outputs).T, back
+
+    def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
+        """At parameters zero each row is clipped to a known length, so each node's part is known."""
+        c, scale = self.plan.facts.num_classes, self.plan.made.layout.bias_scale
+        norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
+        return np.asarray(gradient[-c:] / (scale * min(1.0, self.plan.made.clip / norm) * num_nodes))

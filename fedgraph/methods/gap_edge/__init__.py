@@ -27,8 +27,9 @@ from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut, with_stand_ins
 from fedgraph.methods.base import (
     Budget,
+    Draft,
     Inbox,
-    Kind,
+    Offers,
     Plan,
     PublicFacts,
     Situation,
@@ -45,7 +46,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
@@ -53,13 +54,10 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   author = {Sajadmanesh, Sina and Shamsabadi, Ali Shahin and Bellet, Aur{\\'e}lien and Gatica-Perez, Daniel},
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
-KIND: Kind = "classifier"
 ALL_HOPS = (
     "All hops are read: the encoder saw the labels on which their number would be chosen. Rows of the classes out of fold "
     "(folds: 2 or more) are chosen on honestly, and neighbours count for more."
 )
-READS_STAND_INS = True  # of neighbours at other clients, where they are generated
-SITUATIONS = (Situation("transductive"), Situation("inductive-edges"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,3 +224,21 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
         widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
         chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.chooses, rng)
     return State({}, replace(memory, classifier=chosen, scores=chosen.scores(inputs)))
+
+
+_NO_EDGES = "reads no edge: a private method has to be better than this"
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.EDGE,),
+    situations=(Situation("transductive"), Situation("inductive-edges")),
+    reads_stand_ins=True,
+    drafts=(
+        Draft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
+        Draft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
+        Draft("federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick={"epochs": 30}),
+        Draft(
+            "federation", "edge", {"label": "no edges", "hops": 0, "folds": 2}, _NO_EDGES, compared=True, quick={"epochs": 30}
+        ),
+    ),
+    evidence=evidence,
+)

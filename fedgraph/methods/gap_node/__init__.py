@@ -27,8 +27,9 @@ from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.views.projection import public_basis
 from fedgraph.methods.base import (
     Budget,
+    Draft,
     Inbox,
-    Kind,
+    Offers,
     Plan,
     PublicFacts,
     Situation,
@@ -39,8 +40,7 @@ from fedgraph.methods.base import (
     several_colluders,
 )
 from fedgraph.methods.gap_node import caps
-from fedgraph.methods.gap_node.evidence import evidence as evidence
-from fedgraph.methods.gap_node.evidence import reads_rounds as reads_rounds
+from fedgraph.methods.gap_node.evidence import evidence, reads_rounds
 from fedgraph.methods.gap_node.params import Params
 from fedgraph.methods.gap_node.rows import Made, Stage, Work, aggregate, joined, rows_of, sent
 from fedgraph.privacy.accounting import aggregation_noise
@@ -49,7 +49,7 @@ from fedgraph.privacy.events import Event, Gaussian, Repeated, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, NoisyThreshold
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum, Degrees, kernel_name
-from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
@@ -57,11 +57,6 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   author = {Sajadmanesh, Sina and Shamsabadi, Ali Shahin and Bellet, Aur{\\'e}lien and Gatica-Perez, Daniel},
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
-KIND: Kind = "classifier"
-SITUATIONS = (
-    Situation("inductive", settings={"steps": 4, "projection": 16}),
-    Situation("inductive", settings={"steps": 4, "projection": 16, "cap": "gate"}),
-)
 
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 DISPUTED = (
@@ -214,3 +209,17 @@ def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.
 def _descent(plan: Plan[Params, Made]) -> Descent:
     p = plan.params
     return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    situations=(
+        Situation("inductive", settings={"steps": 4, "projection": 16}),
+        Situation("inductive", settings={"steps": 4, "projection": 16, "cap": "gate"}),
+    ),
+    drafts=(Draft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
+    tuned=tuned,
+    reads_rounds=reads_rounds,
+    evidence=evidence,
+)

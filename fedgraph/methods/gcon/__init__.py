@@ -35,22 +35,30 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LossName
 from fedgraph.learning.propagation.aggregation import with_cut
 from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Draft,
+    Inbox,
+    Offers,
+    Plan,
+    PublicFacts,
+    Situation,
+    State,
+    Streams,
+    setting_assumptions,
+)
 from fedgraph.methods.gcon import releases as release
 from fedgraph.methods.gcon import rows as encoding
 from fedgraph.methods.gcon.evidence import of_minimiser
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{wei2024gcon,
   title = {{GCON}: Differentially Private Graph Convolutional Network via Objective Perturbation},
   author = {Wei, Jianxin and Zhu, Yizheng and Xiao, Xiaokui and Bao, Ergute and Yang, Yin and Cai, Kuntai and Ooi, Beng Chin},
   journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
-
-KIND: Kind = "classifier"
-SITUATIONS = (Situation("transductive"), Situation("inductive-edges"))
 
 
 class Params(Settings):
@@ -232,3 +240,13 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)
     return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.EDGE,),
+    situations=(Situation("transductive"), Situation("inductive-edges")),
+    drafts=(Draft("graph", "edge", {"label": "GCON"}, "perturbed objective of a linear classifier"),),
+    reads_rounds=reads_rounds,
+    evidence=evidence,
+)

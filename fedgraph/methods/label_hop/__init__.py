@@ -38,8 +38,9 @@ from fedgraph.learning.propagation.mean_field import doubt, mean_field, scaled_t
 from fedgraph.learning.sampling.meetings import matching_numbers
 from fedgraph.methods.base import (
     Budget,
+    Draft,
     Inbox,
-    Kind,
+    Offers,
     Plan,
     PublicFacts,
     Situation,
@@ -59,7 +60,7 @@ from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
-from fedgraph.privacy.units import Assumption, Protection
+from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{warner1965randomized,
@@ -70,9 +71,6 @@ REFERENCE = """@article{warner1965randomized,
   author = {Kearns, Michael and Pai, Mallesh and Roth, Aaron and Ullman, Jonathan},
   booktitle = {Innovations in Theoretical Computer Science}, year = {2014}}"""
 
-KIND: Kind = "classifier"
-SITUATIONS = (Situation("asking", settings={"steps": 5}), Situation("inductive", settings={"steps": 5}))
-PRIVATE_TEST_NODES = True  # each answers from its own row and its own edges
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
 
@@ -255,3 +253,16 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
         return None
     said = state.memory.answers[units[:, 0]]
     return np.asarray((said == units[:, 2]).astype(float) - (said == units[:, 1]))
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    situations=(Situation("asking", settings={"steps": 5}), Situation("inductive", settings={"steps": 5})),
+    private_test_nodes=True,  # each answers from its own row and its own edges
+    drafts=(
+        Draft("federation", "node", {"label": "neighbours' labels"}, "and what its neighbours answered", quick={"steps": 40}),
+    ),
+    tuned=tuned,
+    evidence=evidence,
+)

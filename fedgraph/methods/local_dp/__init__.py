@@ -30,17 +30,17 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.views.projection import public_basis
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams
+from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Situation, State, Streams
 from fedgraph.methods.local_dp import attendance as attendance
 from fedgraph.methods.local_dp import merging, protected, statement
 from fedgraph.methods.local_dp.encoders import Encoding
-from fedgraph.methods.local_dp.evidence import of_graphs as of_graphs
-from fedgraph.methods.local_dp.evidence import reads_rounds as reads_rounds
+from fedgraph.methods.local_dp.evidence import of_graphs, reads_rounds
 from fedgraph.methods.local_dp.params import ENCODING, Params
 from fedgraph.methods.local_dp.pooled import Pooled
 from fedgraph.methods.local_dp.training import Made, Work, clipped_gradients, handed_in, on_public, trained, whole_update
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{jin2022gromov,
@@ -50,13 +50,6 @@ REFERENCE = """@article{jin2022gromov,
   title = {Locally Private Graph Neural Networks},
   author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
-
-
-KIND: Kind = "embedder"
-SITUATIONS = (
-    Situation("ego", ("local",), {"rounds": 2}),
-    Situation("collection", ("local",), {"rounds": 2}),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,3 +237,12 @@ def in_clear(plan: Plan[Params, Made], state: State[Memory], subgraph: Subgraph)
     work = prepare(plan, subgraph)
     parameters = on_device(state.model["parameters"][work.where])
     return small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="embedder",
+    units=(Unit.NODE, Unit.GRAPH),
+    situations=(Situation("ego", ("local",), {"rounds": 2}), Situation("collection", ("local",), {"rounds": 2})),
+    reads_rounds=reads_rounds,
+    graph_evidence=of_graphs,
+)

@@ -27,8 +27,9 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning.baselines import fitting
 from fedgraph.methods.base import (
     Budget,
+    Draft,
     Inbox,
-    Kind,
+    Offers,
     Plan,
     PublicFacts,
     Situation,
@@ -38,13 +39,13 @@ from fedgraph.methods.base import (
     setting_assumptions,
     several_colluders,
 )
-from fedgraph.methods.nonprivate import choice, local, phases
+from fedgraph.methods.nonprivate import choice, local, observed, phases
 from fedgraph.methods.nonprivate.params import CEILING, FEW, Asked, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
-from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{mcmahan2017communication,
@@ -65,23 +66,12 @@ REFERENCE = """@inproceedings{mcmahan2017communication,
   author = {Kipf, Thomas N. and Welling, Max},
   booktitle = {International Conference on Learning Representations}, year = {2017}}"""
 
-KIND: Kind = "classifier"
-SITUATIONS = (
-    Situation("inductive", settings={"rounds": 3}),
-    Situation("transductive", settings={"rounds": 3}),
-    Situation("inductive-edges", settings={"rounds": 3}),
-    Situation("asking", settings={"rounds": 3}),
-)
 
 TOO_FEW = (
     f"Fewer than {FEW} validation nodes cannot tell networks apart: this row may lie below a plain network. Compare with "
     "one, or label more nodes."
 )
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
-ANY_BROADCAST = True  # nothing is guaranteed anyway
-PARTIAL = True  # rounds in which not every client answers: averages are weighted by what came
-ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
-PRIVATE_TEST_NODES = True  # nothing is protected, so a test node may be asked in any setting
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Asked]:
@@ -196,3 +186,40 @@ def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str,
     if len(members) > 1:
         said = f"Within a standard error of the best by {count}, answering together: {found}."
     return (said, TOO_FEW) if first.count < FEW else (said,)
+
+
+_CEILING, _PLAIN = "what the same data gives when nothing is protected", "a plain network by FedAvg"
+_MLP = {"model": "mlp", "label": "MLP without privacy", "rounds": 20}
+_GCN = {"model": "gcn", "label": "GCN without privacy", "rounds": 20}
+_FEWER = {"rounds": 3}
+_DRAFTS = (
+    Draft("graph", "node", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True),
+    Draft("graph", "edge", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True),
+    Draft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
+    Draft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
+    # a plain GCN has no way to an edge's other client
+    Draft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
+)
+OFFERS: Offers[Params, Asked, local.Work, phases.Training] = Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    situations=(
+        Situation("inductive", settings={"rounds": 3}),
+        Situation("transductive", settings={"rounds": 3}),
+        Situation("inductive-edges", settings={"rounds": 3}),
+        Situation("asking", settings={"rounds": 3}),
+    ),
+    ignores_budget={},
+    any_broadcast=True,  # nothing is guaranteed anyway
+    private_test_nodes=True,  # nothing is protected, so a test node may be asked in any setting
+    partial_rounds=True,  # averages are weighted by what came
+    answers_every_round=True,
+    drafts=_DRAFTS,
+    num_sent=num_sent,
+    tuned=tuned,
+    says=says,
+    prepare_together=prepare_together,
+    together=together,
+    observe=observed.Updates,
+    convolutions=observed.convolutions,
+)

@@ -18,13 +18,13 @@ from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
-from fedgraph.methods.base import Budget, Inbox, Kind, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
+from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
 from fedgraph.methods.sage_edge.params import Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
 from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
-from fedgraph.privacy.units import Assumption, Protection, Viewer
+from fedgraph.privacy.units import Assumption, Protection, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{daigavane2021node,
@@ -36,11 +36,6 @@ REFERENCE = """@article{daigavane2021node,
   author = {Wu, Fan and Long, Yunhui and Zhang, Ce and Li, Bo},
   booktitle = {IEEE Symposium on Security and Privacy}, year = {2022}}"""  # fmt: skip  # noqa: E501
 
-KIND: Kind = "classifier"
-SITUATIONS = (
-    Situation("transductive", ("central", "local")),
-    Situation("transductive", ("central", "local"), {"adjacency": "lapgraph"}),
-)
 
 KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
 
@@ -168,3 +163,14 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     if state.memory.scores is None:
         raise RuntimeFailure("sage_edge was asked for predictions before any edge was received")
     return state.memory.scores
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.EDGE,),
+    situations=(
+        Situation("transductive", ("central", "local")),
+        Situation("transductive", ("central", "local"), {"adjacency": "lapgraph"}),
+    ),
+    evidence=evidence,
+)

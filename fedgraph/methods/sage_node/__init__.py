@@ -25,8 +25,9 @@ from fedgraph.learning.optimisers.dp_training import Descended, Descent, fixed_m
 from fedgraph.learning.views.projection import project, public_basis
 from fedgraph.methods.base import (
     Budget,
+    Draft,
     Inbox,
-    Kind,
+    Offers,
     Plan,
     PublicFacts,
     Situation,
@@ -37,15 +38,14 @@ from fedgraph.methods.base import (
     several_colluders,
 )
 from fedgraph.methods.sage_node import caps
-from fedgraph.methods.sage_node.evidence import of_rounds
-from fedgraph.methods.sage_node.evidence import reads_rounds as reads_rounds
+from fedgraph.methods.sage_node.evidence import of_rounds, reads_rounds
 from fedgraph.methods.sage_node.params import Params
 from fedgraph.privacy.accounting import calibrate, subgraph_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
-from fedgraph.privacy.units import Assumption, Protection
+from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{daigavane2021node,
@@ -56,13 +56,6 @@ REFERENCE = """@article{daigavane2021node,
   title = {{LinkTeller}: Recovering Private Edges from Graph Neural Networks via Influence Analysis},
   author = {Wu, Fan and Long, Yunhui and Zhang, Ce and Li, Bo},
   booktitle = {IEEE Symposium on Security and Privacy}, year = {2022}}"""  # fmt: skip  # noqa: E501
-
-KIND: Kind = "classifier"
-ANSWERS_EVERY_ROUND = True  # its state predicts after any round: a curve over rounds can be drawn
-SITUATIONS = (
-    Situation("inductive", settings={"steps": 5, "projection": 16}),
-    Situation("inductive", ("central",), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,3 +230,17 @@ def _features(plan: Plan[Params, Made], graph: Graph) -> sp.csr_array:
 def _descent(plan: Plan[Params, Made]) -> Descent:
     p = plan.params
     return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)
+
+
+OFFERS: Offers[Params, Made, Work, Descended] = Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    situations=(
+        Situation("inductive", settings={"steps": 5, "projection": 16}),
+        Situation("inductive", ("central",), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
+    ),
+    answers_every_round=True,
+    drafts=(Draft("graph", "node", {"label": "SAGE-NDP"}, "noisy gradients of neighbourhoods"),),
+    reads_rounds=reads_rounds,
+    evidence=evidence,
+)

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph import plugins
 from fedgraph.documents.settings import Infinite
+from fedgraph.methods.base import kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks.base import Cell, Context, require_distinct
 from fedgraph.tasks.base.row_keys import RowKeys, checker
@@ -64,7 +64,7 @@ def cells(methods: Sequence[dict[str, Any]], settings: Sequence[str], epsilons: 
 
 def settings_of(spec: dict[str, Any], settings: Sequence[str]) -> list[str]:
     """Where a row runs: its own settings, else the task's (a method that trusts nobody: under ``nobody`` alone)."""
-    if getattr(plugins.load("methods", spec["method"]), "TRUSTS_NOBODY", False):
+    if kinds.method(spec["method"]).OFFERS.trusts_nobody:
         return ["nobody"]
     return list(spec.get("settings", [s for s in settings if s != "nobody"]))
 
@@ -76,8 +76,8 @@ def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def unprotected(spec: dict[str, Any]) -> bool:
-    """Whether the method ignores the budget: ``nonprivate``, and the ``variant: none`` of a private method."""
-    return spec["method"] == "nonprivate" or spec.get("variant") == "none"
+    """Whether the row ignores the budget (``Offers.ignores_budget``)."""
+    return not kinds.method(spec["method"]).OFFERS.is_private(spec)
 
 
 def variant(spec: dict[str, Any]) -> str:

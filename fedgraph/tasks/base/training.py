@@ -29,7 +29,7 @@ class Trained:
 
 def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: Cell, protocol: str) -> None:
     """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
-    if not (setting.test_graph_public or setting.public_attributes is not None or getattr(method, "PRIVATE_TEST_NODES", False)):
+    if not (setting.test_graph_public or setting.public_attributes is not None or method.OFFERS.private_test_nodes):
         raise ScenarioError(
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
             f"protocol: {protocol}): write public: test-graph with protocol: inductive, or choose features"

@@ -68,7 +68,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
             if not clear(first.epsilon):
                 exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
                 found += [_cell(context, embedded.CONSTANT, r, smallest, seed) for r in exposing]
-            found += [_cell(context, "local_dp", r, smallest, seed) for r in rows_of_model]
+            found += [_cell(context, params.methods[r.index]["method"], r, smallest, seed) for r in rows_of_model]
     return found
 
 

@@ -21,7 +21,7 @@ class Params(Solving):
 
     methods: Models = Field(
         min_length=1,
-        description="shared models: method local_dp, label, settings, and if wanted own epsilons, compare: false, fused",
+        description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused",
     )
     epsilons: Epsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.documents.settings import Infinite
+from fedgraph.methods.base import kinds
 from fedgraph.tasks.base import require_distinct
 from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model, clear, epsilon
 from fedgraph.tasks.base.graphs.solver_settings import Solving
@@ -38,10 +39,11 @@ class Params(Solving):
     """Models, budgets, and how the server compares, clusters and classifies."""
 
     methods: list[Entry] = Field(
-        [{"method": "local_dp"}],
+        default_factory=lambda: [{"method": name} for name in kinds.names_offering(lambda offers: offers.serves("ego"))],
         min_length=1,
-        description="method: file name in fedgraph/methods, then its settings; label names the rows, epsilons are budgets of "
-        "this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram where a graph sends one vector)",
+        description="method: file name in fedgraph/methods (default: all that serve here), then its settings; label names the "
+        "rows, epsilons are budgets of this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram "
+        "where a graph sends one vector)",
     )
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},

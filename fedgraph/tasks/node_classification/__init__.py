@@ -133,7 +133,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             *((f"The promise is broken: {broken}",) if broken else ()),
             *made.notes,
             *trained.notes,
-            *(method.says(made, trained.state) if hasattr(method, "says") else ()),
+            *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ()),
         ),
         artefacts=artefacts,
     )

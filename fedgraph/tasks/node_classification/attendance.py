@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph import plugins
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import asynchronous
 from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, some_round, traffic
@@ -30,11 +29,11 @@ ONE_BY_ONE = (
 )
 
 
-def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -> PublicFacts:
+def told(settings: Participation, facts: PublicFacts, cell: Cell, method: kinds.Method) -> PublicFacts:
     """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
     hidden = settings.secure_aggregation == "masks" and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    if hidden and not hasattr(method, "num_sent"):
-        able = [name for name in plugins.names("methods") if hasattr(kinds.method(name), "num_sent")]
+    if hidden and method.OFFERS.num_sent is None:
+        able = kinds.names_offering(lambda offers: offers.num_sent)
         raise ScenarioError(f"{cell.method} has no sum that masks hide; secure_aggregation: masks is for {', '.join(able)}")
     if facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
@@ -44,8 +43,9 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -
         )
     if settings.everybody:
         return facts
-    if not getattr(method, "PARTIAL", False):
-        raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(_able())}")
+    if not method.OFFERS.partial_rounds:
+        able = kinds.names_offering(lambda offers: offers.partial_rounds)
+        raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(able)}")
     least = settings.answers_needed(facts.num_clients)
     at_once = settings.concurrency or facts.num_clients
     if settings.mode == "asynchronous" and not least <= at_once <= facts.num_clients:
@@ -62,10 +62,6 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: Any) -
     return replace(facts, participation=repr(settings), least_answers=least, asynchronous=late)
 
 
-def _able() -> list[str]:
-    return [name for name in plugins.names("methods") if getattr(kinds.method(name), "PARTIAL", False)]
-
-
 def noted(made: Plan[Any, Any]) -> Plan[Any, Any]:
     """The plan with a sentence on what sampling does not buy."""
     if made.facts.asynchronous:
@@ -73,12 +69,13 @@ def noted(made: Plan[Any, Any]) -> Plan[Any, Any]:
     return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.participation else made
 
 
-def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, method: Any) -> Plan[Any, Any]:
+def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, method: kinds.Method) -> Plan[Any, Any]:
     """The plan whose sums are carried out with masks, where they are asked for; ``ScenarioError`` where they cannot be."""
-    if masks_of(settings, made) is None:
+    num_sent = method.OFFERS.num_sent
+    if num_sent is None or masks_of(settings, made) is None:
         return made
     try:
-        return secure_plan.masked(made, budget, method.num_sent(made), settings.resolution)
+        return secure_plan.masked(made, budget, num_sent(made), settings.resolution)
     except PrivacyError as error:
         raise ScenarioError(f"federation: {error}") from error
 

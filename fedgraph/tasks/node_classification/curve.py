@@ -21,7 +21,7 @@ class Getter(Protocol):
 class Curve:
     """States after at most ``points`` rounds, evenly spaced, the last always among them; 0 keeps none.
 
-    A method that has no answer before its last phase (``ANSWERS_EVERY_ROUND`` is not set) has no curve, nor has a single round.
+    A method that has no answer before its last phase (``Offers.answers_every_round``) has no curve, nor has a single round.
     """
 
     points: int
@@ -38,7 +38,7 @@ class Curve:
     def rounds(self) -> frozenset[int]:
         """After which rounds, counted from 1."""
         many = self.plan.rounds
-        if not self.points or many < 2 or not getattr(self.method, "ANSWERS_EVERY_ROUND", False):
+        if not self.points or many < 2 or not self.method.OFFERS.answers_every_round:
             return frozenset()
         return frozenset(int(r) for r in np.linspace(0, many, min(self.points, many) + 1).round()[1:])
 

@@ -26,7 +26,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.privacy import own_budgets
@@ -95,7 +95,7 @@ plugins_of = node_classification.plugins_of
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    if getattr(plugins.load("methods", name), "TRUSTS_NOBODY", False):
+    if kinds.method(name).OFFERS.trusts_nobody:
         return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
     return kinds.misfit(name, "classifier", params.protocol, _trusted(params, name))
 
@@ -243,8 +243,8 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
     training.require_answers(world.setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
         missing.require_public(world.setting, cell.method)
-    if "personalised" in params.participations and params.personalised in ("weights", "both") and not hasattr(method, "tuned"):
-        able = ", ".join(name for name in plugins.names("methods") if hasattr(kinds.method(name), "tuned"))
+    if "personalised" in params.participations and params.personalised in ("weights", "both") and method.OFFERS.tuned is None:
+        able = ", ".join(kinds.names_offering(lambda offers: offers.tuned))
         raise ScenarioError(
             f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import plugins
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import personal_head
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.privacy.settle import per_client
@@ -137,15 +137,18 @@ class Found:
         return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
-        self, made: Plan[Any, Any], method: Any, asked: Graph, done: Trained, rng: np.random.Generator
+        self, made: Plan[Any, Any], method: kinds.Classifier, asked: Graph, done: Trained, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
         """Each client with the shared weights after steps on its own labelled nodes. asked: all test nodes."""
         after: np.ndarray | None = None
+        tuned = method.OFFERS.tuned
+        if tuned is None:
+            raise RuntimeFailure(f"{made.method} has no weights that a client could fit (Offers.tuned)")
         for client, share in enumerate(self.federation.partition.subgraphs):
             rows = self.federation.asked_of(client)
             if not rows.size:
                 continue
-            state = method.tuned(made, done.outcome.state, share.graph, rng)
+            state = tuned(made, done.outcome.state, share.graph, rng)
             own = (
                 method.predict(made, state, asked)[rows]
                 if self.federation.same
@@ -207,7 +210,7 @@ def outcome(
 ) -> Outcome:
     """A finished cell. metrics: of everybody, where such rows may be ranked with others. clients: where each trained alone."""
     broken, setting = done.settled.broken_words, world.setting
-    said = tuple(method.says(made, done.outcome.state)) if hasattr(method, "says") and clients is None else ()
+    said = method.OFFERS.says(made, done.outcome.state) if method.OFFERS.says and clients is None else ()
     return Outcome(
         metrics=metrics,
         facts={

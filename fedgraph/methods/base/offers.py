@@ -1,0 +1,150 @@
+"""What a method can do: the one thing beside its functions that every method module exports.
+
+A module ends with ``OFFERS: Offers[Params, Made, Work, Memory] = Offers(…)``. Whoever needs the methods with an ability asks
+``kinds.names_offering``; nobody holds a list of names, and nobody looks whether a module has an attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from fedgraph.methods.base.plan import Plan
+from fedgraph.methods.base.state import State, Streams
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.units import Unit
+from fedgraph.types import Graph, Partition, Subgraph
+
+P = TypeVar("P")  # settings of the method (``Params``)
+M = TypeVar("M")  # what its plan made of them
+W = TypeVar("W")  # what a client prepares
+S = TypeVar("S")  # what its server remembers
+
+Kind = Literal["classifier", "embedder"]
+Given = Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection"]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A place in which a method is used, and with which the contract tests run it.
+
+    given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
+    classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
+    holds several whole graphs. trusted: which of ``central``, ``secure`` and ``local`` the method supports there (of
+    graphs: ``local`` only). settings: parameters of the method, kept small so that a test is quick.
+    """
+
+    given: Given
+    trusted: tuple[Literal["central", "secure", "local"], ...] = ("central", "secure", "local")
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A row that ``fedgraph new`` writes for the method.
+
+    data: ``graph`` that is dealt to clients, or ``federation`` of one's own. unit: of the guarantee that is wanted.
+    settings: of the row, its ``label`` among them. comment: what the row shows, for the line's end. compared: the row is a
+    comparison (it is written after the others, and it runs at one level of trust). quick: what ``--quick`` sets.
+    crossing: the row also makes sense where edges lead from one client to another.
+    """
+
+    data: Literal["graph", "federation"]
+    unit: Literal["node", "edge"]
+    settings: Mapping[str, object]
+    comment: str
+    compared: bool = False
+    quick: Mapping[str, object] = field(default_factory=dict)
+    crossing: bool = True
+
+
+class GradientReader(Protocol):
+    """How somebody who sees one client's message reads a gradient in it.
+
+    names_words: the first layer reads rows as they are, so that its gradient names words.
+    """
+
+    @property
+    def names_words(self) -> bool: ...
+    def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """float64 [p], the gradient that the message ``sent`` shows at ``model``; None where it shows none."""
+
+    def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(gradient of the first layer's weights [out, k], map [k, num_features] back to words)."""
+
+    def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
+        """float64 [c], of the last layer's bias: mean over ``num_nodes`` nodes of (probability − label) at parameters zero."""
+
+
+Convolutions: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]  # (weights [out, in], bias [out]) of each layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offers(Generic[P, M, W, S]):
+    """What a method can do. Every field without a default must be said; a default is never the less private choice.
+
+    kind: ``classifier`` (gives nodes a class) or ``embedder`` (releases embeddings of whole graphs).
+    units: what one person's data may be under its guarantee; the first is that of its default settings.
+    situations: where it can be used; the contract tests run it in each of them.
+    ignores_budget: settings under which it adds no noise at any ε (``{}``: under all of them); None: there are none.
+    any_broadcast: the proof holds whatever model clients are sent, so the server may be active.
+    trusts_nobody: every node protects its own data before it leaves: there is no curator and no federation to compare with.
+    private_test_nodes: it answers a private test node from that node's own row.
+    partial_rounds: rounds may miss clients.
+    answers_every_round: its state predicts after any round, so a curve over rounds can be drawn.
+    reads_stand_ins: it reads generated neighbours in the place of lost ones.
+    drafts: rows that ``fedgraph new`` writes for it.
+
+    num_sent: numbers of a message that masks hide in a sum.
+    tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
+    says: what the training found, as sentences for the report.
+    prepare_together: work of several clients, whose disjoint union is the subgraph and whose first rows are the array; None
+        where each shall work alone. together: the sum over those clients of what ``client`` releases.
+
+    reads_rounds: for attacks: whether (model, inbox) of every round is kept in ``State.seen``.
+    evidence: for attacks: float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
+        (``attacks.base.canaries``); None where the viewer sees too little.
+    graph_evidence: the same of whole graphs: clients with every canary in version 0, in version 1, and which canary decides
+        each graph.
+    observe: for attacks that read the gradient in one client's message.
+    convolutions: for attacks that invert a graph convolution: what reads its layers out of a state; None for other networks.
+    """
+
+    kind: Kind
+    units: tuple[Unit, ...]
+    situations: tuple[Situation, ...]
+    ignores_budget: Mapping[str, object] | None = None
+    any_broadcast: bool = False
+    trusts_nobody: bool = False
+    private_test_nodes: bool = False
+    partial_rounds: bool = False
+    answers_every_round: bool = False
+    reads_stand_ins: bool = False
+    drafts: tuple[Draft, ...] = ()
+    num_sent: Callable[[Plan[P, M]], int] | None = None
+    tuned: Callable[[Plan[P, M], State[S], Graph, np.random.Generator], State[S]] | None = None
+    says: Callable[[Plan[P, M], State[S]], tuple[str, ...]] | None = None
+    prepare_together: Callable[[Plan[P, M], Subgraph, np.ndarray], W | None] | None = None
+    together: Callable[[Plan[P, M], W, Mapping[str, np.ndarray], int, Streams, Desk], dict[str, Released]] | None = None
+    reads_rounds: Callable[[Plan[P, M]], bool] | None = None
+    evidence: Callable[[Plan[P, M], State[S], Graph, np.ndarray], np.ndarray | None] | None = None
+    graph_evidence: Callable[[Plan[P, M], State[S], Partition, Partition, Sequence[np.ndarray]], np.ndarray | None] | None = (
+        None
+    )
+    observe: Callable[[Plan[P, M]], GradientReader] | None = None
+    convolutions: Callable[[Plan[P, M]], Callable[[State[S]], Convolutions] | None] | None = None
+
+    def serves(self, given: Given) -> bool:
+        """Whether one of its situations is ``given``."""
+        return any(situation.given == given for situation in self.situations)
+
+    def is_private(self, settings: Mapping[str, object]) -> bool:
+        """Whether it adds noise under ``settings`` (those of a row, as they were written)."""
+        free = self.ignores_budget
+        return free is None or any(settings.get(key) != value for key, value in free.items())
+
+
+AnyOffers: TypeAlias = Offers[Any, Any, Any, Any]  # of a method that is known by its name alone

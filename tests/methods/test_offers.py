@@ -1,0 +1,131 @@
+"""Nothing names a method but its file: a method of the user's own is found wherever the shipped ones are."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fedgraph
+import fedgraph.methods
+from fedgraph import library as api
+from fedgraph import plugins
+from fedgraph.attacks import gradient_inversion, graph_reconstruction, label_distribution
+from fedgraph.commands.base import main
+from fedgraph.methods.base import Budget, PublicFacts, kinds
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.scenario import draft, schema
+from fedgraph.tasks.base import grid
+from fedgraph.types import Graph
+
+NAME = "of_my_own"
+METHOD = f'''
+"""Mine: a method that nobody else has heard of."""
+import dataclasses
+
+import fedgraph.methods.features as model
+from fedgraph.methods.base import Draft, Situation
+
+globals().update({{name: value for name, value in vars(model).items() if not name.startswith("__")}})
+DRAFTS = tuple(Draft(data, "node", {{"label": "My own"}}, "it is mine") for data in ("graph", "federation"))
+OFFERS = dataclasses.replace(model.OFFERS, drafts=DRAFTS, ignores_budget={{"model": "mlp"}})
+
+
+def plan(params, facts, budget):
+    return dataclasses.replace(model.plan(params, facts, budget), method={NAME!r})
+'''
+
+
+def forget() -> None:
+    for cached in (plugins.names, plugins.load):
+        cached.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A method file in a folder of the user's own."""
+    home = tmp_path_factory.mktemp("methods")
+    (home / f"{NAME}.py").write_text(textwrap.dedent(METHOD))
+    fedgraph.methods.__path__.append(str(home))
+    forget()
+    yield NAME
+    fedgraph.methods.__path__.remove(str(home))
+    forget()
+
+
+def plan_of(name: str, graph: Graph, **settings: object):  # type: ignore[no-untyped-def]
+    facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, (graph.num_nodes,), Viewer.SERVER)
+    method = kinds.method(name)
+    return method.plan(method.Params(**settings), facts, Budget(2.0, 1e-3))
+
+
+def test_it_is_listed(own: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ls", "methods"]) == 0
+    assert own in capsys.readouterr().out
+
+
+def test_it_is_in_the_schema(own: str) -> None:
+    assert f"'const': {own!r}" in str(schema.of_scenarios())
+
+
+@pytest.mark.parametrize("clients", [0, 3])
+def test_it_is_drafted(own: str, clients: int) -> None:
+    data = draft.Data("embedded/library", None, "x", "found", clients)
+    wanted = draft.Wanted(data, "node", draft.TRUST[:1], (1.0,), None, None)
+    assert f"- {{method: {own}, label: My own}}" in draft.text(wanted, Path())
+
+
+def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
+    methods = [{"method": own, "steps": 2, "projection": "none", "label": "mine"}]
+    run = fedgraph.compare(library, methods, epsilons=[4], out=tmp_path / "out")
+    assert [row["method"] for row in run.rows] == [own]
+
+
+def test_it_is_named_among_those_that_can(own: str) -> None:
+    assert own in (kinds.misfit("local_dp", "classifier", "inductive") or "")
+    assert own in kinds.names_offering(lambda offers: offers.num_sent)
+    assert grid.unprotected({"method": own, "model": "mlp"})
+    assert not grid.unprotected({"method": own, "model": "logistic"})
+
+
+def test_attacks_read_it(own: str, library: Graph) -> None:
+    plan = plan_of(own, library, steps=2, projection="none")
+    assert gradient_inversion.refuses(plan) is None
+    assert label_distribution.refuses(dataclasses.replace(plan)) is None
+    assert "convolution" in (graph_reconstruction.refuses(plan) or "")
+
+
+def test_methods_are_compared_where_their_offers_say() -> None:
+    found = {
+        t["label"]: [m["method"] for m in t["methods"]]
+        for t in api._by_unit([{"method": m} for m in plugins.names("methods")], {})
+    }
+    edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")}
+    assert set(found["edge-level"]) == edges
+    assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {"gap_edge", "gcon", "sage_edge"}
+
+
+# where a method is written by name for a reason: rows of a published table; mutants; the example in a docstring; a check
+ROOMS_WITHOUT_NAMES = ("attacks", "audit", "federation", "library.py", "runs", "scenario", "tasks", "worlds")
+EXCEPT = ("attacks/base/mutants.py",)
+
+
+def test_no_room_names_a_method() -> None:
+    names, found = set(plugins.names("methods")) - {NAME, "features"}, []
+    root = Path(fedgraph.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        place = path.relative_to(root)
+        if place.parts[0] not in ROOMS_WITHOUT_NAMES or str(place) in EXCEPT:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        defaults = {
+            id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for d in f.args.defaults for n in ast.walk(d)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and node.value in names and id(node) not in defaults:
+                found.append(f"{place}:{node.lineno}: {node.value!r}")
+    assert not found, found
