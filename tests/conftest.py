@@ -1,14 +1,100 @@
-"""Shared fixtures: a small graph that needs no files, and the real data where it is."""
+"""How the suite is dealt to processes, and what its tests share: a small graph, the real data where it is, one Ray."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from fedgraph import data
+from fedgraph import data, runtime
+from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph
+
+MOST_PROCESSES = 4
+settings.register_profile("untimed", deadline=None)  # a slow machine is no fault
+settings.load_profile("untimed")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One process for each core where the whole suite is asked for; where files are named, this process alone."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS or cores == 1:
+        return 0
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes share the cores
+    return min(cores, MOST_PROCESSES)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deal the items: a file stays in one process, and everything that uses Ray, a fixed port or a kill in one, too.
+
+    Ray's come first, and files with slow tests before the others, so that no process is left with a long one at the end.
+    ``FEDGRAPH_QUALITY`` (``.ci/changed.py`` prints it) names the rooms whose tests of quality are wanted.
+    """
+    unwanted = [item for item in items if not _is_wanted(item, os.environ.get("FEDGRAPH_QUALITY", "all"))]
+    if unwanted:
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if item not in unwanted]
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("ray" if item.get_closest_marker("ray") else item.nodeid.partition("::")[0]))
+    items.sort(key=lambda item: (_rays_turn(item), item.path not in slow))
+
+
+def _is_wanted(item: pytest.Item, rooms: str) -> bool:
+    """Whether the item is no test of quality, or one of these ``rooms`` (or ``all`` of them)."""
+    marker = item.get_closest_marker("quality")
+    return marker is None or rooms == "all" or not set(marker.args).isdisjoint(rooms.split(","))
+
+
+def _rays_turn(item: pytest.Item) -> int:
+    """0 for the tests that share one Ray, 1 for those that start or kill their own, 2 for the others."""
+    marker = item.get_closest_marker("ray")
+    return 2 if marker is None else int("own" in marker.args)
+
+
+class OneRay:
+    """The Ray that all tests of a session share; it starts when the first one asks."""
+
+    def __init__(self) -> None:
+        self._engine: Runtime | None = None
+
+    def engine(self) -> Runtime:
+        if self._engine is None:
+            self._engine = runtime.start("ray", workers=2)
+        return self._engine
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+
+@pytest.fixture(scope="session")
+def one_ray() -> Iterator[OneRay]:
+    shared = OneRay()
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def ray_engine(one_ray: OneRay) -> Iterator[Runtime]:
+    """Two workers, shared by the session. A test that starts or kills workers is marked ``ray("own")`` and asks for none."""
+    engine = one_ray.engine()
+    yield engine
+    shared = engine._shared  # type: ignore[attr-defined]
+    for handle in list(shared.values()):  # the next test may share another value under the same name
+        engine.forget(handle)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_the_shared_ray(request: pytest.FixtureRequest) -> None:
+    """Before a test with a Ray of its own the shared one ends: they would compete for the CPUs."""
+    marker = request.node.get_closest_marker("ray")
+    if marker is not None and "own" in marker.args:
+        request.getfixturevalue("one_ray").close()
 
 
 @pytest.fixture(scope="session")

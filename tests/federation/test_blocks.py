@@ -198,7 +198,7 @@ def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monk
     assert noise.std() == pytest.approx(share.std * math.sqrt(CLIENTS), rel=0.05)
 
 
-@pytest.mark.ray
+@pytest.mark.ray("own")
 @pytest.mark.slow
 def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
     with runtime.start("ray", workers=3) as engine:

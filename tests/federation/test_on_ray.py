@@ -24,7 +24,7 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray("own"), pytest.mark.slow]
 
 CLIENTS, BUDGET = 40, Budget(4.0, 1e-3)
 MASKED = Participation(secure_aggregation="masks", drop_out=0.1)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from fedgraph import plugins, runtime, seeds
+from fedgraph import plugins, seeds
 from fedgraph.data.base import splits
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
@@ -91,12 +90,6 @@ def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Grap
     assert np.array_equal(scores, module.predict(plan, again.state, test))
     accuracy = (scores.argmax(axis=1) == test.labels).mean()
     assert accuracy > 0.5, f"{name} without privacy should learn this easy graph, found {accuracy:.2f}"
-
-
-@pytest.fixture(scope="module")
-def ray_engine() -> Iterator[Runtime]:
-    with runtime.start("ray", workers=2) as engine:
-        yield engine
 
 
 @pytest.mark.ray

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 from scipy import stats
 
-from fedgraph import runtime
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
@@ -31,6 +30,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, Laplace
 from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
 from fedgraph.privacy.settle import amplified
 from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
 
@@ -183,12 +183,11 @@ def test_a_worker_that_lost_its_rows_chooses_the_same_ones() -> None:
 
 
 @pytest.mark.ray
-def test_serial_equals_ray() -> None:
+def test_serial_equals_ray(ray_engine: Runtime) -> None:
     graph = random_graph(60)
     plan = planned(graph, 4.0, clients=3, local_steps=2)
     serial = train(plan, graph).state.model["parameters"]
-    with runtime.start("ray", workers=2) as engine:
-        assert np.array_equal(train(plan, graph, engine).state.model["parameters"], serial)
+    assert np.array_equal(train(plan, graph, ray_engine).state.model["parameters"], serial)
 
 
 # --- what one node can change -----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 from scipy.stats import kstest
 
-from fedgraph import runtime, seeds
+from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
@@ -430,10 +430,9 @@ def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library
 
 
 @pytest.mark.ray
-def test_serial_is_ray(library: Graph) -> None:
+def test_serial_is_ray(library: Graph, ray_engine: Runtime) -> None:
     plan, partition = edge_plan(library, 1.0, Viewer.SERVER)
-    with runtime.start("ray", workers=2) as engine:
-        parallel = run(plan, partition, engine).state
+    parallel = run(plan, partition, ray_engine).state
     assert np.array_equal(run(plan, partition).state.memory.scores, parallel.memory.scores)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import runtime, seeds
+from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.learning.optimisers.objective import LinearObjective, Loss
@@ -84,12 +83,6 @@ def test_inputs_are_untouched(library: Graph) -> None:
     trained(plan, partition, SerialRuntime())
     for old, new in zip(before, (setting.held.adjacency.data, setting.held.features.data, setting.held.labels), strict=True):
         assert np.array_equal(old, new)
-
-
-@pytest.fixture(scope="module")
-def ray_engine() -> Iterator[Runtime]:
-    with runtime.start("ray", workers=2) as engine:
-        yield engine
 
 
 @pytest.mark.ray

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from pydantic import ValidationError
 
-from fedgraph import runtime, seeds
+from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
@@ -239,13 +239,12 @@ def test_inputs_are_untouched(library: Graph) -> None:
 
 @pytest.mark.ray
 @pytest.mark.parametrize("level", ["edge", "node"])
-def test_serial_is_ray(level: str, library: Graph) -> None:
+def test_serial_is_ray(level: str, library: Graph, ray_engine: Runtime) -> None:
     _, partition, facts = situation(library, "transductive" if level == "edge" else "inductive", Viewer.SERVER)
     module = sage_edge if level == "edge" else sage_node
     given = {"epochs": 5} if level == "edge" else {"layers": 2, "degree": 3, "steps": 3, "projection": 8}
     plan = module.plan(module.Params(**given), facts, Budget(1.0, 1e-5))
-    with runtime.start("ray", workers=2) as engine:
-        parallel = run(plan, partition, engine).state
+    parallel = run(plan, partition, ray_engine).state
     key = "scores" if level == "edge" else "average"
     assert np.array_equal(getattr(run(plan, partition).state.memory, key), getattr(parallel.memory, key))
 

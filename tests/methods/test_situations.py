@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import plugins, runtime, seeds
+from fedgraph import plugins, seeds
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
@@ -163,12 +163,6 @@ def test_an_error_names_method_client_and_round(name: str, library: Graph, monke
     federated_client._workspaces.clear()
     with pytest.raises(RuntimeFailure, match=f"{name}, client 0, round 0: ZeroDivisionError: on purpose"):
         trained(plan, partition, SerialRuntime())
-
-
-@pytest.fixture(scope="module")
-def ray_engine() -> Iterator[Runtime]:
-    with runtime.start("ray", workers=2) as engine:
-        yield engine
 
 
 @pytest.mark.ray

@@ -212,7 +212,7 @@ def test_a_dry_run_says_on_what_promise_its_price_stands(scenario_file: Path, ca
     assert "else ∞" in shown
 
 
-@pytest.mark.ray
+@pytest.mark.ray("own")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_interrupted_under_ray(scenario_file: Path, tmp_path: Path, how: signal.Signals) -> None:

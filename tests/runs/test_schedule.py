@@ -49,7 +49,7 @@ def numbers(folder: Path) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k != "seconds"} for row in lines]
 
 
-@pytest.mark.ray
+@pytest.mark.ray("own")
 @pytest.mark.parametrize("spread", ["clients", "auto"])
 def test_side_by_side_equals_one_after_another(
     spread: str, mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

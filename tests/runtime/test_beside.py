@@ -62,7 +62,7 @@ def test_an_engine_that_cannot_start_says_so_when_it_is_asked_for(monkeypatch: p
 
 
 @pytest.mark.slow
-@pytest.mark.ray
+@pytest.mark.ray("own")
 def test_ray_beside_its_caller_computes_and_outlives_the_start() -> None:
     with runtime.beside("ray", workers=1) as begun:
         engine = begun.ready()

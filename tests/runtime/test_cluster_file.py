@@ -121,7 +121,7 @@ def two_raylets(tmp_path: Path) -> Iterator[dict[str, str]]:
             process.wait()
 
 
-@pytest.mark.ray
+@pytest.mark.ray("own")
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("aiohttp_cors") is None, reason="ray job submit needs ray[default]: [cluster]")
 def test_job_submit_as_documented(two_raylets: dict[str, str], tmp_path: Path) -> None:

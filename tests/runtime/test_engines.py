@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -53,10 +52,9 @@ def die_once(items: range, marker: str) -> int:
     return 42
 
 
-@pytest.fixture(params=["serial", pytest.param("ray", marks=pytest.mark.ray)], scope="module")
-def engine(request: pytest.FixtureRequest) -> Iterator[Runtime]:
-    with runtime.start(request.param, workers=2) as started:
-        yield started
+@pytest.fixture(params=["serial", pytest.param("ray", marks=pytest.mark.ray)])
+def engine(request: pytest.FixtureRequest) -> Runtime:
+    return request.getfixturevalue("ray_engine") if request.param == "ray" else runtime.start("serial")
 
 
 def test_blocks_cover_everything_once() -> None:

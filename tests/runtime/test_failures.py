@@ -31,7 +31,7 @@ from fedgraph.runtime.ray import pool
 from fedgraph.runtime.ray.calls import MOST_LOSSES
 from fedgraph.types import Graph
 
-pytestmark = pytest.mark.ray
+pytestmark = pytest.mark.ray("own")
 
 SCENARIO = """\
 name: mortal

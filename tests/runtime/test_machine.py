@@ -183,7 +183,7 @@ def total(items: range, values: np.ndarray) -> float:
     return float(values.sum())
 
 
-@pytest.mark.ray
+@pytest.mark.ray("own")
 @pytest.mark.slow
 def test_values_larger_than_the_object_store_go_to_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)

@@ -163,7 +163,7 @@ def laptop(tmp_path: Path) -> Iterator[Laptop]:
         shutil.rmtree(ray, ignore_errors=True)
 
 
-@pytest.mark.ray
+@pytest.mark.ray("own")
 @pytest.mark.slow
 @pytest.mark.skipif(bool(MISSING), reason=f"ray up needs {', '.join(MISSING)} on this machine")
 @pytest.mark.skipif(importlib.util.find_spec("aiohttp_cors") is None, reason="ray job submit needs ray[default]: [cluster]")

@@ -19,6 +19,7 @@ from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.report_rows import Row
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import Records
+from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.tasks.base.graphs import embedded_spaces as embedded
@@ -218,14 +219,13 @@ def test_printed_spreads_below_chance_are_named() -> None:
 
 
 @pytest.mark.ray
-def test_serial_equals_ray(mutag: GraphCollection) -> None:
+def test_serial_equals_ray(mutag: GraphCollection, ray_engine: Runtime) -> None:
     given = params(epsilons=[4.0], encoders=["multi-bit"], baselines=[])
     numbers = []
-    for engine in ("serial", "ray"):
-        where = Context("t", "tu/mutag", mutag, 0, 1, runtime.start(engine, 2) if engine == "ray" else runtime.start(engine))
-        with where.runtime:
-            cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
-            numbers.append(task.run(given, cell, where))
+    for engine in (runtime.start("serial"), ray_engine):
+        where = Context("t", "tu/mutag", mutag, 0, 1, engine)
+        cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
+        numbers.append(task.run(given, cell, where))
     assert numbers[0].metrics == numbers[1].metrics
     assert numbers[0].releases == numbers[1].releases
 

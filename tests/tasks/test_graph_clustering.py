@@ -16,6 +16,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records
+from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.graph_clustering import compare
@@ -114,14 +115,13 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
 
 
 @pytest.mark.ray
-def test_serial_equals_ray(library: Graph) -> None:
+def test_serial_equals_ray(library: Graph, ray_engine: Runtime) -> None:
     given = params(epsilons=[4.0], encoders=["multi-bit"])
     numbers = []
-    for engine in ("serial", "ray"):
-        with runtime.start(engine, 2) if engine == "ray" else runtime.start(engine) as engine_:
-            where = Context("t", "d", library, 0, 1, engine_)
-            cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
-            numbers.append(task.run(given, cell, where))
+    for engine in (runtime.start("serial"), ray_engine):
+        where = Context("t", "d", library, 0, 1, engine)
+        cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
+        numbers.append(task.run(given, cell, where))
     assert numbers[0].metrics == numbers[1].metrics
     assert numbers[0].releases == numbers[1].releases
 

@@ -14,6 +14,7 @@ from fedgraph.cells.store import CellStore
 from fedgraph.errors import DataError
 from fedgraph.report.sections import graph_starts as section
 from fedgraph.report.sections.base import Records
+from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_starts as task
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph
@@ -94,13 +95,12 @@ def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: li
 
 
 @pytest.mark.ray
-def test_serial_equals_ray(library: Graph) -> None:
+def test_serial_equals_ray(library: Graph, ray_engine: Runtime) -> None:
     given = params(noise=[0.1])
     numbers = []
-    for engine in ("serial", "ray"):
-        with runtime.start(engine, 2) if engine == "ray" else runtime.start(engine) as engine_:
-            where = Context("t", "d", library, 0, 1, engine_)
-            numbers.append([task.run(given, c, where).metrics for c in task.cells(given, where)])
+    for engine in (runtime.start("serial"), ray_engine):
+        where = Context("t", "d", library, 0, 1, engine)
+        numbers.append([task.run(given, c, where).metrics for c in task.cells(given, where)])
     assert numbers[0] == numbers[1]
 
 

@@ -1,0 +1,53 @@
+"""Prints the rooms of fedgraph that a change touches, for the tests of quality: ``methods,privacy``, ``all``, or nothing.
+
+A change is what lies between the base and the working tree. The base is FEDGRAPH_BASE, else where this branch left ``main``,
+else (on ``main`` itself) the commit before the newest. Where no base is known, everything counts as changed.
+``FEDGRAPH_TIER=all`` asks for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import PurePosixPath
+
+FOR_ALL = {"pyproject.toml", "constraints.txt", "tests/conftest.py"}  # versions, and how the suite is run
+MAINS = ("origin/main", "main", "origin/HEAD")
+
+
+def git(*words: str) -> str | None:
+    """What git answers; None where it fails."""
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def base() -> str | None:
+    """The commit that the working tree is compared with; None where there is none."""
+    given = os.environ.get("FEDGRAPH_BASE", "")
+    if given and git("cat-file", "-e", f"{given}^{{commit}}") is not None:
+        return given
+    head = git("rev-parse", "HEAD")
+    for main in MAINS:
+        found = git("merge-base", "HEAD", main)
+        if found and found != head:
+            return found
+    return git("rev-parse", "--verify", "-q", "HEAD^")
+
+
+def rooms(files: list[str]) -> str:
+    """The rooms of these files, in order, joined by commas."""
+    if any(name in FOR_ALL or name.startswith(".ci/") for name in files):
+        return "all"
+    parts = [PurePosixPath(name).parts for name in files]
+    return ",".join(sorted({p[1].removesuffix(".py") for p in parts if len(p) > 1 and p[0] in ("fedgraph", "tests")}))
+
+
+def main() -> str:
+    since = base()
+    changed = git("diff", "--name-only", since) if since else None
+    return "all" if os.environ.get("FEDGRAPH_TIER") == "all" or changed is None else rooms(changed.splitlines())
+
+
+if __name__ == "__main__":
+    sys.stdout.write(main() + "\n")

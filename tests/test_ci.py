@@ -1,0 +1,158 @@
+"""Which tests of quality a change asks for, and to how many processes the suite is dealt."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / ".ci" / "changed.py"
+AUTHOR = {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+class Clone:
+    """A repository with one commit on ``main``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "FEDGRAPH_"))} | AUTHOR
+        self.git("init", "-q", "-b", "main")
+        self.commit("fedgraph/methods/gap.py")
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=self.folder, env=self.env, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def write(self, *names: str) -> None:
+        for name in names:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            with (self.folder / name).open("a", encoding="utf-8") as file:
+                file.write("more\n")
+
+    def commit(self, *names: str) -> str:
+        self.write(*names)
+        self.git("add", "-A")
+        self.git("commit", "-qm", "a change")
+        return self.git("rev-parse", "HEAD")
+
+    def changed(self, **env: str) -> str:
+        command = [sys.executable, str(SCRIPT)]
+        done = subprocess.run(command, cwd=self.folder, env=self.env | env, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    return Clone(tmp_path)
+
+
+def test_a_first_commit_asks_for_everything(clone: Clone) -> None:
+    assert clone.changed() == "all"
+
+
+def test_a_folder_that_is_no_repository_asks_for_everything(tmp_path: Path) -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "FEDGRAPH_"))} | {"GIT_CEILING_DIRECTORIES": "/"}
+    done = subprocess.run([sys.executable, str(SCRIPT)], cwd=tmp_path, env=env, check=True, capture_output=True, text=True)
+    assert done.stdout == "all\n"
+
+
+def test_on_main_the_newest_commit_counts(clone: Clone) -> None:
+    clone.commit("fedgraph/learning/layers/gcn.py")
+    clone.commit("fedgraph/seeds.py", "tests/privacy/test_desk.py", "docs/index.md")
+    assert clone.changed() == "privacy,seeds"
+
+
+def test_on_a_branch_everything_since_main_counts(clone: Clone) -> None:
+    clone.git("checkout", "-qb", "other")
+    clone.commit("fedgraph/learning/layers/gcn.py")
+    clone.commit("README.md")
+    assert clone.changed() == "learning"
+    clone.write("fedgraph/methods/gap.py")  # not committed yet
+    assert clone.changed() == "learning,methods"
+
+
+def test_a_base_that_is_given_goes_first(clone: Clone) -> None:
+    first = clone.commit("fedgraph/data/tu.py")
+    clone.commit("fedgraph/learning/layers/gcn.py")
+    clone.commit("docs/index.md")
+    assert clone.changed() == ""
+    assert clone.changed(FEDGRAPH_BASE=first) == "learning"
+    assert clone.changed(FEDGRAPH_BASE="0" * 40) == "", "a base that is not there is none"
+
+
+def test_versions_and_the_script_itself_ask_for_everything(clone: Clone) -> None:
+    for name in ("constraints.txt", "tests/conftest.py", ".ci/run"):
+        clone.commit(name)
+        assert clone.changed() == "all"
+    clone.commit("docs/index.md")
+    assert clone.changed() == ""
+    assert clone.changed(FEDGRAPH_TIER="all") == "all"
+
+
+@dataclass
+class Item:
+    """What the suite's conftest asks of an item of pytest."""
+
+    nodeid: str
+    marks: tuple[pytest.MarkDecorator, ...] = ()
+    groups: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        return self.nodeid.partition("::")[0]
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((m.mark for m in self.marks if m.name == name), None)
+
+    def add_marker(self, marker: pytest.MarkDecorator) -> None:
+        self.groups.append(marker.args[0])
+
+
+class Config:
+    """Its own hook, which is told of items that are left out."""
+
+    def __init__(self) -> None:
+        self.hook, self.left_out = self, 0
+
+    def pytest_deselected(self, items: list[Item]) -> None:
+        self.left_out += len(items)
+
+
+@pytest.mark.parametrize(("rooms", "left_out"), [("learning,data", 0), ("data", 1), ("", 1), ("all", 0), (None, 0)], ids=str)
+def test_rooms_choose_tests_of_quality_and_rays_come_first_in_one_group(
+    rooms: str | None, left_out: int, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    if rooms is None:
+        monkeypatch.delenv("FEDGRAPH_QUALITY", raising=False)
+    else:
+        monkeypatch.setenv("FEDGRAPH_QUALITY", rooms)
+    conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
+    config = Config()
+    items = [
+        Item("a.py::quick"),
+        Item("a.py::quality", (pytest.mark.quality("methods", "learning"),)),
+        Item("b.py::own", (pytest.mark.ray("own"), pytest.mark.slow)),
+        Item("b.py::quick"),
+        Item("c.py::shared", (pytest.mark.ray,)),
+    ]
+    conftest.pytest_collection_modifyitems(config, items)  # type: ignore[union-attr]
+    assert config.left_out == left_out
+    expected = ["c.py::shared", "b.py::own", "b.py::quick", "a.py::quick", *(["a.py::quality"] if not left_out else [])]
+    assert [item.nodeid for item in items] == expected
+    assert [item.groups for item in items[:4]] == [["ray"], ["ray"], ["b.py"], ["a.py"]]
+
+
+def test_the_whole_suite_is_dealt_to_processes_and_a_file_is_not(pytestconfig: pytest.Config) -> None:
+    conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
+    whole, named = (SimpleNamespace(args_source=s) for s in (pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS))
+    assert conftest.pytest_xdist_auto_num_workers(named) == 0  # type: ignore[union-attr]
+    assert conftest.pytest_xdist_auto_num_workers(whole) == (0 if cores() == 1 else min(cores(), 4))  # type: ignore[union-attr]
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
