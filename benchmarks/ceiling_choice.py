@@ -40,7 +40,7 @@ class Course:
     def __init__(self, candidate: Candidate, held: Graph, inputs: fitting.Inputs, seed: tuple[int, int, int]) -> None:
         self.candidate, self.held, self.inputs, self.seed = candidate, held, inputs, seed
         shape = candidate.shape(held.num_features, held.num_classes, {})
-        self.network, self.at, self.steps = fitting.made(shape, 0), fitting.start(shape, phases.step_seed(*seed)), 0
+        self.network, self.at, self.steps = fitting.build_network(shape, 0), fitting.start(shape, phases.step_seed(*seed)), 0
 
     def scores(self, graph: Graph, inputs: fitting.Inputs, rows: np.ndarray) -> np.ndarray:
         found, alpha = fitting.scores(self.network, self.at.vector, inputs), self.candidate.alpha

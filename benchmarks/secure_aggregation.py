@@ -120,7 +120,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     for round_ in range(1 + args.rounds):  # the three in turn, so that other work on the cores meets each of them
         for way in ways.values():
             way.round(partition, round_)
-    now, receipt = protocol.of(ways["masks"].job, 1), ways["masks"].receipt
+    now, receipt = protocol.round_of(ways["masks"].job, 1), ways["masks"].receipt
     cost = {name: way.cost for name, way in ways.items()}
     ratios = [
         sum(one.spent.values()) / sum(other.spent.values())

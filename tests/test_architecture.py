@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import fedgraph
@@ -55,18 +58,31 @@ ALLOWED: dict[str, set[str] | None] = {
 }  # fmt: skip
 
 
-def modules() -> list[Path]:
-    return sorted(ROOT.rglob("*.py"))
+@functools.cache
+def modules() -> tuple[Path, ...]:
+    return tuple(sorted(ROOT.rglob("*.py")))
+
+
+@functools.cache
+def tree(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of the file's syntax tree."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@functools.cache
+def lines(path: Path) -> tuple[str, ...]:
+    return tuple(path.read_text(encoding="utf-8").splitlines())
 
 
 def room(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@functools.cache
 def imports(path: Path) -> list[tuple[str, int]]:
     """Absolute names that the file imports, with their lines."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in tree(path):
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -133,7 +149,7 @@ def test_every_setting_has_the_strict_base() -> None:
     """A model straight from pydantic would read ``true`` as 1 and accept infinity and 10¹²."""
     wrong = []
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in tree(path):
             if isinstance(node, ast.ClassDef) and path != ROOT / "documents" / "settings.py":
                 bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
                 if "BaseModel" in bases:
@@ -151,11 +167,159 @@ def test_no_file_hides_behind_an_underscore() -> None:
 
 
 def test_files_stay_readable() -> None:
-    long = {str(p.relative_to(ROOT)): n for p in modules() if (n := len(p.read_text(encoding="utf-8").splitlines())) > 320}
+    long = {str(p.relative_to(ROOT)): n for p in modules() if (n := len(lines(p))) > 320}
     assert not long, f"split these: {long}"
+
+
+# What a module-level name may not be: it tells nothing where it is read. Those that are still there; the list only shrinks.
+SAYS_NOTHING = {"of", "found", "joined", "told", "shown", "number", "made"}
+STILL_THERE: set[str] = {
+    "attacks/base/canaries.py: joined",
+    "attacks/base/mutant_games.py: of",
+    "attacks/base/risk.py: of",
+    "attacks/base/verdicts.py: of",
+    "audit/operating_points.py: of",
+    "methods/gap_node/caps.py: of",
+    "methods/gap_node/rows.py: joined",
+    "methods/sage_node/caps.py: of",
+    "pricing/as_json.py: number",
+    "pricing/as_json.py: of",
+    "pricing/as_text.py: of",
+    "pricing/base.py: shown",
+    "pricing/flower_app.py: number",
+    "pricing/html_page.py: of",
+    "pricing/quotes.py: of",
+    "pricing/training.py: number",
+    "privacy/claims/table.py: number",
+    "privacy/lines.py: joined",
+    "tasks/node_classification/attendance.py: told",
+    "tasks/participation/records.py: number",
+}
+
+
+def module_level_names(path: Path) -> Iterator[str]:
+    body = next(node for node in tree(path) if isinstance(node, ast.Module)).body
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def test_names_say_what_they_name() -> None:
+    there = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path in modules()
+        for name in module_level_names(path)
+        if name in SAYS_NOTHING
+    }
+    assert not there - STILL_THERE, f"say what these are or do: {sorted(there - STILL_THERE)}"
+
+
+# Files of one room that import each other in a circle, each circle in the order of the alphabet. The list only shrinks.
+CIRCLES_STILL_THERE: list[list[str]] = [
+    ["federation.messages", "federation.secure.protocol"],
+    ["methods.dpar", "methods.dpar.rows", "methods.dpar.sizes"],
+    ["methods.features", "methods.features.evidence", "methods.features.learner"],
+    ["methods.gcon", "methods.gcon.evidence", "methods.gcon.releases", "methods.gcon.rows"],
+    ["methods.sage_node", "methods.sage_node.evidence"],
+    ["pricing.as_json", "pricing.base"],
+    ["report.choices", "report.owner_letters", "report.sections.base"],
+]
+
+
+def by_module() -> dict[str, Path]:
+    """``fedgraph.methods.gcon`` → its file."""
+    return {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in modules()}
+
+
+def circles() -> list[list[str]]:
+    """Every set of files each of which leads to every other by imports (also by imports inside functions)."""
+    files = by_module()
+    reached = {
+        name: {imported if imported in files else imported.rpartition(".")[0] for imported, _ in imports(path)}
+        & files.keys() - {name}
+        for name, path in files.items()
+    }
+    while True:  # what leads nowhere, or where nothing leads, is in no circle
+        used = set().union(*reached.values())
+        left = {name: others & reached.keys() for name, others in reached.items() if name in used and others}
+        if left == reached:
+            break
+        reached = left
+    grown = {name: set(others) for name, others in reached.items()}
+    for _ in grown:
+        for others in grown.values():
+            others |= set().union(*(grown[other] for other in others))
+    found = {tuple(sorted(o for o in grown[name] if name in grown[o])) for name in grown if name in grown[name]}
+    return [list(names) for names in sorted(found)]
+
+
+def test_files_form_no_circle() -> None:
+    there = [[name.removeprefix("fedgraph.") for name in circle] for circle in circles()]
+    new = [c for c in there if not any(set(c) <= set(known) for known in CIRCLES_STILL_THERE)]
+    assert not new, f"these import each other: {new}"
+
+
+# Lines of the package that name ``Any``, or ask an object for a name that its type may not have. Lower them as they fall.
+MOST_ANY, MOST_ASKED = 599, 49
+
+
+def test_types_say_what_things_are() -> None:
+    everything = [line for path in modules() for line in lines(path)]
+    for most, pattern, what in ((MOST_ANY, r"\bAny\b", "Any"), (MOST_ASKED, r"\b(get|has)attr\(", "getattr or hasattr")):
+        there = sum(bool(re.search(pattern, line)) for line in everything)
+        assert there <= most, f"{there} lines with {what}; allowed: {most}. Say the type"
+
+
+# Everything outside the package that imports from it: documents in their blocks of Python, the notebook, benchmarks, tests.
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
+
+
+def texts_of_python() -> Iterator[tuple[str, str]]:
+    """(where, source) of all Python outside the package."""
+    top = ROOT.parent
+    for path in sorted([*(top / "benchmarks").glob("*.py"), *(top / "tests").rglob("*.py")]):
+        if "files" not in path.parts:  # configurations of other systems
+            yield str(path.relative_to(top)), path.read_text(encoding="utf-8")
+    for path in sorted([*top.glob("*.md"), *(top / "docs").rglob("*.md")]):
+        for block in BLOCK.findall(path.read_text(encoding="utf-8")):
+            yield str(path.relative_to(top)), block
+    for cell in json.loads((top / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            yield "docs/notebook.ipynb", "".join(line for line in cell["source"] if not line.startswith(("%", "!")))
+
+
+def names_of(path: Path) -> set[str]:
+    """All that a module holds: what it defines, assigns and imports, and the modules inside its folder."""
+    own = set(module_level_names(path)) | {p.stem for p in path.parent.iterdir() if path.name == "__init__.py"}
+    return own | {
+        a.asname or a.name.partition(".")[0] for n in tree(path) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names
+    }
+
+
+def test_what_is_imported_outside_the_package_is_there() -> None:
+    files, wrong = by_module(), []
+    for where, text in texts_of_python():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                wanted = [(alias.name, "") for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                wanted = [(node.module or "", alias.name) for alias in node.names]
+            else:
+                continue
+            for module, name in wanted:
+                if module.partition(".")[0] == "fedgraph":
+                    path = files.get(module)
+                    if path is None or (name and f"{module}.{name}" not in files and name not in names_of(path)):
+                        wrong.append(f"{where}: {module} {name}")
+    assert not wrong, "these are not there: " + "; ".join(wrong)
 
 
 def test_the_check_itself_sees_a_violation(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
-    bad.write_text("from fedgraph.learning.layers import models\nimport torch\n", encoding="utf-8")
+    text = "from fedgraph.learning.layers import models\nimport torch\n\n\ndef of(x):\n    return x\n\n\nshown, other = 1, 2\n"
+    bad.write_text(text, encoding="utf-8")
     assert imports(bad) == [("fedgraph.learning.layers.models", 1), ("torch", 2)]
+    assert list(module_level_names(bad)) == ["of", "shown", "other"]

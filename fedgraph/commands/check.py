@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {MOST_SECONDS:,} seconds")
     ready = read.load(shipped.find(options.scenario), options.changes, quick=options.quick)
     print(f"{options.scenario}: valid; {len(ready.tasks)} task(s), {len(ready.scenario.datasets)} data set(s)")
-    found = probe.of(ready, options.data_root, options.probe)
+    found = probe.probe_scenario(ready, options.data_root, options.probe)
     for line in found.counts:
         print(f"  {line}")
     print(found.estimate)

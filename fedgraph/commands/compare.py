@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     for path, content in ((options.csv, table), (options.html, page)):
         if path:
             write_new(path, content, options.force)
-    print(show.shown(found))
+    print(show.as_text(found))
     for path in targets:
         print(f"written: {path}")
     return 0

@@ -23,13 +23,13 @@ def run(options: argparse.Namespace) -> int:
     from fedgraph.runs import run as runs
 
     found = runs.open_run(options.run)
-    print(found.table().to_csv(index=False).strip() if options.csv else shown(found))
+    print(found.table().to_csv(index=False).strip() if options.csv else as_text(found))
     if not options.csv and (options.run / "report.html").is_file():
         print(f"\nreport: {options.run / 'report.html'}")
     return 0
 
 
-def shown(found: Run) -> str:
+def as_text(found: Run) -> str:
     """The answer, then a table for each question: only rows that stand in one table can be compared.
 
     Rows that need the most trust come first, and within one level of trust those with the smallest provable ε.

@@ -119,7 +119,7 @@ def load(dataset: str, request: base.Request) -> Graph:
         return _missing((name,), request, lambda: _stand_in(dataset, params, request.seed))
     raw = RawFiles(folder)
     parts = [_prepared(read(raw, name), params, shared=True)]
-    graph = federated.joined(f"facebook100/{dataset}", parts, raw.provenance(_detail(params, f"campus {name}")))
+    graph = federated.join_owners(f"facebook100/{dataset}", parts, raw.provenance(_detail(params, f"campus {name}")))
     return replace(graph, owner=None, owner_names=())
 
 
@@ -131,7 +131,7 @@ def _federation(params: FederationParams, request: base.Request) -> Graph:
     raw = RawFiles(folder)
     shared = params.codes == "shared"
     parts = [_prepared(read(raw, name), params, shared) for name in names]
-    return federated.joined("facebook100/federation", parts, raw.provenance(_detail(params, f"{len(names)} campuses")))
+    return federated.join_owners("facebook100/federation", parts, raw.provenance(_detail(params, f"{len(names)} campuses")))
 
 
 def read(raw: RawFiles, name: str) -> Campus:

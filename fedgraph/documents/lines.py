@@ -88,7 +88,7 @@ class Source:
             line = event.start_mark.line + 1 if event.start_mark else 1
             tag = getattr(event, "tag", None)
             if tag is not None:
-                raise self._at(line, f"tag {shown(tag)}; allowed: plain values, a scenario needs no tags")
+                raise self._at(line, f"tag {one_line(tag)}; allowed: plain values, a scenario needs no tags")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MOST_DEPTH:
@@ -113,11 +113,12 @@ class Source:
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(value, (*at, index), inside) for index, value in enumerate(node.value)]
         if node.tag == _WHOLE and ":" in node.value:
-            raise self._at(line, f"{shown(node.value)} is a number to base 60 in YAML; write it in quotes to mean text")
+            raise self._at(line, f"{one_line(node.value)} is a number to base 60 in YAML; write it in quotes to mean text")
         try:
             return self._scalars.construct_object(node)
         except (ValueError, OverflowError, yaml.YAMLError) as error:
-            raise self._at(line, f"{shown(node.value)} cannot be read as the value it looks like: {shown(error)}") from error
+            said = f"{one_line(node.value)} cannot be read as the value it looks like: {one_line(error)}"
+            raise self._at(line, said) from error
 
     def _mapping(self, node: yaml.MappingNode, at: Location, inside: tuple[yaml.Node, ...]) -> dict[str, Any]:
         own: dict[str, Any] = {}
@@ -127,10 +128,10 @@ class Source:
         for key, value in [(k, v) for k, v in node.value if k.tag != _MERGE]:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
-                found = shown(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
+                found = one_line(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
                 raise self._at(line, f"key {found} is not text; write it in quotes if it is meant as text")
             if key.value in seen:
-                raise self._at(line, f"key {shown(key.value)} appears twice; first on line {seen[key.value]}")
+                raise self._at(line, f"key {one_line(key.value)} appears twice; first on line {seen[key.value]}")
             seen[key.value] = self.lines[(*at, key.value)] = line
             own[key.value] = self._plain(value, (*at, key.value), inside)
         for key, value in merges:
@@ -143,7 +144,7 @@ class Source:
         return {**merged, **own}
 
 
-def shown(value: object) -> str:
+def one_line(value: object) -> str:
     """``value`` as a message repeats it: one line, not too long."""
     text = repr(value) if isinstance(value, str) else " ".join(str(value).split())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
@@ -153,7 +154,7 @@ def assign(data: Any, key: str, value: Any, error: Callable[[str], ScenarioError
     """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > MOST_DEPTH:
-        raise error(f"{shown(key)} is not a dotted key such as tasks.0.epsilons")
+        raise error(f"{one_line(key)} is not a dotted key such as tasks.0.epsilons")
     at = data
     where: Location = ()
     for part in path:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
-from fedgraph.documents.lines import SHOWN, Location, Source, shown
+from fedgraph.documents.lines import SHOWN, Location, Source, one_line
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -27,7 +27,7 @@ def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
     key = ".".join(str(p) for p in where)
     if problem["type"] == "extra_forbidden":
         allowed = _keys(model, where[:-1])
-        return f"unknown key {shown(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
+        return f"unknown key {one_line(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
     if problem["type"] == "missing" and isinstance(where[-1], int):
         return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
     if problem["type"] == "missing":

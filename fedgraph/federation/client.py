@@ -12,8 +12,7 @@ from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation.asynchronous import Stale
 from fedgraph.federation.blocks import added, adds_up, borders, of_clients
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
-from fedgraph.federation.secure.client import Board, hide
-from fedgraph.federation.secure.client import joined as joined_boards
+from fedgraph.federation.secure.client import Board, hide, merge_boards
 from fedgraph.federation.union import union
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
 from fedgraph.privacy.desk import Desk, Released, summed
@@ -39,7 +38,7 @@ def run_blocks(
 
     boards: of public keys, where masks hide what they send.
     """
-    board = joined_boards(boards)
+    board = merge_boards(boards)
     cut = borders(job.plan.facts.num_clients)
     if not adds_up(job.plan):
         return [_run_client(c, partition, job, model, round_, board) for b in blocks for c in _answering(job, cut[b], round_)]

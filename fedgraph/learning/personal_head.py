@@ -40,7 +40,7 @@ class Inputs:
         return Inputs(self.x[rows], self.shared[rows], self.around[rows])
 
 
-def joined(parts: Sequence[Inputs]) -> Inputs:
+def stack_inputs(parts: Sequence[Inputs]) -> Inputs:
     """The rows of several graphs, one after another."""
     return Inputs(
         sp.csr_array(sp.vstack([p.x for p in parts], format="csr")),

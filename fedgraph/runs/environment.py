@@ -33,7 +33,7 @@ def describe(seed: int | str, graphs: list[Graph | GraphCollection], runtime: di
     }
 
 
-def made(began: float) -> dict[str, str | float]:
+def describe_run(began: float) -> dict[str, str | float]:
     """When, from which version and by which command this process made a run. began: ``time.time()`` at its start."""
     return {
         "version": _version("fedgraph-privacy"),

@@ -82,7 +82,7 @@ def _computed(
         where = engine.describe()
     from fedgraph import report  # what draws and writes is not needed before the last cell
 
-    facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.made(began)}
+    facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.describe_run(began)}
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
     records = counted([replace(records_of(stage, kept), short=ready.quick) for stage in stages])
     report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)

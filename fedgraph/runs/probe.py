@@ -32,7 +32,7 @@ class Found:
     estimate: str
 
 
-def of(ready: Ready, data_root: Path | None, seconds: float) -> Found:
+def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Found:
     """Count the cells; with ``seconds`` > 0 also load the data and probe."""
     probes = seconds > 0
     began = time.monotonic()

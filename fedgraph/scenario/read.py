@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field
 
 from fedgraph import plugins
 from fedgraph.data import base as families
-from fedgraph.documents.lines import Location, Source, assign, shown
+from fedgraph.documents.lines import Location, Source, assign, one_line
 from fedgraph.documents.settings import Settings
 from fedgraph.documents.validation import validate
 from fedgraph.errors import ScenarioError
@@ -107,7 +107,7 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
     data = _in_todays_words(source.data)
     if not isinstance(data.get("quick", {}), dict):
-        raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {shown(data['quick'])}")
+        raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {one_line(data['quick'])}")
     if data.get("quick") and not quick:
         _changed(source, data, changes, True, seeds)
     return _changed(source, data, changes, quick, seeds)
@@ -127,7 +127,7 @@ def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quic
         source.changes["seeds",] = f"--seeds {seeds}"
     for change in changes:
         key, equals, value = change.partition("=")
-        what = f"--set {shown(change)[1:-1]}"
+        what = f"--set {one_line(change)[1:-1]}"
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         new = _in_todays_words(Source(what, value, lined=False).data)
@@ -241,7 +241,7 @@ def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str]
     if not isinstance(only, list) or not all(name in names for name in only) or len(set(only)) < len(only):
         raise source.error(
             (*at, "datasets"),
-            f"a list of the scenario's data sets, each once, was expected, found {shown(only)}; allowed: {list(names)}",
+            f"a list of the scenario's data sets, each once, was expected, found {one_line(only)}; allowed: {list(names)}",
         )
     params = validate(module.Params, settings, source, at)
     if getattr(module, "NEEDS_DATA", True) and not names:
@@ -267,11 +267,11 @@ def _label(source: Source, at: Location, label: Any, slashes: bool = False) -> s
     without = "" if slashes else " without '/'"
     allowed = f"allowed: 1 to {MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
     if not isinstance(label, str):
-        raise source.error(at, f"label: found {shown(label)}, which is not text (write it in quotes); {allowed}")
+        raise source.error(at, f"label: found {one_line(label)}, which is not text (write it in quotes); {allowed}")
     if not (0 < len(label) <= MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
-        raise source.error(at, f"label: found {shown(label)}; {allowed}")
+        raise source.error(at, f"label: found {one_line(label)}; {allowed}")
     if label.strip(".") == "":
-        raise source.error(at, f"label: found {shown(label)}, which is no name of a file; {allowed}")
+        raise source.error(at, f"label: found {one_line(label)}, which is no name of a file; {allowed}")
     return label
 
 
@@ -284,7 +284,7 @@ def _require_known_data(source: Source, at: Location, params: Any, every: Sequen
                 if name not in every:
                     hint = plugins.suggest(name, list(every))
                     raise source.error(
-                        (*at, field, name), f"{field}: unknown data set {shown(name)}{hint}; allowed: {', '.join(every)}"
+                        (*at, field, name), f"{field}: unknown data set {one_line(name)}{hint}; allowed: {', '.join(every)}"
                     )
 
 

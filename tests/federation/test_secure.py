@@ -88,7 +88,7 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
     every = range(len(blocks.borders(clients)))
     dropped, bits = 0, protocol.mechanism(job).bits
     for round_ in range(job.plan.rounds):
-        now = protocol.of(job, round_)
+        now = protocol.round_of(job, round_)
         assert now is not None
         dropped += len(now.asked) - len(now.sent)
         board = client.advertise(every, job, round_)
@@ -140,7 +140,7 @@ def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
 
 def test_nobody_gives_shares_of_both_secrets_of_one_client(library: Graph) -> None:
     job, _ = job_of(library, 60, Participation(secure_aggregation="masks", drop_out=0.1), steps=2)
-    now = protocol.of(job, 0)
+    now = protocol.round_of(job, 0)
     assert now is not None
     every = range(len(blocks.borders(60)))
     board = client.advertise(every, job, 0)
@@ -149,13 +149,13 @@ def test_nobody_gives_shares_of_both_secrets_of_one_client(library: Graph) -> No
         secrets = client._secrets(job, asked, 0, now)
         places = [place for place, _ in answers[asked]]
         assert len(places) == len(set(places)) >= now.threshold
-        found = shamir.joined(dict(answers[asked][: now.threshold]))
+        found = shamir.recover_secret(dict(answers[asked][: now.threshold]))
         assert found == (secrets.seed if asked in now.sent else secrets.mask)
 
 
 def test_too_few_shares_abort_the_round_and_say_nothing(library: Graph) -> None:
     job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), colluders=3, steps=2)
-    now = protocol.of(job, 0)
+    now = protocol.round_of(job, 0)
     assert now is not None
     assert now.threshold == 4
     every = range(12)
@@ -164,8 +164,8 @@ def test_too_few_shares_abort_the_round_and_say_nothing(library: Graph) -> None:
     with pytest.raises(RuntimeFailure, match="3 shares of client 0's secret came, 4 are needed"):
         unmasking.unmasked(now, 0, {"gradient": np.zeros(4, np.uint32)}, board, [{0: answers[0][:3]}], 24)
     secret = client._secrets(job, 0, 0, now).seed
-    assert shamir.joined(dict(answers[0][:4])) == secret
-    assert shamir.joined(dict(answers[0][:3])) != secret
+    assert shamir.recover_secret(dict(answers[0][:4])) == secret
+    assert shamir.recover_secret(dict(answers[0][:3])) != secret
 
 
 def test_no_share_is_given_for_a_sum_of_too_few(library: Graph) -> None:
@@ -173,7 +173,7 @@ def test_no_share_is_given_for_a_sum_of_too_few(library: Graph) -> None:
     board = client.advertise(range(12), job, 0)
     letters = client.share(range(12), job, 0, board)
     strict = dataclasses.replace(job, masks=protocol.Masks(1, 13))
-    protocol._latest[strict.key, 0] = protocol.of(job, 0)  # type: ignore[assignment]
+    protocol._latest[strict.key, 0] = protocol.round_of(job, 0)  # type: ignore[assignment]
     with pytest.raises(PrivacyError, match="12 clients sent, 13 are needed"):
         client.answer(range(12), strict, 0, 1, board, letters)
 
@@ -184,7 +184,7 @@ def test_shares_give_a_secret_back_from_any_threshold_of_them() -> None:
     shares = dict(enumerate(shamir.split(secret, coefficients, 9), 1))
     for _ in range(20):
         places = rng.permutation(9)[:5] + 1
-        assert shamir.joined({int(p): shares[int(p)] for p in places}) == secret
+        assert shamir.recover_secret({int(p): shares[int(p)] for p in places}) == secret
     assert pow(3, shamir.PRIME - 1, shamir.PRIME) == 1  # Fermat: 2^256 + 297 passes
 
 

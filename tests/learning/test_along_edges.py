@@ -55,7 +55,7 @@ def test_dropout_of_attention_keeps_the_mean() -> None:
 
 def test_the_matrix_of_other_edges_is_another(library: Graph) -> None:
     shape = Shape("gcn", library.num_features, library.num_classes, 8)
-    network = fitting.made(shape, 0).eval()
+    network = fitting.build_network(shape, 0).eval()
     whole, none = fitting.inputs(library), torch.zeros((2, 0), dtype=torch.int64)
     with torch.no_grad():
         first = network(whole.x, whole.edges)

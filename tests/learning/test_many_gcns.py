@@ -54,7 +54,7 @@ def test_one_call_is_the_loop(
     start = fitting.start(shape, 1)
     drawn = np.abs(rng.standard_normal(start.moments.shape)).astype(np.float32) * 1e-3
     before = fitting.Progress(start.vector, drawn if adam else drawn[:, :0])
-    network, vector, moments, weight = fitting.made(shape, 0), 0.0, 0.0, 0
+    network, vector, moments, weight = fitting.build_network(shape, 0), 0.0, 0.0, 0
     for number, s in enumerate(dealt.subgraphs):
         own = labels[starts[number] : starts[number + 1]]
         after = fitting.trained(network, fitting.inputs(s.graph), own, before, how, lambda t, n=number: 1000 * n + t)
@@ -86,7 +86,7 @@ def test_the_parts_of_the_vector_are_torchs(dealt: Partition) -> None:
     """Order and shapes of the network's parameters, and its scores."""
     graph = dealt.subgraphs[0].graph
     shape = Shape("gcn", graph.num_features, graph.num_classes, 5)
-    network = fitting.made(shape, 0)
+    network = fitting.build_network(shape, 0)
     names = {n: tuple(p.shape) for n, p in network.named_parameters()}
     d, h, c = graph.num_features, 5, graph.num_classes
     inner = {"0.layer.bias": (h,), "0.layer.lin.weight": (h, d), "1.layer.bias": (c,), "1.layer.lin.weight": (c, h)}

@@ -105,7 +105,7 @@ def test_one_client_is_central_training_bit_for_bit(model: str, library: Graph) 
     shape = phases.shape_of(plan, 0)  # type: ignore[arg-type]
     start = fitting.start(shape, phases.step_seed(seed, 0))
     alone = fitting.trained(
-        fitting.made(shape, 0), fitting.inputs(library), library.labels, start,
+        fitting.build_network(shape, 0), fitting.inputs(library), library.labels, start,
         fitting.Steps(18, 0, 0.02, 5e-4), lambda step: phases.step_seed(seed, 0, 0, step),
     )  # fmt: skip
     assert np.array_equal(alone.vector, first)
@@ -117,7 +117,7 @@ def test_one_node_trains_through_batch_norm(library: Graph) -> None:
     one = library.induced(np.array([0]))
     begun = fitting.start(shape, 3)
     done = fitting.trained(
-        fitting.made(shape, 3), fitting.inputs(one), one.labels, begun, fitting.Steps(3, 0, 0.01, 0.0), lambda step: step
+        fitting.build_network(shape, 3), fitting.inputs(one), one.labels, begun, fitting.Steps(3, 0, 0.01, 0.0), lambda s: s
     )
     assert np.isfinite(done.vector).all()
     assert not np.array_equal(done.vector, begun.vector)
@@ -127,10 +127,10 @@ def test_adam_is_torchs_adam(library: Graph) -> None:
     """The same steps as torch.optim.Adam with L2 decay, dropout off."""
     shape = Shape("gcn", library.num_features, library.num_classes, 16, 0.0)
     ours = fitting.trained(
-        fitting.made(shape, 3), fitting.inputs(library), library.labels, fitting.start(shape, 3),
+        fitting.build_network(shape, 3), fitting.inputs(library), library.labels, fitting.start(shape, 3),
         fitting.Steps(25, 0, 0.01, 5e-4), lambda step: step,
     )  # fmt: skip
-    network, given = fitting.made(shape, 3), fitting.inputs(library)
+    network, given = fitting.build_network(shape, 3), fitting.inputs(library)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(25):
         optimiser.zero_grad()
@@ -169,7 +169,7 @@ def test_sparse_rows_give_what_dense_rows_give(library: Graph) -> None:
     edges = fitting.inputs(library).edges
     for model in ("gcn", "gat", "sage", "gprgnn", "torch_geometric.nn.GIN", "torch_geometric.nn.SAGEConv"):
         shape = Shape(model, library.num_features, library.num_classes, 16)
-        one, other = (fitting.made(shape, 1).eval() for _ in range(2))
+        one, other = (fitting.build_network(shape, 1).eval() for _ in range(2))
         found, wanted = one(x, edges), other(dense, edges)
         assert torch.allclose(found, wanted, atol=1e-4), model
         found.square().sum().backward()
@@ -219,7 +219,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
     for member, (index, parameters) in zip(kept.members, phases.answering(state), strict=True):
         start = fitting.start(phases.shape_of(plan, index), phases.step_seed(kept.seed, index))  # type: ignore[arg-type]
         alone = fitting.trained(
-            fitting.made(phases.shape_of(plan, index), 0), fitting.inputs(library), library.labels, start,  # type: ignore[arg-type]
+            fitting.build_network(phases.shape_of(plan, index), 0), fitting.inputs(library), library.labels, start,  # type: ignore[arg-type]
             fitting.Steps(5 * member.updates, 0, params.candidates[index].rate, params.candidates[index].decay),
             lambda step, index=index: phases.step_seed(kept.seed, 0, index, step),
         )  # fmt: skip

@@ -25,7 +25,7 @@ def answers(graph: Graph, model: str, seed: int) -> np.ndarray:
     """[n, c] probabilities for the nodes of ``graph`` from a network (``gcn`` or ``mlp``) trained on its known labels."""
     shape = Shape(model, graph.num_features, graph.num_classes, 32)
     given = fitting.inputs(graph)
-    network = fitting.made(shape, seed)
+    network = fitting.build_network(shape, seed)
     how = fitting.Steps(STEPS, 0, RATE, DECAY)
     after = fitting.trained(network, given, graph.labels, fitting.start(shape, seed), how, lambda step: seed + step)
     scores = fitting.scores(network, after.vector, given).astype(np.float64)

@@ -33,7 +33,7 @@ class Part:
     values: np.ndarray | None = None
 
 
-def joined(name: str, parts: Sequence[Part], provenance: Provenance) -> Graph:
+def join_owners(name: str, parts: Sequence[Part], provenance: Provenance) -> Graph:
     """One graph: columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order).
 
     Raises ``DataError`` for no part, no label or no feature at all.

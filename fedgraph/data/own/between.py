@@ -66,7 +66,7 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
     return found
 
 
-def joined(graph: Graph, given: Sequence[Own], starts: np.ndarray, names: Sequence[str]) -> tuple[Graph, str]:
+def add_cross_edges(graph: Graph, given: Sequence[Own], starts: np.ndarray, names: Sequence[str]) -> tuple[Graph, str]:
     """The graph with the edges between clients, and a phrase that counts them. starts: each client's first node, and n."""
     where: dict[str, tuple[int, int]] = {}  # hash → (client, node)
     for client, own in enumerate(given):

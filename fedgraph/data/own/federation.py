@@ -110,9 +110,9 @@ def load(path: Path) -> Graph:
             raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes))
-    graph = federated.joined("own/federation", [g.part for g in given], Provenance("own", ""))
+    graph = federated.join_owners("own/federation", [g.part for g in given], Provenance("own", ""))
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
-    graph, crossing = own_between.joined(graph, [g.between for g in given], starts, names)
+    graph, crossing = own_between.add_cross_edges(graph, [g.between for g in given], starts, names)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
     many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
     detail = (

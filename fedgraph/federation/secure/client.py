@@ -47,7 +47,7 @@ _MOST = 400_000
 
 def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[bytes, bytes]]:
     """The public keys of the clients of ``blocks`` that the round asks."""
-    now = protocol.of(job, round_)
+    now = protocol.round_of(job, round_)
     if now is None:
         return {}
     return {c: (keys.public(_secrets(job, c, round_, now).key), _letter_keys_of(job, c)[1]) for c in _asked(blocks, job, now)}
@@ -55,7 +55,7 @@ def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[b
 
 def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[int, list[tuple[int, bytes]]]:
     """The sealed shares of these clients' secrets, by recipient."""
-    now, found = protocol.of(job, round_), joined(boards)
+    now, found = protocol.round_of(job, round_), merge_boards(boards)
     letters: dict[int, list[tuple[int, bytes]]] = {}
     if now is None:
         return letters
@@ -72,7 +72,7 @@ def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[
 
 def hide(job: Job, client: int, round_: int, released: Mapping[str, Released], board: Board) -> dict[str, Released]:
     """What ``client`` sends: its whole numbers plus the stream of its own seed and those it has with its neighbours."""
-    now = protocol.of(job, round_)
+    now = protocol.round_of(job, round_)
     if now is None:
         raise PrivacyError(f"client {client} would send in round {round_}, which asks nobody")
     secrets = _secrets(job, client, round_, now)
@@ -88,12 +88,12 @@ def hide(job: Job, client: int, round_: int, released: Mapping[str, Released], b
 
 def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given: Any) -> dict[int, list[tuple[int, int]]]:
     """Shares of the secrets that these clients hold: of the seed of who sent, else of the mask key. given: boards, letters."""
-    now = protocol.of(job, round_)
+    now = protocol.round_of(job, round_)
     if now is None or job.masks is None:
         return {}
     if len(now.sent) < job.masks.least:
         raise PrivacyError(f"round {round_}: {len(now.sent)} clients sent, {job.masks.least} are needed: no share is given")
-    board, letters = joined(given[:num_boards]), given[num_boards:]
+    board, letters = merge_boards(given[:num_boards]), given[num_boards:]
     answers: dict[int, list[tuple[int, int]]] = {}
     for client in _asked(blocks, job, now):
         if client not in now.answering:
@@ -106,7 +106,7 @@ def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given
     return answers
 
 
-def joined(boards: Sequence[Board]) -> dict[int, tuple[bytes, bytes]]:
+def merge_boards(boards: Sequence[Board]) -> dict[int, tuple[bytes, bytes]]:
     return {client: found for board in boards for client, found in board.items()}
 
 

@@ -40,7 +40,7 @@ class Round:
 _latest: dict[tuple[str, int], Round] = {}
 
 
-def of(job: Job, round_: int) -> Round | None:
+def round_of(job: Job, round_: int) -> Round | None:
     """The round; None where nobody is asked (or too few are, so that nothing is sent)."""
     masks = job.masks
     if masks is None or (job.attendance is not None and not job.attendance.answered[round_].any()):

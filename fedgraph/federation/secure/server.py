@@ -11,7 +11,7 @@ from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import server
 from fedgraph.federation.messages import Job, Receipt
 from fedgraph.federation.secure import keys, protocol, shamir
-from fedgraph.federation.secure.client import Answers, Board, joined
+from fedgraph.federation.secure.client import Answers, Board, merge_boards
 from fedgraph.methods.base import State
 from fedgraph.privacy.mechanisms.integer_shares import word
 
@@ -21,7 +21,7 @@ def merge(
 ) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
     """As ``federation.server.merge``. given: what the workers sent, the boards of public keys, the answers."""
     sent, boards, answers = given[:num_sent], given[num_sent : num_sent + num_boards], given[num_sent + num_boards :]
-    now = protocol.of(job, round_)
+    now = protocol.round_of(job, round_)
 
     def opened(sums: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         if now is None:
@@ -29,7 +29,7 @@ def merge(
         mechanism = protocol.mechanism(job)
         return {
             name: mechanism.opened(total)
-            for name, total in unmasked(now, round_, sums, joined(boards), answers, mechanism.bits).items()
+            for name, total in unmasked(now, round_, sums, merge_boards(boards), answers, mechanism.bits).items()
         }
 
     after, model, receipt = server.merge_parts(job, state, round_, sent, opened)
@@ -74,7 +74,7 @@ def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers
         raise RuntimeFailure(
             f"round {round_}: {len(shares)} shares of client {client}'s secret came, {threshold} are needed; round aborted"
         )
-    return shamir.joined(dict(shares[:threshold]))
+    return shamir.recover_secret(dict(shares[:threshold]))
 
 
 def _add(totals: dict[str, np.ndarray], secret: bytes, round_: int, bits: int, sign: int) -> None:

@@ -38,10 +38,10 @@ def weights(places: tuple[int, ...]) -> list[int]:
     return found
 
 
-def joined(shares: Mapping[int, int]) -> bytes:
+def recover_secret(shares: Mapping[int, int]) -> bytes:
     """The secret from the points place → value, at least t of them.
 
-    >>> joined(dict(zip((1, 3), (split(bytes(31) + b"x", [7], 3)[i] for i in (0, 2))))) == bytes(31) + b"x"
+    >>> recover_secret(dict(zip((1, 3), (split(bytes(31) + b"x", [7], 3)[i] for i in (0, 2))))) == bytes(31) + b"x"
     True
     """
     value = sum(w * s for w, s in zip(weights(tuple(shares)), shares.values(), strict=True)) % PRIME

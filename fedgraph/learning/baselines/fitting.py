@@ -61,7 +61,7 @@ def inputs(graph: Graph, rows: Scaling = "unit") -> Inputs:
     return Inputs(sparse_rows((unit_rows if rows == "unit" else sum_rows)(graph.features)), edges)
 
 
-def made(shape: Shape, seed: int) -> Network:
+def build_network(shape: Shape, seed: int) -> Network:
     """The network with its initial parameters; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(device()):
         seed_torch(seed)
@@ -75,7 +75,7 @@ def vector_of(network: nn.Module) -> np.ndarray:
 
 
 def start(shape: Shape, seed: int) -> Progress:
-    vector = vector_of(made(shape, seed))
+    vector = vector_of(build_network(shape, seed))
     return Progress(vector, np.zeros((2, vector.size), np.float32))
 
 

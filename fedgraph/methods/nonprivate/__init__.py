@@ -158,7 +158,7 @@ def predict(plan: Plan[Params, Asked], state: State[phases.Training], graph: Gra
 
 
 def _scores(plan: Plan[Params, Asked], index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
-    network = fitting.made(phases.shape_of(plan, index), 0)
+    network = fitting.build_network(phases.shape_of(plan, index), 0)
     given = fitting.inputs(graph, plan.params.features)
     return local.scores(plan, plan.params.candidates[index], network, parameters, graph, given)
 

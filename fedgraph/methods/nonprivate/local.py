@@ -86,7 +86,7 @@ def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Grap
     """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
     candidate, shape = plan.params.candidates[index], phases.shape_of(plan, index)
     given = fitting.inputs(graph, plan.params.features)
-    network, seed = fitting.made(shape, 0), int(rng.integers(2**31))
+    network, seed = fitting.build_network(shape, 0), int(rng.integers(2**31))
 
     def descended(labels: np.ndarray, steps: int) -> list[np.ndarray]:
         at = fitting.Progress(shared, np.zeros((2, shared.size), np.float32))
@@ -178,7 +178,7 @@ def _like_asked(
 
 def _network(plan: Plan[Params, Asked], work: Work, index: int) -> Network:
     if index not in work.networks:
-        work.networks[index] = fitting.made(phases.shape_of(plan, index), 0)
+        work.networks[index] = fitting.build_network(phases.shape_of(plan, index), 0)
     return work.networks[index]
 
 

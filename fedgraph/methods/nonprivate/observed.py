@@ -57,7 +57,7 @@ class Updates:
     def _parts(self, gradient: np.ndarray) -> Iterator[tuple[torch.Tensor, np.ndarray]]:
         """Every parameter of the network with its part of the flat gradient."""
         at = 0
-        for parameter in fitting.made(_shape(self.plan, self.plan.params.arguments), 0).parameters():
+        for parameter in fitting.build_network(_shape(self.plan, self.plan.params.arguments), 0).parameters():
             yield parameter, gradient[at : at + parameter.numel()]
             at += parameter.numel()
 
@@ -68,7 +68,7 @@ def convolutions(plan: Plan[Params, Asked]) -> Callable[[State[Training]], Convo
         return None
 
     def layers(state: State[Training]) -> Convolutions:
-        network = fitting.made(_shape(plan, {}), 0)
+        network = fitting.build_network(_shape(plan, {}), 0)
         fitting.write(network, state.model["parameters"])
         every = [p.detach().cpu().numpy() for p in network.parameters()]
         weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))

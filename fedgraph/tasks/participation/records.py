@@ -194,7 +194,7 @@ def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generato
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
     seen = [personal_head.inputs(p, measures.probabilities(answers(protocols.without_labels(p)))) for p in parts]
-    return personal_head.joined(seen), np.concatenate([p.labels for p in parts])
+    return personal_head.stack_inputs(seen), np.concatenate([p.labels for p in parts])
 
 
 def outcome(
