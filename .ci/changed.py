@@ -1,8 +1,8 @@
 """Prints the rooms of fedgraph that a change touches, for the tests of quality: ``methods,privacy``, ``all``, or nothing.
 
 A change is what lies between the base and the working tree. The base is FEDGRAPH_BASE, else where this branch left ``main``,
-else (on ``main`` itself) the commit before the newest. Where no base is known, everything counts as changed.
-``FEDGRAPH_TIER=all`` asks for all of them.
+else (on ``main`` itself) the newest commit that is older than six hours, because commits that land together are one change.
+Where no base is known, everything counts as changed. ``FEDGRAPH_TIER=all`` asks for all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from pathlib import PurePosixPath
 
 FOR_ALL = {"pyproject.toml", "constraints.txt", "tests/conftest.py"}  # versions, and how the suite is run
+TOGETHER = "6 hours ago"
 MAINS = ("origin/main", "main", "origin/HEAD")
 
 
@@ -32,7 +33,7 @@ def base() -> str | None:
         found = git("merge-base", "HEAD", main)
         if found and found != head:
             return found
-    return git("rev-parse", "--verify", "-q", "HEAD^")
+    return git("rev-list", "-1", f"--before={TOGETHER}", "--first-parent", "HEAD") or None
 
 
 def rooms(files: list[str]) -> str:

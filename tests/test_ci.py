@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +25,7 @@ class Clone:
         self.folder = folder
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "FEDGRAPH_"))} | AUTHOR
         self.git("init", "-q", "-b", "main")
-        self.commit("fedgraph/methods/gap.py")
+        self.commit("fedgraph/methods/gap.py", hours_ago=9)
 
     def git(self, *words: str) -> str:
         done = subprocess.run(["git", *words], cwd=self.folder, env=self.env, check=True, capture_output=True, text=True)
@@ -34,10 +37,11 @@ class Clone:
             with (self.folder / name).open("a", encoding="utf-8") as file:
                 file.write("more\n")
 
-    def commit(self, *names: str) -> str:
+    def commit(self, *names: str, hours_ago: float = 0.0) -> str:
         self.write(*names)
         self.git("add", "-A")
-        self.git("commit", "-qm", "a change")
+        when = {"GIT_COMMITTER_DATE": f"@{int(time.time() - 3600 * hours_ago)} +0000"}
+        subprocess.run(["git", "commit", "-qm", "a change"], cwd=self.folder, env=self.env | when, check=True)
         return self.git("rev-parse", "HEAD")
 
     def changed(self, **env: str) -> str:
@@ -51,8 +55,10 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(tmp_path)
 
 
-def test_a_first_commit_asks_for_everything(clone: Clone) -> None:
-    assert clone.changed() == "all"
+def test_a_history_of_this_hour_asks_for_everything(tmp_path: Path) -> None:
+    new = Clone(tmp_path)
+    new.git("commit", "--amend", "-qm", "just now")
+    assert new.changed() == "all"
 
 
 def test_a_folder_that_is_no_repository_asks_for_everything(tmp_path: Path) -> None:
@@ -61,9 +67,10 @@ def test_a_folder_that_is_no_repository_asks_for_everything(tmp_path: Path) -> N
     assert done.stdout == "all\n"
 
 
-def test_on_main_the_newest_commit_counts(clone: Clone) -> None:
-    clone.commit("fedgraph/learning/layers/gcn.py")
-    clone.commit("fedgraph/seeds.py", "tests/privacy/test_desk.py", "docs/index.md")
+def test_on_main_what_landed_together_counts(clone: Clone) -> None:
+    clone.commit("fedgraph/learning/layers/gcn.py", hours_ago=8)
+    clone.commit("fedgraph/seeds.py", "docs/index.md", hours_ago=5)
+    clone.commit("tests/privacy/test_desk.py")
     assert clone.changed() == "privacy,seeds"
 
 
@@ -77,8 +84,8 @@ def test_on_a_branch_everything_since_main_counts(clone: Clone) -> None:
 
 
 def test_a_base_that_is_given_goes_first(clone: Clone) -> None:
-    first = clone.commit("fedgraph/data/tu.py")
-    clone.commit("fedgraph/learning/layers/gcn.py")
+    first = clone.commit("fedgraph/data/tu.py", hours_ago=8)
+    clone.commit("fedgraph/learning/layers/gcn.py", hours_ago=7)
     clone.commit("docs/index.md")
     assert clone.changed() == ""
     assert clone.changed(FEDGRAPH_BASE=first) == "learning"
@@ -87,9 +94,10 @@ def test_a_base_that_is_given_goes_first(clone: Clone) -> None:
 
 def test_versions_and_the_script_itself_ask_for_everything(clone: Clone) -> None:
     for name in ("constraints.txt", "tests/conftest.py", ".ci/run"):
-        clone.commit(name)
+        clone.commit(name, hours_ago=7)
+        clone.write(name)
         assert clone.changed() == "all"
-    clone.commit("docs/index.md")
+        clone.git("checkout", "-q", name)
     assert clone.changed() == ""
     assert clone.changed(FEDGRAPH_TIER="all") == "all"
 
@@ -156,3 +164,28 @@ def test_the_whole_suite_is_dealt_to_processes_and_a_file_is_not(pytestconfig: p
 
 def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def test_the_notes_of_the_latest_release_begin_with_privacy_and_fit_on_a_page(tmp_path: Path) -> None:
+    text = (SCRIPT.parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    latest = re.findall(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", text, re.M)[0]
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nversion = "{latest}"\n', encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(text, encoding="utf-8")
+    said = runpy.run_path(str(SCRIPT.parent / "notes.py"))["notes"](f"v{latest}", tmp_path)
+    assert len(said.splitlines()) <= 80
+    assert re.findall("^### .*", said, re.M)[0] == "### Privacy"
+
+
+@pytest.mark.parametrize(
+    ("tag", "heading", "words"),
+    [
+        ("v1.0.0", "1.1.0 (2026-01-02)", "allowed: v1.1.0"),
+        ("v1.1.0", "1.1.0 (unreleased)", "no line '## 1.1.0"),
+        ("v1.1.0", "1.0.0 (2026-01-02)", "no line '## 1.1.0"),
+    ],
+)
+def test_a_tag_that_does_not_fit_is_one_line(tag: str, heading: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.1.0"\n', encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {heading}\n\n- More.\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=words):
+        runpy.run_path(str(SCRIPT.parent / "notes.py"))["notes"](tag, tmp_path)
