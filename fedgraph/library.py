@@ -40,9 +40,29 @@ def run(
 ) -> Run:
     """Run a scenario and return its results.
 
-    scenario: a file, the name of a shipped scenario, or the mapping that the YAML would hold. out: the run's folder (default
-    ``runs/<name>-<time>``). changes: dotted key → value, as ``--set``. quick, seeds, resume, runtime, data_root: as on the
-    command line. quiet: no progress and no tables. Raises ``ScenarioError`` in one line for anything wrong.
+    Args:
+        scenario: A file, the name of a shipped scenario (``fedgraph ls scenarios``), or the mapping that the YAML would hold.
+        out: The run's folder; by default ``runs/<name>-<time>``.
+        data_root: The folder of the data; by default the environment variable ``FEDGRAPH_DATA``, then the user's cache.
+        quick: Whether the scenario's own short form is run (its key ``quick``).
+        seeds: How many seeds, in place of the scenario's; at least 1.
+        resume: Whether ``out`` holds a run that was stopped, whose finished cells are kept.
+        runtime: ``serial`` or ``ray``, in place of the scenario's.
+        changes: Dotted keys with their new values, e.g. ``{"tasks.0.epsilons": [1, 8]}``; ε has no unit.
+        quiet: Whether neither progress nor tables are printed.
+
+    Returns:
+        The finished run: its answer, its table, and the sheet of each row. A cell that fails is a row with its reason.
+
+    Raises:
+        ScenarioError: A key or a value is wrong; the line says which, where it stands, and what is allowed.
+        DataError: Data are damaged or missing, or ``out`` is taken.
+        RuntimeFailure: The engine cannot start, or no worker is left.
+
+    Example:
+        >>> import fedgraph
+        >>> run = fedgraph.run("quickstart", quick=True, quiet=True)
+        >>> print(run.answer)
     """
     settings = [
         f"{key}={yaml.safe_dump(value, default_flow_style=True).split(chr(10))[0]}" for key, value in (changes or {}).items()
@@ -69,14 +89,39 @@ def compare(
     runtime: str = "serial",
     quiet: bool = True,
 ) -> Run:
-    """Train ``methods`` on one graph in memory, at every ε and level of trust, and return the results.
+    """Train methods on one graph in memory, at every ε and level of trust, and return the results.
 
-    data: a ``torch_geometric.data.Data`` (``x``, ``edge_index``, ``y``), a NetworkX graph (node attributes ``x`` and ``y``), a
-    ``fedgraph.types.Graph``, or the arrays ``(adjacency, features, labels)``. methods: names, or mappings with settings, e.g.
-    ``{"method": "nonprivate", "model": "torch_geometric.nn.GAT"}``; node-level and edge-level methods are compared apart.
-    trust: curator, sums (clients behind secure sums), nobody (the server sees each client). delta: of every guarantee;
-    default one over the number of training nodes. split: random (four fifths train), public (the masks that ``data`` brings),
-    auto (public where there are masks). Labels of −1 are unknown. Raises ``ScenarioError`` in one line.
+    Args:
+        data: A ``torch_geometric.data.Data`` (``x`` [n, d], ``edge_index`` [2, m], ``y`` [n]), a NetworkX graph (nodes with
+            ``x`` and ``y``), a ``fedgraph.types.Graph``, or the arrays ``(adjacency [n, n], features [n, d], labels [n])``. A
+            label of −1 is unknown.
+        methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
+            Methods that protect nodes and methods that protect edges are compared apart.
+        epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
+        trust: Whom the clients trust: ``curator`` (one party may hold the graph), ``sums`` (a server sees sums of clients), or
+            ``nobody`` (a server sees each client).
+        seeds: How many repetitions with other random numbers; at least 1.
+        clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1.
+        split: ``random`` (four fifths of the nodes train), ``public`` (the masks that ``data`` brings), or ``auto`` (public
+            where there are masks).
+        delta: δ of every guarantee, between 0 and 1; by default one over the number of training nodes.
+        out: The run's folder; by default ``runs/<name>-<time>``.
+        seed: Names all random numbers; the same seed gives the same results.
+        name: What the results call the graph.
+        runtime: ``serial`` or ``ray``.
+        quiet: Whether neither progress nor tables are printed.
+
+    Returns:
+        The finished run, with one row for each method, ε and level of trust.
+
+    Raises:
+        ScenarioError: An argument is wrong; the line says which, and what is allowed.
+        DataError: The graph is inconsistent, e.g. labels and rows differ in number.
+
+    Example:
+        >>> import fedgraph
+        >>> run = fedgraph.compare(data, ["features", "gap_node"], epsilons=[1, 8], trust=["sums"])
+        >>> run.table()[["name", "epsilon", "mean"]]
     """
     from fedgraph.data.own import objects
 

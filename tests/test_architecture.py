@@ -145,6 +145,26 @@ def test_the_picture_of_how_data_flow_is_the_import_graph() -> None:
     assert {"data", "partition", "methods", "privacy", "federation", "tasks", "report", "runs"} <= shown
 
 
+def test_every_room_has_its_line_in_the_document() -> None:
+    text = (ROOT.parent / "docs" / "dataflow.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(\w+)` \| .+ \|$", text, re.M)
+    assert sorted(named) == sorted(path.name for path in ROOT.iterdir() if (path / "__init__.py").exists())
+    loose = {path.stem for path in ROOT.glob("*.py")} - {"__init__", "__main__"}
+    assert not {name for name in loose if f"`{name}`" not in text}
+
+
+def test_the_guide_for_contributors_names_all_that_a_method_offers() -> None:
+    text = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    offers = next(
+        n for n in tree(ROOT / "methods" / "base" / "offers.py") if isinstance(n, ast.ClassDef) and n.name == "Offers"
+    )
+    fields = [n.target.id for n in offers.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+    assert len(fields) > 10
+    assert not [name for name in fields if f"`{name}`" not in text]
+    files = re.findall(r"`((?:fedgraph|tests|docs|scenarios)/[\w/.]+\w)`", text)
+    assert not [name for name in files if not (ROOT.parent / name).exists()]
+
+
 def test_every_setting_has_the_strict_base() -> None:
     """A model straight from pydantic would read ``true`` as 1 and accept infinity and 10¹²."""
     wrong = []

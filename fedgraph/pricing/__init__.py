@@ -27,16 +27,42 @@ def systems() -> list[str]:
 
 
 def price(path: str | Path, system: str | None = None, fix: float | None = None) -> Quote:
-    """The quote of one file. system: a key of ``systems()``, where the file does not tell. fix: an ε to be bought honestly.
+    """Price what an existing configuration buys. The file is read as data; nothing in it is run.
 
-    Raises ``PricingError``, one line, for a file that cannot be read or belongs to no system known here.
+    Args:
+        path: The configuration: a script, YAML, TOML or JSON of another system, or a neutral YAML.
+        system: A key of ``systems()``, where the file does not tell whose it is.
+        fix: An ε > 0; the quote then holds the settings of the same system that honestly buy it.
+
+    Returns:
+        The quote: what the file claims, the ε (at its δ) that its noise provably buys, what is not protected, and questions
+        where a fact is missing.
+
+    Raises:
+        PricingError: The file cannot be read, holds an option that is not known, or belongs to no system known here.
+
+    Example:
+        >>> import fedgraph
+        >>> fedgraph.price("pyproject.toml", fix=8.0).headline
     """
     document = documents.read(Path(path))
     return quote(document, reader_of(document, system), fix)
 
 
 def quote(document: Document, reader: ModuleType, fix: float | None = None) -> Quote:
-    """The quote of a document by one reader."""
+    """Price a document that is read already.
+
+    Args:
+        document: The parsed file.
+        reader: A module of ``fedgraph.pricing.readers``.
+        fix: An ε > 0 to be bought honestly, or None.
+
+    Returns:
+        The quote of the document.
+
+    Raises:
+        PricingError: ``fix`` is not above 0, or the document holds an option that the reader does not know.
+    """
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
     return quotes.of(document, reader, fix)

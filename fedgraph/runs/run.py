@@ -35,7 +35,11 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run, or several together. kept: as they lie in their folders."""
+    """One run, or several together.
+
+    Attributes:
+        kept: The runs as they lie in their folders.
+    """
 
     kept: tuple[stored.SavedRun, ...]
 
@@ -91,10 +95,22 @@ class Run:
         return "\n".join(self.answered.sentences)
 
     def best(self, *, unit: str = "node", trust: str = "curator", epsilon: float, dataset: str | None = None) -> Score | None:
-        """The best row that provably keeps ``epsilon`` and needs no more trust than ``trust``; None where there is none.
+        """The best row that provably keeps an ε and needs no more trust than is given.
 
-        unit: node, edge, graph or client. trust: nobody, client, sums or curator. dataset: needed where rows of several data
-        sets are there. Raises ``ScenarioError`` for a word that is not known.
+        Args:
+            unit: Whom the guarantee protects: ``node``, ``edge``, ``graph`` or ``client``.
+            trust: The most that may be trusted: ``curator``, ``sums``, ``client`` or ``nobody``.
+            epsilon: The provable ε of the row is at most this; above 0.
+            dataset: The data set, needed where the run has rows of several.
+
+        Returns:
+            The row with its mean, deviation, provable ε and anchor; None where no row keeps ``epsilon``.
+
+        Raises:
+            ScenarioError: A word is not known, or ``dataset`` is missing.
+
+        Example:
+            >>> run.best(unit="node", trust="sums", epsilon=1)
         """
         if trust not in TRUST:
             raise ScenarioError(f"trust is {trust!r}; allowed: {', '.join(TRUST)}")
@@ -108,7 +124,17 @@ class Run:
         return answer.find_best(scores, unit=unit, trust=TRUST[trust], epsilon=epsilon, asked=asked[0] if asked else None)
 
     def score(self, row: str) -> Score:
-        """The row called ``row``: its anchor, or its name where that is unique. Raises ``ScenarioError`` otherwise."""
+        """One row by its name.
+
+        Args:
+            row: The anchor of the row, or its name (with `` · `` and its setting) where only one row has it.
+
+        Returns:
+            The row with its mean, deviation, provable ε and anchor.
+
+        Raises:
+            ScenarioError: No row, or more than one, has this name; the line lists anchors.
+        """
         found = [s for s in self.answered.scores if row in (s.anchor, s.name, f"{s.name} · {s.setting}")]
         exact = [s for s in found if s.anchor == row]
         if len(exact) == 1 or len(found) == 1:
@@ -118,7 +144,15 @@ class Run:
         raise ScenarioError(f"{row!r} {what}; say one of: {listed}")
 
     def table(self) -> pandas.DataFrame:
-        """One line per configuration, with the columns ``COLUMNS``; ε are floats, ∞ included."""
+        """All rows as a pandas table.
+
+        Returns:
+            One line for each configuration, with the columns ``COLUMNS``. ε and δ are floats, ∞ included; ``mean`` and
+            ``deviation`` are in the unit of ``metric``, over ``seeds`` repetitions.
+
+        Example:
+            >>> run.table().query("provable <= 1")
+        """
         import pandas
 
         called = dict(zip(self.folders, self.names, strict=True))
@@ -126,13 +160,30 @@ class Run:
         return pandas.DataFrame([_line(s, owner[id(s.row)]) for s in self.answered.scores], columns=list(COLUMNS))
 
     def figure(self, unit: str | None = None) -> Figure:
-        """Accuracy against provable ε of every row that releases something; ``unit``: only this one."""
+        """A figure of accuracy against provable ε, of every row that releases something.
+
+        Args:
+            unit: Only rows that protect this unit (``node``, ``edge``, ``graph``); None: all, a panel for each.
+
+        Returns:
+            A matplotlib figure.
+        """
         from fedgraph.report import notebook_figure
 
         return notebook_figure.draw(self.answered, unit)
 
     def sheet(self, row: str) -> str:
-        """The privacy sheet of a row, as one HTML page (``fedgraph sheet`` also writes the record for the registry)."""
+        """The privacy sheet of a row, to be read and signed (``fedgraph sheet`` also writes the record for the registry).
+
+        Args:
+            row: The anchor of the row, or its name where only one row has it.
+
+        Returns:
+            One HTML page that needs no other file.
+
+        Raises:
+            ScenarioError: No row, or more than one, has this name.
+        """
         from fedgraph.report import sheet
 
         asked = self.score(row).row
@@ -140,13 +191,28 @@ class Run:
         return sheet.sheet(run, asked).html
 
     def to_tensorboard(self, folder: str | Path) -> int:
-        """One HPARAMS entry per row below ``folder`` (extra ``tensorboard``); how many were written."""
+        """Write one HPARAMS entry for each row (extra ``tensorboard``).
+
+        Args:
+            folder: Where TensorBoard looks.
+
+        Returns:
+            How many entries were written.
+        """
         from fedgraph.report import trackers
 
         return trackers.tensorboard(self.answered.scores, Path(folder))
 
     def to_mlflow(self, experiment: str = "fedgraph", uri: str | None = None) -> int:
-        """A parent run with a nested run per row in MLflow (extra ``mlflow``); how many rows. uri: its server or folder."""
+        """Write a parent run with a nested run for each row to MLflow (extra ``mlflow``).
+
+        Args:
+            experiment: The name of the experiment in MLflow.
+            uri: MLflow's server or folder; None: as MLflow is set up.
+
+        Returns:
+            How many rows were written.
+        """
         from fedgraph.report import trackers
 
         return trackers.mlflow(self.answered.scores, experiment, self.folder.name, uri)
@@ -159,7 +225,21 @@ class Run:
 
 
 def open_run(*folders: str | Path) -> Run:
-    """Finished runs by their folders. Raises ``DataError`` in one line for a folder that holds none or is named twice."""
+    """Open finished runs by their folders.
+
+    Args:
+        folders: One folder, or several that are read together; each once.
+
+    Returns:
+        One object for all of them; ``table()`` has a column that names each run.
+
+    Raises:
+        DataError: A folder holds no finished run.
+        ScenarioError: No folder is named, or one is named twice.
+
+    Example:
+        >>> fedgraph.open_run("runs/one", "runs/other").table()
+    """
     if not folders:
         raise ScenarioError("name at least one run's folder")
     twice = [str(f) for f, count in Counter(Path(f).resolve() for f in folders).items() if count > 1]
