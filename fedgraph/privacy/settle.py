@@ -185,6 +185,11 @@ def again(account: Account, lines: Iterable[Line], path: str | None = None) -> P
     return found if account.broken is None else replace(found, epsilon=math.inf)
 
 
+def client_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> dict[int, Event]:
+    """Per client, everything that it releases, composed, and inside the secret one-time sample where there is one."""
+    return amplified(guarantee, _spent(guarantee, releases, None))
+
+
 def amplified(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
     """Per client, what its releases count for: inside the secret one-time sample where there is one."""
     return {client: _amplified(event, guarantee.sampled_once) for client, event in events.items()}

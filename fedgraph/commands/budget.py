@@ -1,0 +1,72 @@
+"""``fedgraph budget``: a file that remembers what was spent on people, and refuses what would exceed their budget."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy import budget_book
+from fedgraph.privacy.person_price import joint_epsilon
+from fedgraph.privacy.units import Unit
+
+HELP = "make or show a budget that lasts: what was spent on which people"
+BAR = 30  # characters of the bar that shows how much is spent
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True)
+    init = actions.add_parser("init", help="make a budget file for the people of a list")
+    init.add_argument("file", type=Path, metavar="FILE")
+    init.add_argument("--unit", choices=[unit.value for unit in Unit], required=True, help="what one person's data is")
+    init.add_argument("--epsilon", type=float, required=True, metavar="ε", help="the most that each person may spend")
+    init.add_argument("--delta", type=float, required=True, metavar="δ", help="of that ε; below one over the number of people")
+    init.add_argument(
+        "--people",
+        type=Path,
+        required=True,
+        metavar="CSV",
+        help="their ids: the first column (a first line 'id' is left out)",
+    )
+    show = actions.add_parser("show", help="what was spent, by what, on how many people")
+    show.add_argument("file", type=Path, metavar="FILE")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.action == "init":
+        people = read_ids(options.people)
+        book = budget_book.create(options.file, Unit(options.unit), options.epsilon, options.delta, people)
+        print(f"{options.file}: ε = {book.epsilon:g} at δ = {book.delta:g} for each of {book.num_people:,} people")
+        return 0
+    print(as_text(budget_book.read(options.file)))
+    return 0
+
+
+def read_ids(path: Path) -> list[str]:
+    """The first column of a CSV file. ``PrivacyError`` where there is no such file."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            ids = [row[0].strip() for row in csv.reader(file) if row and row[0].strip()]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise PrivacyError(f"{path}: {error}; allowed: a CSV file of ids") from error
+    return ids[1:] if ids and ids[0].casefold() == "id" else ids
+
+
+def as_text(book: budget_book.BudgetBook) -> str:
+    """The book in words: each charge, then groups of people with what they have spent."""
+    lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]
+    for number, charge in enumerate(book.charges, start=1):
+        alone = joint_epsilon([charge.dearest], book.delta)
+        people = int(charge.people.sum())
+        viewer = charge.protection.viewer.value
+        lines.append(
+            f"  {number}. {charge.written}  {charge.what}: ε = {alone:.4g} alone, on {people:,} people, toward {viewer}"
+        )
+    for group in book.groups():
+        part = min(1.0, group.epsilon / book.epsilon)
+        bar = "█" * round(BAR * part) + "░" * (BAR - round(BAR * part))
+        which = ", ".join(str(k + 1) for k in group.charges) or "nothing"
+        lines.append(f"  {bar} {group.epsilon:.4g} of {book.epsilon:g} spent by {group.num_people:,} people (charges: {which})")
+    lines.append(f"  last line: {book.head} (keep it elsewhere: a file that was cut off at its end shows another one)")
+    return "\n".join(lines)

@@ -1,0 +1,49 @@
+"""What several runs cost one person together, where people of different clients pay differently."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Composed, Event
+from fedgraph.privacy.lines import Line
+from fedgraph.privacy.settle import Guarantee, client_events
+
+MOST_CHOICES = 256  # combinations of dearest events over runs that are priced one by one; beyond, one bound for all
+
+
+def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> tuple[Event, ...]:
+    """What one person may pay for ``releases``: each person pays one of these events, or something that one of them bounds.
+
+    Clients that share nobody: the distinct events of clients. Prices per end of an edge: each pair of them. Clients that share
+    people: one event with all that the holders of any one person release, by kind (an upper bound). ``PrivacyError`` where
+    a promise is broken: then nothing is protected.
+    """
+    broken = [promise for promise in guarantee.promises if not promise.kept]
+    if broken:
+        raise PrivacyError(f"the guarantee assumes {broken[0].assumption.value}, and the data break it: ε is ∞")
+    events = client_events(guarantee, releases)
+    kinds = tuple(dict.fromkeys(events.values()))
+    if guarantee.holdings is None:
+        pairs = itertools.combinations_with_replacement(kinds, 2)
+        found = tuple(Composed(pair) for pair in pairs) if guarantee.per_end else kinds
+        return found or (Composed(()),)
+    holdings = guarantee.holdings
+    worst = []
+    for kind in kinds:
+        clients = [client for client, event in events.items() if event == kind and client < holdings.shape[0]]
+        most = int((holdings[clients] != 0).sum(axis=0).max()) if clients else 0
+        worst += [kind] * most
+    return (Composed(tuple(worst)),)
+
+
+def joint_epsilon(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
+    """ε at ``delta`` of one person's charges, where each charge is one of several events: the dearest choice."""
+    choices = math.prod(len(dearest) for dearest in charges)
+    if choices > MOST_CHOICES:  # whoever pays all events of a charge pays at least its own
+        return price(Composed(tuple(event for dearest in charges for event in dearest)), delta).epsilon
+    return max(price(Composed(tuple(chosen)), delta).epsilon for chosen in itertools.product(*charges))

@@ -1,0 +1,169 @@
+"""A budget that lasts: composition over charges and people, refusal, edits, torn lines and two processes at once."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedgraph.commands.base import main
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy import budget_book
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, Repeated
+from fedgraph.privacy.lines import Line
+from fedgraph.privacy.person_price import dearest_events, joint_epsilon
+from fedgraph.privacy.settle import Guarantee, Promise, settle
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
+
+DELTA = 1e-6
+PEOPLE = [f"p{i}" for i in range(100)]
+PROTECTION = Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (Assumption.COUNTS_PUBLIC,))
+
+
+def guarantee(relation: Relation = Relation.NODE_ZERO_OUT, **more: object) -> Guarantee:
+    return Guarantee(Protection(relation, Viewer.CURATOR_TRUSTED, (Assumption.COUNTS_PUBLIC,)), DELTA, **more)  # type: ignore[arg-type]
+
+
+def line(event: Event, client: int = 0, rounds: int = 1) -> Line:
+    return Line("cell", "model", ((client, client),), ((0, rounds - 1),), 1, "noise", event)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    budget_book.create(tmp_path / "people.budget", Unit.NODE, 2.0, DELTA, PEOPLE)
+    return tmp_path / "people.budget"
+
+
+def test_charges_compose_by_the_accountants_and_not_by_adding(book: Path) -> None:
+    for _ in range(3):
+        made = budget_book.charge(book, "a model", guarantee(), [line(Gaussian(20.0), rounds=4)], None)
+    (group,) = made.groups()
+    assert group.epsilon == pytest.approx(price(Repeated(Gaussian(20.0), 12), DELTA).epsilon)
+    assert group.epsilon < 3 * price(Repeated(Gaussian(20.0), 4), DELTA).epsilon
+    assert group.num_people == 100
+
+
+def test_what_would_exceed_the_cap_is_refused_and_leaves_the_file_as_it_was(book: Path) -> None:
+    budget_book.charge(book, "first", guarantee(), [line(Gaussian(4.0))], None)
+    before = book.read_bytes()
+    with pytest.raises(PrivacyError, match=r"with second .* of 2 .*what is left is one release of ε = [01]\.\d+. Nothing"):
+        budget_book.charge(book, "second", guarantee(), [line(Gaussian(2.5))], None)
+    assert book.read_bytes() == before
+    left = budget_book.read(book).left(np.ones(100, dtype=bool))
+    assert 0 < left < 2
+    with pytest.raises(PrivacyError, match="ε = inf"):
+        budget_book.charge(book, "no noise", guarantee(), [line(Gaussian(0.0))], None)
+
+
+def test_overlapping_people_cost_per_person(book: Path) -> None:
+    budget_book.charge(book, "one", guarantee(), [line(Gaussian(5.0))], PEOPLE[:60])
+    made = budget_book.charge(book, "two", guarantee(), [line(Laplace(4.0))], PEOPLE[40:])
+    paid = {group.charges: (group.num_people, group.epsilon) for group in made.groups()}
+    assert {charges: people for charges, (people, _) in paid.items()} == {(0,): 40, (0, 1): 20, (1,): 40}
+    assert paid[(0, 1)][1] == pytest.approx(price(Composed((Gaussian(5.0), Laplace(4.0))), DELTA).epsilon)
+    with pytest.raises(PrivacyError, match="1 people of these data are not in the budget, the first is 'stranger'"):
+        budget_book.charge(book, "three", guarantee(), [line(Gaussian(50.0))], ["p1", "stranger"])
+
+
+@given(st.lists(st.sampled_from([3.0, 5.0, 8.0]), min_size=1, max_size=4), st.integers(0, 3))
+@settings(max_examples=15, deadline=None)
+def test_the_dearest_events_bound_every_person(multipliers: list[float], seed: int) -> None:
+    """With clients that share people, no person pays more than what is charged; without, the price is the run's own."""
+    lines = [line(Gaussian(m), client) for client, m in enumerate(multipliers)]
+    alone = joint_epsilon([dearest_events(guarantee(), lines)], DELTA)
+    assert alone == pytest.approx(settle(guarantee(), lines).epsilon)
+    held = np.random.default_rng(seed).integers(0, 2, (len(multipliers), 6))
+    shared = guarantee(holdings=sp.csr_array(held))
+    charged = joint_epsilon([dearest_events(shared, lines)], DELTA)
+    assert charged >= settle(shared, lines).epsilon - 1e-9
+
+
+def test_prices_per_end_charge_both_ends(book: Path) -> None:
+    per_end = guarantee(per_end=True)
+    dearest = dearest_events(per_end, [line(Gaussian(6.0)), line(Gaussian(9.0), 1)])
+    assert joint_epsilon([dearest], DELTA) == pytest.approx(price(Repeated(Gaussian(6.0), 2), DELTA).epsilon)
+
+
+def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> None:
+    budget_book.charge(book, "first", guarantee(), [line(Gaussian(20.0))], None)
+    with pytest.raises(PrivacyError, match="under the relation node-zero-out, and this has node-replace"):
+        budget_book.charge(book, "second", guarantee(Relation.NODE_REPLACE), [line(Gaussian(20.0))], None)
+    edge = Protection(Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC,))
+    with pytest.raises(PrivacyError, match="is for one node, and this protects one edge"):
+        budget_book.charge(book, "third", Guarantee(edge, DELTA), [line(Gaussian(20.0))], None)
+    broken = guarantee(promises=(Promise(Assumption.PROMISED_DEGREE, 5, 9, 2, 100),))
+    with pytest.raises(PrivacyError, match="the data break it"):
+        budget_book.charge(book, "fourth", broken, [line(Gaussian(20.0))], None)
+
+
+def edits(content: bytes) -> list[bytes]:
+    """Content with one thing changed: a noise multiplier, a charge left out, charges in another order, people taken off."""
+    first, *charges = content.splitlines(keepends=True)
+    louder = content.replace(b'"noise_multiplier":20.0', b'"noise_multiplier":200.0')
+    cap = content.replace(b'"epsilon":2.0', b'"epsilon":20.0', 1)
+    people = json.loads(charges[0]) | {"people": "eNpjAAAAAQAB"}
+    fewer = first + json.dumps(people).encode() + b"\n" + b"".join(charges[1:])
+    other = first + charges[1] + charges[0] + charges[2]
+    return [louder, cap, first + b"".join(charges[1:]), other, fewer, b"", b"{}\n", content.replace(b"\n", b"\n\n", 1)]
+
+
+@pytest.mark.parametrize("edit", range(8))
+def test_every_edit_is_found(book: Path, edit: int) -> None:
+    for number in range(3):
+        budget_book.charge(book, f"model {number}", guarantee(), [line(Gaussian(20.0))], None)
+    content = book.read_bytes()
+    changed = edits(content)[edit]
+    assert changed != content
+    book.write_bytes(changed)
+    with pytest.raises(PrivacyError, match=r"people\.budget:?\d*: (not as it was written|empty)"):
+        budget_book.charge(book, "more", guarantee(), [line(Gaussian(20.0))], None)
+
+
+@pytest.mark.parametrize("kept", [1, 40, -1])
+def test_a_process_that_died_while_it_wrote_has_released_nothing(book: Path, kept: int) -> None:
+    whole = book.read_bytes()
+    budget_book.charge(book, "first", guarantee(), [line(Gaussian(20.0))], None)
+    torn = book.read_bytes()[len(whole) :][:kept]
+    book.write_bytes(whole + torn)
+    assert budget_book.read(book).charges == []
+    made = budget_book.charge(book, "second", guarantee(), [line(Gaussian(20.0))], None)
+    assert [charge.what for charge in made.charges] == ["second"]
+
+
+def _charge_often(path: Path) -> None:
+    for _ in range(10):
+        budget_book.charge(path, "at once", guarantee(), [line(Gaussian(40.0))], None)
+
+
+def test_two_processes_at_once_lose_no_charge(book: Path) -> None:
+    both = [multiprocessing.get_context("fork").Process(target=_charge_often, args=(book,)) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+        assert one.exitcode == 0
+    assert len(budget_book.read(book).charges) == 20
+
+
+def test_the_command_makes_and_shows_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ids.csv").write_text("id,name\n" + "".join(f"{p},x\n" for p in PEOPLE), encoding="utf-8")
+    file = str(tmp_path / "b")
+    init = ["budget", "init", file, "--unit", "node", "--epsilon", "8", "--people", str(tmp_path / "ids.csv"), "--delta"]
+    assert main([*init, "0.1"]) == 1, "δ above one over the people"
+    assert "would allow publishing" in capsys.readouterr().err
+    assert main([*init, "1e-6"]) == 0
+    assert main([*init, "1e-6"]) == 1, "never replaced"
+    budget_book.charge(Path(file), "GAP-NDP", guarantee(), [line(Gaussian(2.0))], PEOPLE[:30])
+    capsys.readouterr()
+    assert main(["budget", "show", file]) == 0
+    text = capsys.readouterr().out
+    assert "1. " in text
+    assert "GAP-NDP: ε = 2.2" in text
+    assert "0 of 8 spent by 70 people (charges: nothing)" in text
