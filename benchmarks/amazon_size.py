@@ -71,7 +71,7 @@ def measured(name: str, share: float) -> dict[str, Any]:
     graph = generated(share)
     ready, before = time.process_time() - began, _peak()
     protocol, method = CELLS[name]
-    given = {"settings": ["central"], "epsilons": [8.0], "methods": [method], "protocol": protocol}
+    given = {"trust": ["curator"], "epsilons": [8.0], "methods": [method], "protocol": protocol}
     params = node_classification.Params(**given)
     context = Context("amazon-size", graph.name, graph, root=1, seeds=1, runtime=runtime.start("serial"))
     began = time.process_time()

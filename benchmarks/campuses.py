@@ -46,7 +46,7 @@ def scores(campus: str, args: argparse.Namespace, root: Path) -> Scores:
                 "task": "node_classification",
                 "protocol": "inductive" if args.public else "asking",
                 "epsilons": args.epsilons,
-                "settings": ["central"],
+                "trust": ["curator"],
                 "methods": [{"method": method} for method in methods],
             }
         ],

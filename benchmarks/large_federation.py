@@ -1,6 +1,6 @@
 """A federation of the size of all of Facebook100: processor seconds and peak memory of one cell per method.
 
-    python -m benchmarks.large_federation [--share 1 | --real] [--cells features GAP-NDP …] [--settings secure central]
+    python -m benchmarks.large_federation [--share 1 | --real] [--cells features GAP-NDP …] [--trust sums curator]
         [--epsilon 4] [--json]
 
 Eighty-nine generated campuses with 870,056 nodes and 33.3 million edges in all (the numbers of the whole collection), of very
@@ -26,6 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import data
+from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
 from fedgraph.tasks.base import Context
@@ -80,21 +81,21 @@ def federation(share: float) -> Graph:
     return Graph("large", adjacency, features, labels, CLASSES, made, owner=owner, owner_names=names)
 
 
-def measured(name: str, setting: str, share: float, real: bool, epsilon: float) -> dict[str, Any]:
+def measured(name: str, trust: str, share: float, real: bool, epsilon: float) -> dict[str, Any]:
     """One cell in this process."""
     began = time.process_time()
     graph = data.load("facebook100/federation") if real else federation(share)
     assert isinstance(graph, Graph)
     ready, before = time.process_time() - began, _peak()
     protocol, method = CELLS[name]
-    given = {"participations": ["federated", "curator"], "settings": ["secure"], "epsilons": [epsilon], "methods": [method]}
+    given = {"participations": ["federated", "curator"], "trust": ["sums"], "epsilons": [epsilon], "methods": [method]}
     params = participation.Params(**given, protocol=protocol)
     context = Context("large", "large", graph, root=1, seeds=1, runtime=SerialRuntime())
     began = time.process_time()
-    (cell,) = (c for c in participation.cells(params, context) if c.setting == setting)
+    (cell,) = (c for c in participation.cells(params, context) if c.world.trust is Trust(trust))
     outcome = participation.run(params, cell, context)
     return {
-        "cell": name, "setting": setting, "campuses": len(graph.owner_names), "nodes": graph.num_nodes,
+        "cell": name, "trust": trust, "campuses": len(graph.owner_names), "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "data_cpu_s": round(ready, 1), "cpu_s": round(time.process_time() - began, 1), "data_gb": round(before, 2),
         "peak_gb": round(_peak(), 2), "epsilon": outcome.epsilon_provable, "rounds": outcome.facts["rounds"],
@@ -111,7 +112,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the campuses, above 0 and at most 1")
     parser.add_argument("--real", action="store_true", help="the campuses that FEDGRAPH_DATA has")
     parser.add_argument("--cells", nargs="+", choices=tuple(CELLS), default=list(CELLS))
-    parser.add_argument("--settings", nargs="+", choices=("secure", "central"), default=["secure", "central"])
+    parser.add_argument("--trust", nargs="+", choices=("sums", "curator"), default=["sums", "curator"])
     parser.add_argument("--epsilon", type=float, default=4.0, help="budget of every cell, above 0 (default 4)")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print nothing but the last line")
@@ -121,17 +122,17 @@ def main() -> None:
     if not args.epsilon > 0:
         parser.error("--epsilon: allowed: above 0")
     if args.one:
-        print(json.dumps(measured(args.cells[0], args.settings[0], args.share, args.real, args.epsilon)))
+        print(json.dumps(measured(args.cells[0], args.trust[0], args.share, args.real, args.epsilon)))
         return
     found = []
     for name in args.cells:
-        for setting in args.settings:
+        for trust in args.trust:
             command = [sys.executable, "-m", "benchmarks.large_federation", "--one", "--share", str(args.share)]
             command += [
                 "--cells",
                 name,
-                "--settings",
-                setting,
+                "--trust",
+                trust,
                 "--epsilon",
                 str(args.epsilon),
                 *(["--real"] if args.real else []),
@@ -140,10 +141,10 @@ def main() -> None:
                 command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
             )
             if done.returncode:
-                raise SystemExit(f"{name} {setting} failed:\n{done.stderr[-2000:]}")
+                raise SystemExit(f"{name} {trust} failed:\n{done.stderr[-2000:]}")
             found.append(json.loads(done.stdout.strip().splitlines()[-1]))
             if not args.json:
-                print(f"{name:10} {setting:8} {found[-1]['cpu_s']:7.1f} CPU s {found[-1]['peak_gb']:6.2f} GB", flush=True)
+                print(f"{name:10} {trust:8} {found[-1]['cpu_s']:7.1f} CPU s {found[-1]['peak_gb']:6.2f} GB", flush=True)
     print(json.dumps(found))
 
 

@@ -24,7 +24,7 @@ from fedgraph.types import Graph
 def rows(graph: Graph, cut: str, hops: int, epsilons: list[float], seeds: int) -> dict[float, list[float]]:
     """ε → accuracy of each seed, the server seeing each client's message."""
     given: dict[str, Any] = {"partition": {"partition": "uniform", "clients": 10}, "participations": ["federated"]}
-    given |= {"settings": ["local"], "protocol": "transductive", "epsilons": epsilons, "cut_edges": cut}
+    given |= {"trust": ["own-client"], "protocol": "transductive", "epsilons": epsilons, "cut_edges": cut}
     params = participation.Params(**given, methods=[{"method": "gap_edge", "hops": hops}])
     context = Context(f"{cut} {hops}", "cora", graph, root=3, seeds=seeds, runtime=SerialRuntime())
     found: dict[float, list[float]] = {}

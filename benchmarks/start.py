@@ -26,7 +26,7 @@ datasets: [{name: embedded/library}]
 tasks:
   - task: node_classification
     epsilons: [1]
-    settings: [local]
+    trust: [own-client]
     partition: {partition: uniform, clients: 4}
     methods: [{method: features, steps: 1, projection: 16}]
 """

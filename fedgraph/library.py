@@ -1,5 +1,6 @@
 """The library: run a scenario, or compare methods on a graph that is already in memory.
 
+from fedgraph.privacy.trust import trust_called
 import fedgraph
 run = fedgraph.run("citeseer", quick=True)                      # a shipped scenario, a file, or a mapping
 run = fedgraph.compare(data, ["features", "gap_node"], epsilons=[1, 8], trust=["curator", "sums"])
@@ -19,10 +20,10 @@ import yaml
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import kinds
+from fedgraph.privacy.trust import trust_called
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario import shipped
-from fedgraph.scenario.draft import SETTINGS
 from fedgraph.types import Graph
 
 
@@ -98,8 +99,9 @@ def compare(
         methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
             Methods that protect nodes and methods that protect edges are compared apart.
         epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
-        trust: Whom the clients trust: ``curator`` (one party may hold the graph), ``sums`` (a server sees sums of clients), or
-            ``nobody`` (a server sees each client).
+        trust: Whom the people in the data trust: ``curator`` (one party may hold the graph), ``sums`` (a server sees sums of
+            clients), ``own-client`` (a server sees each client's message), ``active-server`` (it may also send any model), or
+            ``nobody`` (every node protects itself: for methods such as ``lpgnn``).
         seeds: How many repetitions with other random numbers; at least 1.
         clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1.
         split: ``random`` (four fifths of the nodes train), ``public`` (the masks that ``data`` brings), or ``auto`` (public
@@ -126,15 +128,12 @@ def compare(
     from fedgraph.data.own import objects
 
     graph = objects.graph_of(data, name)
-    for who in trust:
-        if who not in SETTINGS:
-            raise ScenarioError(f"trust names {who!r}; allowed: {', '.join(SETTINGS)}")
     specs = [{"method": m} if isinstance(m, str) else dict(m) for m in methods]
-    settings = [SETTINGS[who] for who in trust]
+    trusted = [trust_called(word).value for word in trust]
     dealt = {"partition": "natural"} if graph.owner is not None else {"partition": "louvain", "clients": clients}
     common = {
         "task": "node_classification",
-        "settings": settings,
+        "trust": trusted,
         "split": ("public" if graph.masks else "random") if split == "auto" else split,
         "partition": dealt,
         "epsilons": [e if math.isfinite(e) else "inf" for e in map(float, epsilons)],

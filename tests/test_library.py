@@ -23,7 +23,7 @@ TINY = {
         {
             "task": "node_classification",
             "label": "t",
-            "settings": ["central"],
+            "trust": ["curator"],
             "epsilons": [1.0, 8.0],
             "methods": [{"method": "features", "model": "logistic"}],
         }

@@ -1,25 +1,27 @@
-"""A cell: one method in one setting at one budget with one seed; what its task may use, and what it leaves behind."""
+"""A cell: one method in one world at one budget with one seed; what its task may use, and what it leaves behind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from fedgraph.federation.rounds import Prefixes
-from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.ledger import Account, account_name
 from fedgraph.privacy.lines import Line
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, GraphCollection
+from fedgraph.worlds.world import World
 
 Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """task: the task's label. setting: ``central`` or what kind of federation. epsilon: the target (∞ allowed).
+    """task: the task's label. world: who trains together, and who is trusted. epsilon: the target (∞ allowed).
 
     entry: where in its task's list the cell's row stands: of ``methods``, of the claims. It names no stream and no file. None:
     a row that no entry asked for, such as ``graph size``.
@@ -29,7 +31,7 @@ class Cell:
     dataset: str
     method: str
     variant: str
-    setting: str
+    world: World
     epsilon: float
     calibrated_by: str
     seed: int
@@ -37,13 +39,13 @@ class Cell:
 
     @property
     def path(self) -> tuple[str | int, ...]:
-        """Names the cell's random streams, its ledger account and its file."""
+        """Names the cell's random streams."""
         return (
             self.task,
             self.dataset,
             self.method,
             self.variant,
-            self.setting,
+            self.world.stream_word,
             f"eps={self.epsilon!r}",
             self.calibrated_by,
             self.seed,
@@ -51,7 +53,15 @@ class Cell:
 
     @property
     def key(self) -> str:
-        return "/".join(str(p) for p in self.path)
+        """Names its ledger account and its file; two cells of different paths have different keys."""
+        return account_name(self.path)
+
+    @property
+    def words(self) -> str:
+        """As a person reads it."""
+        name = self.method if self.variant == "default" else f"{self.method} · {self.variant}"
+        target = "∞" if math.isinf(self.epsilon) else repr(self.epsilon)
+        return f"{name}, {self.world.words}, ε = {target}, seed {self.seed}"
 
     def among(self, entries: Sequence[Entry]) -> Entry:
         """Its own of its task's entries. ``ValueError`` for a row that no entry asked for."""
@@ -108,7 +118,7 @@ class Context:
     seeds: int
     runtime: Runtime
     prefixes: Prefixes = field(default_factory=Prefixes)
-    cache: dict[Any, Any] = field(default_factory=dict)
+    cache: dict[Hashable, Any] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
     pairs: Pairs | None = None
 
@@ -116,7 +126,7 @@ class Context:
         """Told by the federated loop."""
         self.progress("rounds", done, total)
 
-    def cached(self, key: Any, make: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """``make()``, once per key."""
         if key not in self.cache:
             self.cache[key] = make()

@@ -17,6 +17,7 @@ import numpy as np
 
 from fedgraph.cells.cell import Cell, Outcome
 from fedgraph.privacy.ledger import Ledger
+from fedgraph.worlds.world import World
 
 SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the entry, the file leaves it out
@@ -31,7 +32,7 @@ def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> dict[str, Any]:
         "dataset": cell.dataset,
         "method": cell.method,
         "variant": cell.variant,
-        "setting": cell.setting,
+        "world": cell.world,
         "calibrated_by": cell.calibrated_by,
         "epsilon": cell.epsilon,
         "seed": cell.seed,
@@ -67,7 +68,7 @@ def completed(stored: dict[str, Any]) -> dict[str, Any]:
     for line in stored.get("ledger", ()):
         line = {k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()}
         lines.append(json.dumps(line, separators=(",", ":")))
-    return {**restored(plain), "ledger": lines}
+    return {**restored(plain), "world": World.from_dict(stored["world"]), "ledger": lines}
 
 
 def content_of(file: Path) -> dict[str, Any]:
@@ -79,9 +80,11 @@ def content_of(file: Path) -> dict[str, Any]:
 
 
 def portable(value: Any) -> Any:
-    """JSON without non-standard numbers: ∞ and NaN become strings; numpy scalars become plain."""
+    """JSON without non-standard numbers: ∞ and NaN become strings; numpy scalars and worlds become plain."""
     if isinstance(value, dict):
         return {str(k): portable(v) for k, v in value.items()}
+    if isinstance(value, World):
+        return portable(value.to_dict())
     if isinstance(value, (list, tuple)):
         return [portable(v) for v in value]
     if isinstance(value, np.generic):

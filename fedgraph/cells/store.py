@@ -31,11 +31,12 @@ import numpy as np
 from fedgraph.cells.cell import Cell, Outcome
 from fedgraph.cells.entry import completed, content_of, entry_of, portable, restored, shortened
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
+from fedgraph.worlds.world import World
 
 CHECKSUM = "sha256"
 MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
 WHOLE, ARTEFACTS, FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
-IDENTITY = ("task", "dataset", "method", "variant", "setting", "calibrated_by", "epsilon", "seed")
+IDENTITY = ("task", "dataset", "method", "variant", "world", "calibrated_by", "epsilon", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class CellStore:
         if self._file(cell, WHOLE).exists() or not file.exists():
             return None
         found: dict[str, Any] = restored(json.loads(file.read_text(encoding="utf-8")))
-        return found
+        return {**found, "world": World.from_dict(found["world"])}
 
     def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
         """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fedgraph.commands.base.files import write_new
 from fedgraph.errors import ScenarioError
+from fedgraph.privacy.trust import Trust, trust_called
 from fedgraph.scenario import draft
 
 HELP = "write a commented scenario for your own graph or federation"
@@ -20,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
     parser.add_argument("--unit", choices=draft.UNITS, help="what is one person's data: a node, or an edge")
-    parser.add_argument("--trust", nargs="+", choices=draft.TRUST, help="who may be trusted; several are compared")
+    parser.add_argument("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
     parser.add_argument("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
     parser.add_argument("--clients", type=int, metavar="N", help="clients that share one graph (default 10)")
     parser.add_argument("--name", help="name of the scenario (default: of the data)")
@@ -29,20 +30,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    asks = sys.stdin.isatty()
+    asks, offered = sys.stdin.isatty(), " ".join(t.value for t in draft.TRUST)
     graph = options.graph or (
         None if options.federation else _asked(asks, "--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     )
     unit = options.unit or _asked(asks, "--unit", f"What is protected? {' or '.join(draft.UNITS)}", "node")
     trust = (
-        options.trust
-        or _asked(asks, "--trust", f"Who may be trusted? some of: {' '.join(draft.TRUST)}", "curator sums nobody").split()
+        options.trust or _asked(asks, "--trust", f"Who may be trusted? some of: {offered}", "curator sums own-client").split()
     )
     given = options.epsilons or _asked(asks, "--epsilons", "Budgets ε", "1 8 inf").split()
     wanted = draft.Wanted(
         data=draft.data_of(graph, options.federation),
         unit=unit,
-        trust=tuple(trust),
+        trust=tuple(map(trust_called, trust)),
         epsilons=draft.budgets(given),
         clients=options.clients,
         name=options.name,

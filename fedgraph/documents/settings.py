@@ -8,18 +8,20 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 - a finite number lies between ``LEAST_NUMBER`` and ``MOST_NUMBER`` in size, or is 0;
 - a list names nothing twice.
 
-What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], Infinite]``.
+What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], Infinite]``. A key or a word that
+an earlier version used is refused with one line that says what to write (``Says.formerly``, ``renamed``).
 """
 
 from __future__ import annotations
 
 import math
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
 MOST_COUNT = 1_000_000
 MOST_NUMBER = 1e12
@@ -38,14 +40,26 @@ MOST = {
 
 @dataclass(frozen=True)
 class Says:
-    """What a field says about its values, beside its type."""
+    """What a field says about its values, beside its type. formerly: its key in earlier versions."""
 
     infinite: bool = False
     per_dataset: bool = False
+    formerly: str = ""
 
 
 Infinite = Says(infinite=True)  # ∞ is a value here
 PerDataset = Says(per_dataset=True)  # where the value is a mapping, its keys are names of the scenario's data sets
+
+
+def renamed(words: Mapping[str, str]) -> BeforeValidator:
+    """Refuses a word that has another name now, and says what to write. words: earlier word → word of today."""
+
+    def checked(given: Any) -> Any:
+        if isinstance(given, str) and given in words:
+            raise ValueError(f"{given!r} is called {words[given]!r} now: write {words[given]}")
+        return given
+
+    return BeforeValidator(checked)
 
 
 class Settings(BaseModel):
@@ -80,7 +94,8 @@ class Settings(BaseModel):
         if isinstance(value, (list, tuple)):
             for index, entry in enumerate(value):
                 if entry in value[:index]:
-                    raise ValueError(f"{entry!r} appears twice; allowed: each entry once")
+                    twice = entry.value if isinstance(entry, Enum) else entry
+                    raise ValueError(f"{twice!r} appears twice; allowed: each entry once")
         return value
 
 

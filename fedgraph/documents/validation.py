@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
 from fedgraph.documents.lines import SHOWN, Location, Source, one_line
+from fedgraph.documents.settings import Settings
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -26,7 +27,9 @@ def validate(model: type[Model], data: Any, source: Source, at: Location) -> Mod
 def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
     key = ".".join(str(p) for p in where)
     if problem["type"] == "extra_forbidden":
-        allowed = _keys(model, where[:-1])
+        allowed, now = _keys(model, where[:-1]), _todays_key(model, where)
+        if now:
+            return f"the key {one_line(key)} is called {now!r} now: write {now}: …"
         return f"unknown key {one_line(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
     if problem["type"] == "missing" and isinstance(where[-1], int):
         return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
@@ -43,9 +46,21 @@ def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 
 
+def _todays_key(model: type[BaseModel], where: Location) -> str | None:
+    """What a key of an earlier version is called now; None for a key that never was."""
+    nearest = _nearest(model, where[:-1])
+    if not issubclass(nearest, Settings):
+        return None
+    return next((name for name in nearest.model_fields if nearest.says(name).formerly == where[-1]), None)
+
+
 def _keys(model: type[BaseModel], where: Location) -> list[str]:
     """The keys allowed at ``where`` below ``model`` (best effort: the nearest described model)."""
-    current: Any = model
+    return list(_nearest(model, where).model_fields)
+
+
+def _nearest(model: type[BaseModel], where: Location) -> type[BaseModel]:
+    current = model
     for part in where:
         if isinstance(part, int):
             continue
@@ -54,7 +69,7 @@ def _keys(model: type[BaseModel], where: Location) -> list[str]:
         if inner is None:
             break
         current = inner
-    return list(current.model_fields)
+    return current
 
 
 def _model_inside(annotation: Any) -> type[BaseModel] | None:

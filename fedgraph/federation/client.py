@@ -16,6 +16,7 @@ from fedgraph.federation.secure.client import Board, hide, merge_boards
 from fedgraph.federation.union import union
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
 from fedgraph.privacy.desk import Desk, Released, summed
+from fedgraph.privacy.ledger import account_name
 from fedgraph.privacy.lines import Line, Release, joined
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -157,7 +158,7 @@ def _run_client(client: int, partition: Partition, job: Job, model: Model, round
 
 
 def _cell(job: Job) -> str:
-    return "/".join(str(part) for part in job.stream)
+    return account_name(job.stream)
 
 
 def _streams(job: Job, client: int, round_: int) -> Streams:

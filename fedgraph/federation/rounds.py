@@ -18,6 +18,7 @@ from fedgraph.federation.secure import client as masks_at_client
 from fedgraph.federation.secure import server as masks_at_server
 from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, State
+from fedgraph.privacy.ledger import account_name
 from fedgraph.privacy.lines import Line, joined
 from fedgraph.privacy.mechanisms.noise import Disclose
 
@@ -81,14 +82,14 @@ def run(
     place of ``stream``. on_state: told after each round of this cell alone,
     with the runtime's handle of the server's state.
     """
-    name = "/".join(str(part) for part in stream)
+    name = account_name(stream)
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # workers need it no more
     state, model = None, None
     receipts: tuple[Receipt, ...] = ()
     if plan.shared_key and attendance is not None:
         raise RuntimeFailure("rounds that several budgets share need every client in every round")
     if plan.shared_key:
-        key = f"{'/'.join(str(part) for part in shared_stream)}#{plan.shared_key}"
+        key = account_name((*shared_stream, "shared", plan.shared_key))
         if key not in prefixes.known:
             first = range(plan.shared_rounds)
             digest = hashlib.sha256(plan.shared_key.encode()).hexdigest()[:16]  # not the plan's: whoever is first runs it

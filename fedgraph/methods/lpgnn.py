@@ -36,6 +36,7 @@ from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
 from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
 from fedgraph.privacy.sensitivity import Box
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
@@ -241,7 +242,7 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
-    situations=(Situation("transductive", ("central", "local")),),
+    situations=(Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     trusts_nobody=True,
     evidence=evidence,
 )

@@ -13,7 +13,7 @@ A first line ``{"kind": "notice", "text": …}`` says that the data was generate
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,17 @@ from fedgraph.privacy.events import Composed, Event, Repeated
 from fedgraph.privacy.lines import Line, joined, members
 from fedgraph.privacy.lines import Release as Release
 from fedgraph.privacy.units import Protection
+
+
+def account_name(path: Sequence[str | int | float]) -> str:
+    """The parts of ``path`` as one text: ``/`` stands between them; inside, ``/`` and ``%`` are written ``%2F`` and ``%25``.
+
+    Guarantee: two paths have different names, whatever text their parts hold.
+
+    >>> account_name(("a/b", "c")), account_name(("a", "b/c"))
+    ('a%2Fb/c', 'a/b%2Fc')
+    """
+    return "/".join(str(part).replace("%", "%25").replace("/", "%2F") for part in path)
 
 
 @dataclass(frozen=True)

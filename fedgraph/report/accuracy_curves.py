@@ -27,24 +27,24 @@ def write_curves(entries: Sequence[dict[str, Any]]) -> str | None:
 
 
 def figures(name: str, entries: Sequence[dict[str, Any]], notice: str | None) -> tuple[plots.Figure, ...]:
-    """One panel per method, one line per setting and budget, means over seeds."""
+    """One panel per method, one line per level of trust and budget, means over seeds."""
     drawn = [e for e in entries if e["facts"].get("curve")]
     panels = []
     for learner in dict.fromkeys((e["method"], e["variant"]) for e in drawn):
         own = [e for e in drawn if (e["method"], e["variant"]) == learner]
         lines = []
-        for setting, epsilon in dict.fromkeys((e["setting"], e["epsilon"]) for e in own):
+        for world, epsilon in dict.fromkeys((e["world"], e["epsilon"]) for e in own):
             values: dict[float, list[float]] = {}
             for e in own:
-                if (e["setting"], e["epsilon"]) == (setting, epsilon):
+                if (e["world"], e["epsilon"]) == (world, epsilon):
                     for round_, accuracy in e["facts"]["curve"]:
                         values.setdefault(float(round_), []).append(accuracy)
             means = [statistics.fmean(v) for v in values.values()]
             spread = [statistics.stdev(v) if len(v) > 1 else 0.0 for v in values.values()]
-            keys = (f"ε = {rounded(epsilon)}", setting)
+            keys = (f"ε = {rounded(epsilon)}", world.words)
             lines.append(charts.Series(", ".join(keys), list(values), means, spread, keys))
         title = " · ".join(dict.fromkeys(learner))
-        panels.append(charts.Panel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Setting")))
+        panels.append(charts.Panel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Trust")))
     if not panels:
         return ()
     caption = "Test accuracy after some of the rounds (curves.csv). It reads true labels: for the experimenter's eyes."

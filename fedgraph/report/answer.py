@@ -15,9 +15,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks, clustering_answer, questions
 from fedgraph.report.report_rows import Row, rounded, rounded_up
-from fedgraph.report.scores import METRICS, Score, Trust, score_by_second_metric, score_rows
+from fedgraph.report.scores import METRICS, Score, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "client", "graph")
@@ -257,7 +258,7 @@ def _without_numbers(scores: Sequence[Score]) -> list[str]:
     found = [s for s in scores if s.status != "ok"]
     if not found:
         return []
-    names = ", ".join(dict.fromkeys(f"{s.name} ({s.setting}, ε = {rounded(s.target)})" for s in found[:4]))
+    names = ", ".join(dict.fromkeys(f"{s.name} ({s.trust.value}, ε = {rounded(s.target)})" for s in found[:4]))
     more = f" and {len(found) - 4} more" if len(found) > 4 else ""
     return [f"{len(found)} of {len(scores)} rows have no result and compete for nothing: {names}{more}."]
 

@@ -190,8 +190,8 @@ def _repeated(rows: Sequence[Row]) -> str:
         counts = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in r.attacked)
         seeds = ", ".join(str(e["seed"]) for e in r.entries)
         found.append(
-            f"task {r['task']}, data set {r['dataset']}, setting {r['setting']}, noise chosen for the {r['calibrated_by']} ε, "
-            f"seed {seeds} (δ = {r['delta']:.3g}; {counts})"
+            f"task {r['task']}, data set {r['dataset']}, trust {r['world'].words}, noise chosen for the "
+            f"{r['calibrated_by']} ε, seed {seeds} (δ = {r['delta']:.3g}; {counts})"
         )
     return (
         f"To repeat it, run the scenario that stands beside this report again: {'; '.join(found)}. Versions and machine are in "
@@ -206,4 +206,4 @@ def _against(rows: Sequence[Row]) -> str:
 
 
 def _name(row: Row) -> str:
-    return f"{row['method']} · {row['variant']} · {row['setting']} · ε = {rounded(row['epsilon'])}"
+    return f"{row['method']} · {row['variant']} · {row['world'].words} · ε = {rounded(row['epsilon'])}"

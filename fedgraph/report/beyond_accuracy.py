@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fedgraph.report.report_rows import Row, mean_spread, rounded
 from fedgraph.report.sections.base import Table
@@ -33,7 +33,7 @@ def describe_majority(rows: Sequence[Row]) -> list[str]:
     return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
 
 
-def tabulate_measures(rows: Sequence[Row], settings: Mapping[str, str]) -> list[Table]:
+def tabulate_measures(rows: Sequence[Row]) -> list[Table]:
     """Row × measure that some row has; nothing where accuracy alone was measured."""
     if not any(row.values("macro_f1") for row in rows):
         return []
@@ -42,10 +42,10 @@ def tabulate_measures(rows: Sequence[Row], settings: Mapping[str, str]) -> list[
     body = [
         (
             f"{row['method']} · {row['variant']}",
-            settings[row["setting"]],
+            row["world"].words,
             rounded(row["epsilon"]),
             *(mean_spread(row, m) for m in columns),
         )
         for row in rows
     ]
-    return [Table("Beyond accuracy", ("learner", "setting", "ε", *columns.values()), tuple(body), note)]
+    return [Table("Beyond accuracy", ("learner", "trust", "ε", *columns.values()), tuple(body), note)]

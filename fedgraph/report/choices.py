@@ -1,11 +1,9 @@
 """What each client of a federation gets from each choice that it has, averaged over seeds: behind tables and letters.
 
     found = choices.read_choices(records)
-    found.value("features", 4.0, "secure", "Harvard1")      mean of the metric, None where it was not measured
+    found.value("features", 4.0, joined(Trust.SUMS), "Harvard1")    mean of the metric, None where it was not measured
 
-A *choice* is ``alone``, ``secure`` or ``local`` (joined, by who is trusted), the same with `` + own head`` or
-`` + own weights``, ``central`` (one curator), and ``out of secure`` or ``out of local`` (the others trained, and this client
-asks).
+A ``Choice`` is what one client can do: stay alone, join, give everything to one curator, or stay out and ask the others.
 """
 
 from __future__ import annotations
@@ -14,30 +12,67 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report.report_rows import rounded_up
+from fedgraph.worlds.world import Kind, World
 
 if TYPE_CHECKING:
     from fedgraph.report.sections.base import Records
 
 ALL = "all"
-HEAD, WEIGHTS = " + own head", " + own weights"
-PERSONAL = {"personalised": HEAD, "own weights": WEIGHTS}  # participation of a record → what its choice ends in
-KEPT = ("alone", "alone" + HEAD)  # what a client can have without anybody else
-WORDS = {
-    "alone": "alone",
-    "alone + own head": "alone, own head",
-    "central": "one curator",
-    "secure": "joined, sums only",
-    "secure + own head": "joined, sums only, own head",
-    "secure + own weights": "joined, sums only, own weights",
-    "local": "joined, server sees messages",
-    "local + own head": "joined, server sees messages, own head",
-    "local + own weights": "joined, server sees messages, own weights",
-    "out of secure": "left out (sums only)",
-    "out of local": "left out (server sees messages)",
-}
+
+
+class Own(Enum):
+    """What a client fits to its own data in clear, beside the shared model."""
+
+    NOTHING = ""
+    HEAD = "own head"
+    WEIGHTS = "own weights"
+
+
+OWN = {"personalised": Own.HEAD, "own weights": Own.WEIGHTS}  # participation of a record → what the client fitted
+SEEN = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """kind, trust: of the world. out: the others trained without this client, which asks them. own: what it fitted itself."""
+
+    kind: Kind
+    trust: Trust
+    out: bool = False
+    own: Own = Own.NOTHING
+
+    @property
+    def words(self) -> str:
+        """As tables show it."""
+        if self.kind is Kind.WHOLE:
+            return "one curator"
+        if self.out:
+            return f"left out ({SEEN[self.trust]})"
+        first = "alone" if self.kind is Kind.ALONE else f"joined, {SEEN[self.trust]}"
+        return first + (f", {self.own.value}" if self.own.value else "")
+
+
+def joined(trust: Trust, own: Own = Own.NOTHING) -> Choice:
+    """All clients together."""
+    return Choice(Kind.TOGETHER, trust, False, own)
+
+
+def out_of(trust: Trust) -> Choice:
+    """The others together; this client uses their model."""
+    return Choice(Kind.TOGETHER, trust, True)
+
+
+ALONE, ALONE_HEAD = Choice(Kind.ALONE, Trust.OWN_CLIENT), Choice(Kind.ALONE, Trust.OWN_CLIENT, False, Own.HEAD)
+CURATOR = Choice(Kind.WHOLE, Trust.CURATOR)
+KEPT = (ALONE, ALONE_HEAD)  # what a client can have without anybody else
+JOINED = tuple(map(joined, SEEN))
+ADAPTED = tuple(joined(trust, own) for trust in SEEN for own in Own)
+EVERY = (ALONE, ALONE_HEAD, CURATOR, *ADAPTED, *map(out_of, SEEN))  # in the order of a table
 FOUND, RANKED, RIGHT = "recall_at_alerts", "average_precision_positive", "accuracy"
 METRICS = {FOUND: "share found among the alerts", RANKED: "average precision", RIGHT: "test accuracy"}
 
@@ -58,9 +93,9 @@ class Choices:
     clients: dict[str, int]
     learners: tuple[str, ...]
     epsilons: tuple[float, ...]
-    values: dict[tuple[str, float, str, str], list[float]] = field(default_factory=dict)
-    prices: dict[tuple[str, float, str, str], float] = field(default_factory=dict)
-    toward: dict[str, str] = field(default_factory=dict)
+    values: dict[tuple[str, float, Choice, str], list[float]] = field(default_factory=dict)
+    prices: dict[tuple[str, float, Choice, str], float] = field(default_factory=dict)
+    toward: dict[Choice, str] = field(default_factory=dict)
     delta: float = math.nan
     unit: str = "node"
     assumed: frozenset[str] = frozenset()
@@ -72,18 +107,18 @@ class Choices:
     own: dict[str, float] = field(default_factory=dict)
     short: bool = False
 
-    def value(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
+    def value(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> float | None:
         found = self.values.get((learner, epsilon, choice, client))
         return statistics.fmean(found) if found else None
 
-    def spread(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> str:
+    def spread(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> str:
         """Mean ± standard deviation over seeds, ``—`` where there is none."""
         found = self.values.get((learner, epsilon, choice, client))
         if not found:
             return "—"
         return f"{statistics.fmean(found):.3f}" + (f" ± {statistics.stdev(found):.3f}" if len(found) > 1 else "")
 
-    def price(self, learner: str, epsilon: float, choice: str, client: str = ALL) -> float | None:
+    def price(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> float | None:
         return self.prices.get((learner, epsilon, choice, client))
 
     def chance(self, client: str, value: float) -> float:
@@ -98,7 +133,7 @@ class Choices:
         width = math.sqrt(2 * max(value * (1 - value), 0.01, (tested + 1) / (tested + 2) ** 2) / tested)
         return min(1.0, max(width, 1 / tested + 1e-9))
 
-    def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
+    def best(self, epsilon: float, choices: Sequence[Choice]) -> tuple[str, Choice] | None:
         """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
 
         A learner that does not keep a finite ε is none. None where no choice was run.
@@ -114,24 +149,21 @@ class Choices:
                 return max(kept)[1], choice
         return None
 
-    def inside(self) -> tuple[str, float, str] | None:
+    def inside(self) -> tuple[str, float, Choice] | None:
         """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
         keys = [(one, e, kept) for one in self.learners for e in self.epsilons for kept in KEPT]
-        found = [(v, *key) for key in keys if (v := self.value(*key)) is not None]
-        return max(found)[1:] if found else None
+        found = {key: value for key in keys if (value := self.value(*key)) is not None}
+        return max(found, key=lambda key: (found[key], key[0], key[1], KEPT.index(key[2])), default=None)
 
-    def present(self, choices: Sequence[str]) -> list[str]:
+    def present(self, choices: Sequence[Choice]) -> list[Choice]:
         """Those of ``choices`` that were run."""
         run = {key[2] for key in self.values}
         return [c for c in choices if c in run]
 
 
-def choice_of(setting: str, participation: str) -> str:
-    """The choice that one record of a cell in ``setting`` is about."""
-    trust, _, without = setting.partition(" without ")
-    if without:
-        return f"out of {trust}"
-    return trust + PERSONAL.get(participation, "")
+def choice_of(world: World, participation: str) -> Choice:
+    """The choice that one record of a cell in ``world`` is about."""
+    return Choice(world.kind, world.trust, world.without is not None, OWN.get(participation, Own.NOTHING))
 
 
 def read_choices(records: Records, metric: str | None = None) -> Choices:
@@ -161,7 +193,7 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
     _count(found, entries)
     for entry in entries:
         for record in entry["facts"]["participations"]:
-            choice = choice_of(str(entry["setting"]), str(record["participation"]))
+            choice = choice_of(entry["world"], str(record["participation"]))
             key = (name_learner(entry), float(entry["epsilon"]), choice, str(record["client"]))
             found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
             if metric in record["metrics"]:

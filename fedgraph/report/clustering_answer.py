@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report.questions import short_name
 from fedgraph.report.report_rows import rounded
-from fedgraph.report.scores import Score, Trust
+from fedgraph.report.scores import Score
 
 FINDS = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 MOST = 4  # budgets in one sentence

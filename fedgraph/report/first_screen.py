@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report import answer, charts, plots, questions
 from fedgraph.report.answer import Answer, Best
 from fedgraph.report.report_rows import rounded, rounded_up
-from fedgraph.report.scores import METRICS, Score, Trust
+from fedgraph.report.scores import METRICS, Score
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _panel(here: Sequence[Score], unit: str, public: str) -> charts.Panel:
         most = max(free, key=lambda s: s.mean)
         levels.append((f"releases nothing: {questions.short_name(most, here)}", most.mean))
     ylabel = METRICS[here[0].metric]
-    heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in reversed(Trust))
+    heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in Trust)
     return charts.Panel(f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols)
 
 

@@ -10,12 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report import choices
-from fedgraph.report.choices import Choices
+from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, joined, out_of
 from fedgraph.report.report_rows import rounded
 
-JOINED = ("secure", "local")
-WAYS = ("", choices.HEAD, choices.WEIGHTS)  # of having joined: the shared model as it is, or adapted to one's own people
 LIMITS = {  # assumptions that an owner has to know: name → plain words
     "features-from-edges": "What the rows of others say of this {one} (for example payments that both took part in) is "
     "not covered "
@@ -69,7 +68,7 @@ def _best_joined(found: Choices, client: str, epsilon: float) -> float | None:
     picked = found.best(epsilon, JOINED)
     if picked is None:
         return None
-    tried = [found.value(picked[0], epsilon, picked[1] + own, client) for own in WAYS]
+    tried = [found.value(picked[0], epsilon, joined(picked[1].trust, own), client) for own in Own]
     return max((v for v in tried if v is not None), default=None)
 
 
@@ -171,12 +170,12 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     picked = found.best(epsilon, JOINED)
     if picked is None:
         return ""
-    where = "when the server sees only sums" if picked[1] == "secure" else "when the server sees your messages"
+    where = "when the server sees only sums" if picked[1].trust is Trust.SUMS else "when the server sees your messages"
     value = found.value(picked[0], epsilon, picked[1], client)
     text = f"Joined at ε = {rounded(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
-    for own, what in ((choices.HEAD, "the last step"), (choices.WEIGHTS, "the whole model")):
-        value = found.value(picked[0], epsilon, picked[1] + own, client)
+    for own, what in ((Own.HEAD, "the last step"), (Own.WEIGHTS, "the whole model")):
+        value = found.value(picked[0], epsilon, joined(picked[1].trust, own), client)
         if value is not None:
             text += f" If you adapt {what} to your own {found.called[1]}, and keep that to yourself: {_hundred(value)}"
             text += f"{_compared(found, client, value, base)}."
@@ -210,8 +209,8 @@ def _learn(found: Choices, price: float) -> str:
     )
 
 
-def _who(choice: str) -> str:
-    return "the server and the other clients" if choice == "secure" else "the server"
+def _who(choice: Choice) -> str:
+    return "the server and the other clients" if choice.trust is Trust.SUMS else "the server"
 
 
 def _unit(found: Choices) -> str:
@@ -244,7 +243,7 @@ def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
         picked = found.best(epsilon, JOINED)
         if picked is None:
             continue
-        value = found.value(picked[0], epsilon, f"out of {picked[1]}", client)
+        value = found.value(picked[0], epsilon, out_of(picked[1].trust), client)
         if value is not None:
             return (
                 f"If you stay out and only use the model of the others (ε = {rounded(epsilon)}): {_hundred(value)}. Of "
@@ -254,23 +253,22 @@ def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
     return ""
 
 
-def _columns(found: Choices, client: str) -> list[str]:
+def _columns(found: Choices, client: str) -> list[Choice]:
     """The choices that were measured for this client."""
-    joined = (trust + own for trust in JOINED for own in WAYS)
     run = {key[2] for key in found.values if key[3] == client}
-    return [c for c in ("alone", *joined, "out of secure", "out of local", "central") if c in run]
+    return [c for c in (ALONE, *choices.ADAPTED, *map(out_of, choices.SEEN), CURATOR) if c in run]
 
 
 def _header(found: Choices, client: str) -> tuple[str, ...]:
     end = () if found.short else ("verdict",)
-    return ("ε", *(choices.WORDS[c] for c in _columns(found, client)), f"others are right about one {_unit(found)}", *end)
+    return ("ε", *(c.words for c in _columns(found, client)), f"others are right about one {_unit(found)}", *end)
 
 
 def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:
-    picked = found.best(epsilon, JOINED) or found.best(epsilon, ("central", "alone"))
+    picked = found.best(epsilon, JOINED) or found.best(epsilon, (CURATOR, ALONE))
     cells = []
     for choice in _columns(found, client):
-        own = found.best(epsilon, ("alone",)) if choice == "alone" else picked
+        own = found.best(epsilon, (ALONE,)) if choice == ALONE else picked
         value = None if own is None else found.value(own[0], epsilon, choice, client)
         cells.append("—" if value is None else f"{100 * value:.0f}")
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)

@@ -132,7 +132,9 @@ def library(
             if name not in entries:
                 entries[name] = references.LibraryEntry(name, words(name), references.keys(papers(name)))
             target = "no budget" if row["epsilon"] == float("inf") else f"ε = {row['epsilon']:g}"
-            entries[name].rows.append((row_anchor(row), f"{row['method']} · {row['variant']} · {row['setting']} · {target}"))
+            entries[name].rows.append(
+                (row_anchor(row), f"{row['method']} · {row['variant']} · {row['world'].words} · {target}")
+            )
     papers_of_all = references.collect_papers(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
     return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from fedgraph.audit import estimators, one_run
 from fedgraph.cells.entry import portable
+from fedgraph.worlds.world import Kind, World
 
 COLUMNS = (
-    "scenario", "dataset", "source", "task", "method", "variant", "setting", "viewer", "unit", "relation", "assumptions",
+    "scenario", "dataset", "source", "task", "method", "variant", "trust", "viewer", "unit", "relation", "assumptions",
     "calibrated_by", "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients",
     "cut_edges", "public", "seed", "participation", "client", "metric", "value", "seconds",
     "status",
@@ -96,7 +97,7 @@ class Row:
         return statistics.stdev(found) if len(found) > 1 else 0.0
 
 
-IDENTITY = ("task", "dataset", "method", "variant", "setting", "epsilon", "calibrated_by")
+IDENTITY = ("task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by")
 
 
 def group_rows(entries: Sequence[dict[str, Any]]) -> list[Row]:
@@ -118,10 +119,8 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
         head = {
             "scenario": scenario,
             "source": source,
-            **{
-                name: e[name]
-                for name in ("dataset", "task", "method", "variant", "setting", "calibrated_by", "epsilon", "delta")
-            },
+            **{name: e[name] for name in ("dataset", "task", "method", "variant", "calibrated_by", "epsilon", "delta")},
+            "trust": trust_word(e["world"]),
             "viewer": protection["viewer"],
             "unit": protection["unit"],
             "relation": protection["relation"],
@@ -165,7 +164,16 @@ def failures(scenario: str, source: Mapping[str, str], failed: Sequence[dict[str
     """One row for each cell that failed: who it was, no metric, and in ``status`` why."""
     rows = []
     for f in failed:
-        known = {**f, "scenario": scenario, "source": source.get(f["dataset"], "none"), "status": f"failed: {f['why']}"}
+        world: World = f["world"]
+        left = {} if world.without is None else {"participation": "left-out", "client": world.without.name}
+        known = {
+            **f,
+            **left,
+            "trust": trust_word(world),
+            "scenario": scenario,
+            "source": source.get(f["dataset"], "none"),
+            "status": f"failed: {f['why']}",
+        }
         rows.append({name: known.get(name) for name in COLUMNS})
     return rows
 
@@ -178,6 +186,11 @@ def notes(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             row = {name: e[name] for name in IDENTITY}
             found.setdefault((*row.values(), note), {**row, "note": note})
     return list(found.values())
+
+
+def trust_word(world: World) -> str:
+    """Whom a row trusts, in one word; empty for a paper's claim, where no data are held."""
+    return "" if world.kind is Kind.PAPER else world.trust.value
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

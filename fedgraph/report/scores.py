@@ -10,54 +10,12 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Viewer
 from fedgraph.report import attacks
 from fedgraph.report.report_rows import IDENTITY, Row
 
-
-class Trust(Enum):
-    """Whom the people in the data must trust, from nobody to everybody; ``rank`` orders them."""
-
-    NOBODY = "nobody"
-    CLIENT = "own client"
-    SUMS = "secure sums"
-    CURATOR = "curator"
-
-    @property
-    def rank(self) -> int:
-        return list(Trust).index(self)
-
-    @property
-    def clause(self) -> str:
-        """Completes “0.68 …”."""
-        return _CLAUSES[self]
-
-    @property
-    def words(self) -> str:
-        """One sentence."""
-        return _WORDS[self]
-
-
-_CLAUSES = {
-    Trust.NOBODY: "if nobody is trusted",
-    Trust.CLIENT: "if no server is trusted",
-    Trust.SUMS: "if the server may see sums",
-    Trust.CURATOR: "if one curator may hold the graph",
-}
-_WORDS = {
-    Trust.NOBODY: "Nobody is trusted: each node adds its own noise before anything leaves it.",
-    Trust.CLIENT: "Each client is trusted with the nodes that it holds; the server sees every client's message.",
-    Trust.SUMS: "Each client is trusted with the nodes that it holds; the server sees only sums over clients.",
-    Trust.CURATOR: "One curator is trusted with the whole graph; others receive the result.",
-}
-_VIEWERS = {
-    "world": Trust.NOBODY,
-    "server": Trust.CLIENT,
-    "active-server": Trust.CLIENT,
-    "server-secure-aggregation": Trust.SUMS,
-    "curator-trusted": Trust.CURATOR,
-}
 SHORT = {
     "average_precision_positive": "average precision",
     "accuracy": "test accuracy",
@@ -78,7 +36,7 @@ class Score:
 
     anchor: its name in a page and in a command, the same in every run of the same scenario. asked: rows can be compared
     only where these are equal (data set, metric, protocol, split, and what is public unless it is the usual). trust: whom
-    the method really needs to be trusted, not which setting it ran in. mean: NaN where the row has no number. deviation:
+    its guarantee needs to be trusted. mean: NaN where the row has no number. deviation:
     None for one seed.
     provable: the largest ε over seeds of everything that is released. verdict: of the attack, see ``attacks.Verdict``.
     private: whether anything computed from private data is released at all. status: ``ok``, or why there is no number.
@@ -90,7 +48,6 @@ class Score:
     dataset: str
     method: str
     variant: str
-    setting: str
     target: float
     calibrated_by: str
     delta: float | None
@@ -176,16 +133,16 @@ def _has(row: Row, metric: str) -> bool:
 
 def row_anchor(row: Row) -> str:
     """Letters, digits and hyphens: a readable name and six digits that make it unique."""
-    identity = tuple(str(row[name]) for name in IDENTITY)
-    text = "-".join((str(row["method"]), str(row["variant"]), str(row["setting"]), f"eps-{row['epsilon']:g}"))
+    identity = tuple(row[name].to_dict() if name == "world" else str(row[name]) for name in IDENTITY)
+    text = "-".join((str(row["method"]), str(row["variant"]), row["world"].words, f"eps-{row['epsilon']:g}"))
     readable = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-").replace(".", "_")
     return f"row-{readable}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:6]}"
 
 
 def trust_of(row: Row) -> Trust:
     """From who must not learn it; a row without a stated viewer is one that trusts everybody."""
-    protection = row["protection"] or {}
-    return _VIEWERS.get(str(protection.get("viewer")), Trust.CURATOR)
+    protection = row["protection"]
+    return Trust.CURATOR if protection is None else Trust.against(Viewer(protection["viewer"]))
 
 
 def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
@@ -210,7 +167,6 @@ def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
         dataset=str(row["dataset"]),
         method=str(row["method"]),
         variant=str(row["variant"]),
-        setting=str(row["setting"]),
         target=float(row["epsilon"]),
         calibrated_by=str(row["calibrated_by"]),
         delta=None if row["delta"] is None else float(row["delta"]),

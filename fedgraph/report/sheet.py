@@ -85,7 +85,7 @@ def _html(run: SavedRun, row: Row, found: Sequence[Block]) -> str:
     protection = Protection.from_dict(row["protection"])
     return environment.from_string(page.read_asset("templates/sheet.html")).render(
         title=str(run.scenario.get("title") or run.scenario.get("name")),
-        row=f"{row['method']} · {row['variant']} · {row['setting']}",
+        row=f"{row['method']} · {row['variant']} · {row['world'].words}",
         anchor=row_anchor(row),
         verdict=verdict(row, protection),
         holds=_guarantees(row),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
 from fedgraph.report import attacks, deployment_record
 from fedgraph.report.deployment_record import BLANK
@@ -69,7 +70,7 @@ def _guarantee(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
 
 
 def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
-    yield "Method", f"{row['method']} · {row['variant']}, {row['setting']}"
+    yield "Method", f"{row['method']} · {row['variant']}, {row['world'].words}"
     yield "Releases", "; ".join(releases(row)) or "none"
     yield "Accounting", str(row["theorem"]) or "nothing is released"
     asked = "no budget" if math.isinf(row["epsilon"]) else f"ε = {rounded(row['epsilon'])}"
@@ -165,7 +166,7 @@ def deployment(run: SavedRun, row: Row) -> deployment_record.Deployment:
     protection = Protection.from_dict(row["protection"])
     unit = protection.unit.value
     name = f"{row['method']} ({row['variant']}) on {row['dataset']}, {unit} level"
-    classifier = "accuracy" in row["metrics"] and trust_of(row).value != "nobody"
+    classifier = "accuracy" in row["metrics"] and trust_of(row) is not Trust.NOBODY
     seeds = len(row.entries)
     attacked = attacks.describe_bound(row) if row.measured is not None else "No attack was run."
     return deployment_record.Deployment(

@@ -32,7 +32,7 @@ def caveats(secret: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Statement:
-    """who: method, variant and setting. at: the ε asked for. sentences: the statement. conditions: what it assumes, one
+    """who: method, variant and world. at: the ε asked for. sentences: the statement. conditions: what it assumes, one
     sentence each. notes: what its plan adds.
     """
 
@@ -53,7 +53,7 @@ def describe_row(row: Row) -> Statement:
     protection = Protection.from_dict(row["protection"])
     target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {rounded(row['epsilon'])}"
     reading = " (as published)" if row["calibrated_by"] == "published" else ""
-    who = f"{row['method']} · {row['variant']} · {row['setting']}"
+    who = f"{row['method']} · {row['variant']} · {row['world'].words}"
     notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
     return Statement(who, f"{target}{reading}", tuple(_sentences(row, protection)), conditions, notes)

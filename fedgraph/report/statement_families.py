@@ -22,7 +22,7 @@ class RowStatement:
 
 @dataclass(frozen=True)
 class StatementFamily:
-    """title: method, variant and setting. sentences, conditions, notes: what holds for each of ``said``."""
+    """title: method, variant and world. sentences, conditions, notes: what holds for each of ``said``."""
 
     title: str
     task: str

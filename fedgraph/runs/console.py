@@ -13,6 +13,8 @@ from rich.console import Console as RichConsole
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from fedgraph.cells.cell import Cell
+
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_OF_SILENCE = 10.0  # while cells run side by side and none is done
 
@@ -27,13 +29,13 @@ class Console:
         self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._bars: Progress | None = None  # on a terminal
         self._whole: TaskID | None = None
-        self._bar_of: dict[str, TaskID] = {}
+        self._bar_of: dict[Cell, TaskID] = {}
         self._begun = time.monotonic()
         self._last = 0.0
         self._cells = (0, 0)
         self._already = 0
         self._cell_clock = self._begun
-        self._running: dict[str, float] = {}  # cell → when it began, longest first
+        self._running: dict[Cell, float] = {}  # cell → when it began, longest first
         self._stage: tuple[str, int, int, float] | None = None  # name, total, done when it began, when
 
     def say(self, text: str) -> None:
@@ -58,18 +60,20 @@ class Console:
             self._bars.stop()
             self._bars = None
 
-    def begin(self, label: str) -> None:
-        self._running[label] = time.monotonic()
+    def begin(self, cell: Cell) -> None:
+        """The cell is running."""
+        self._running[cell] = time.monotonic()
         self._stage = None
         if self._bars is not None:
-            self._bar_of[label] = self._bars.add_task(in_words(label), total=None)
-        self._line(label, "started")
+            self._bar_of[cell] = self._bars.add_task(cell.words, total=None)
+        self._line(cell, "started")
 
-    def finish(self, label: str) -> None:
-        del self._running[label]
+    def finish(self, cell: Cell) -> None:
+        """It is done."""
+        del self._running[cell]
         self._cells = (self._cells[0] + 1, self._cells[1])
         if self._bars is not None and self._whole is not None:
-            self._bars.remove_task(self._bar_of.pop(label))
+            self._bars.remove_task(self._bar_of.pop(cell))
             self._bars.advance(self._whole)
             if self._cells[0] == self._cells[1]:
                 self.close()
@@ -78,9 +82,9 @@ class Console:
         """done of total within the cell that is running; the first call of a stage starts its clock."""
         now = time.monotonic()
         if self._bars is not None:
-            label = next(iter(self._running))
-            words = f"{in_words(label)}: {stage}"
-            self._bars.update(self._bar_of[label], total=total, completed=done, description=words)
+            cell = next(iter(self._running))
+            words = f"{cell.words}: {stage}"
+            self._bars.update(self._bar_of[cell], total=total, completed=done, description=words)
         if self._stage is None or self._stage[:2] != (stage, total) or done < self._stage[2]:
             self._stage = (stage, total, done, now)
         _, _, before, began = self._stage
@@ -94,11 +98,11 @@ class Console:
         """Cells run side by side and none is done: say so where nothing was said for a while."""
         if time.monotonic() - self._last < SECONDS_OF_SILENCE:
             return
-        label, began = next(iter(self._running.items()))
+        cell, began = next(iter(self._running.items()))
         others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
-        self._line(label, f"running for {_span(time.monotonic() - began)}{others}")
+        self._line(cell, f"running for {_span(time.monotonic() - began)}{others}")
 
-    def _line(self, label: str, text: str) -> None:
+    def _line(self, cell: Cell, text: str) -> None:
         now = time.monotonic()
         if self._bars is not None or now - self._last < SECONDS_BETWEEN_LINES:
             return
@@ -109,7 +113,7 @@ class Console:
         )  # cells that are running are counted as half done on average
         fresh = done - self._already
         left = f", about {_span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
-        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {in_words(label)}: {text}")
+        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {cell.words}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
         """Print a table. words_last: only the last column, which holds words, goes on in a next line where the screen ends."""
@@ -128,16 +132,6 @@ class Console:
     def print(self, text: str) -> None:
         """Plain text on stdout."""
         self._out.print(text, markup=False, highlight=False)
-
-
-def in_words(key: str) -> str:
-    """A cell's key as a person reads it: its last parts are setting, ε, reading and seed."""
-    parts = key.split("/")
-    if len(parts) < 7:
-        return key
-    *_, method, variant, setting, epsilon, _, seed = parts
-    name = method if variant == "default" else f"{method} · {variant}"
-    return f"{name}, {setting}, {epsilon.replace('eps=', 'ε = ').replace('inf', '∞')}, seed {seed}"
 
 
 def _span(seconds: float) -> str:

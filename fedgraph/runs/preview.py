@@ -1,6 +1,6 @@
 """The dry run: what a scenario will release and at which ε, from public facts alone; at most one screen for each task.
 
-A row is one method in one setting, with all its budgets. Of a task on several data sets the first is a table; of each other
+A row is one method in one world, with all its budgets. Of a task on several data sets the first is a table; of each other
 one line says how many cells it has and which rows are priced otherwise. Plans are made in turn over the tasks, the first seed's
 only, until ``SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
 """
@@ -19,15 +19,16 @@ from fedgraph.methods.base import Plan
 from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import Stage
+from fedgraph.worlds.world import World
 
 SECONDS = 5.0  # of processor time for plans, over all tasks
 LINES = 30  # of one task's table
-HEADER = ("row", "setting", "target ε", "ε provable", "δ", "unit", "clients", "rounds", "releases of one client")
+HEADER = ("row", "trust", "target ε", "ε provable", "δ", "unit", "clients", "rounds", "releases of one client")
 
 
 @dataclass(eq=False)
 class Row:
-    """One method in one setting: its cells, the plans made, their ε. unreleased: the method has nothing to plan."""
+    """One method in one world: its cells, the plans made, their ε. unreleased: the method has nothing to plan."""
 
     cells: list[Cell]
     plans: dict[Cell, Plan[Any, Any]] = field(default_factory=dict)
@@ -45,14 +46,14 @@ class Row:
         targets = ", ".join(rounded(c.epsilon) for c in self.cells)
         if self.unreleased or made is None:
             why = "nothing is released" if self.unreleased else "?"
-            return (name, cell.setting, targets, why, "", "", "", "", "")
+            return (name, cell.world.words, targets, why, "", "", "", "", "")
         provable = ", ".join(rounded_up(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
         promised = made.protection.promised_degree
         if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
             provable += f" if no degree is above {promised}, else ∞"
         unit = made.protection.unit.value
         facts = (str(made.facts.num_clients), str(made.rounds), "; ".join(_releases(made)))
-        return (name, cell.setting, targets, provable, f"{made.delta:.2g}", unit, *facts)
+        return (name, cell.world.words, targets, provable, f"{made.delta:.2g}", unit, *facts)
 
 
 Planner = Callable[[Stage, Cell], Plan[Any, Any] | None]
@@ -85,10 +86,10 @@ def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]
 
 
 def _rows(stage: Stage) -> list[Row]:
-    found: dict[tuple[str, str, str, bool], Row] = {}
+    found: dict[tuple[str, str, World, bool], Row] = {}
     for cell in stage.cells:
         if cell.seed == 0:
-            key = (cell.method, cell.variant, cell.setting, cell.calibrated_by == "published")
+            key = (cell.method, cell.variant, cell.world, cell.calibrated_by == "published")
             found.setdefault(key, Row([])).cells.append(cell)
     return list(found.values())
 

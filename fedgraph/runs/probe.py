@@ -20,8 +20,9 @@ from fedgraph.cells.cell import Cell
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console
 from fedgraph.scenario.read import Ready
+from fedgraph.worlds.world import World
 
-Group = tuple[str, str, str, str, str]
+Group = tuple[str, str, str, str, World]
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
                 break
             stage, cell = first[group]
             start = time.monotonic()
-            console.begin(cell.key)
+            console.begin(cell)
             outcome = schedule.timed(stage.task, cell, stage.context)[0]
-            console.finish(cell.key)
+            console.finish(cell)
             written = len(json.dumps(entry.shortened(entry.entry_of(cell, outcome, 0.0))))
             took[group] = (time.monotonic() - start, written)
     mean = sum(t for t, _ in took.values()) / len(took)
@@ -74,4 +75,4 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
 
 
 def _group(cell: Cell) -> Group:
-    return (cell.task, cell.dataset, cell.method, cell.variant, cell.setting)
+    return (cell.task, cell.dataset, cell.method, cell.variant, cell.world)

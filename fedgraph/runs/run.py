@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedgraph.errors import ScenarioError
+from fedgraph.privacy.trust import trust_called
 from fedgraph.report import answer, report_rows
 from fedgraph.report import saved_run as stored
-from fedgraph.report.scores import METRICS, Score, Trust, row_anchor
+from fedgraph.report.scores import METRICS, Score, row_anchor
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-TRUST = {"nobody": Trust.NOBODY, "client": Trust.CLIENT, "sums": Trust.SUMS, "curator": Trust.CURATOR}
 COLUMNS = (
-    "run", "dataset", "task", "unit", "trust", "name", "method", "variant", "setting", "metric", "mean", "deviation", "seeds",
+    "run", "dataset", "task", "unit", "trust", "name", "method", "variant", "metric", "mean", "deviation", "seeds",
     "epsilon", "calibrated_by", "delta", "published", "provable", "measured", "status", "anchor",
 )  # fmt: skip
 
@@ -99,7 +99,8 @@ class Run:
 
         Args:
             unit: Whom the guarantee protects: ``node``, ``edge``, ``graph`` or ``client``.
-            trust: The most that may be trusted: ``curator``, ``sums``, ``client`` or ``nobody``.
+            trust: The most that may be trusted: ``curator``, ``sums``, ``own-client``,
+                ``active-server`` or ``nobody``.
             epsilon: The provable ε of the row is at most this; above 0.
             dataset: The data set, needed where the run has rows of several.
 
@@ -112,8 +113,7 @@ class Run:
         Example:
             >>> run.best(unit="node", trust="sums", epsilon=1)
         """
-        if trust not in TRUST:
-            raise ScenarioError(f"trust is {trust!r}; allowed: {', '.join(TRUST)}")
+        trusted = trust_called(trust)
         if unit not in answer.UNITS:
             raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.UNITS)}")
         scores = [s for s in self.answered.scores if dataset is None or s.dataset == dataset]
@@ -121,13 +121,13 @@ class Run:
         if len({a[0] for a in asked}) > 1:
             names = ", ".join(sorted({a[0] for a in asked}))
             raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {names}")
-        return answer.find_best(scores, unit=unit, trust=TRUST[trust], epsilon=epsilon, asked=asked[0] if asked else None)
+        return answer.find_best(scores, unit=unit, trust=trusted, epsilon=epsilon, asked=asked[0] if asked else None)
 
     def score(self, row: str) -> Score:
         """One row by its name.
 
         Args:
-            row: The anchor of the row, or its name (with `` · `` and its setting) where only one row has it.
+            row: The anchor of the row, or its name (with `` · `` and its trust) where only one row has it.
 
         Returns:
             The row with its mean, deviation, provable ε and anchor.
@@ -135,7 +135,7 @@ class Run:
         Raises:
             ScenarioError: No row, or more than one, has this name; the line lists anchors.
         """
-        found = [s for s in self.answered.scores if row in (s.anchor, s.name, f"{s.name} · {s.setting}")]
+        found = [s for s in self.answered.scores if row in (s.anchor, s.name, f"{s.name} · {s.trust.value}")]
         exact = [s for s in found if s.anchor == row]
         if len(exact) == 1 or len(found) == 1:
             return (exact or found)[0]
@@ -254,11 +254,10 @@ def _line(score: Score, run: str) -> dict[str, Any]:
         "dataset": score.dataset,
         "task": score.task,
         "unit": score.unit,
-        "trust": next(word for word, trust in TRUST.items() if trust is score.trust),
+        "trust": score.trust.value,
         "name": score.name,
         "method": score.method,
         "variant": score.variant,
-        "setting": score.setting,
         "metric": METRICS[score.metric],
         "mean": score.mean,
         "deviation": score.deviation,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,7 +55,7 @@ class Done:
 class Order:
     """What a worker needs to know of a cell, but for the data. group: names what it keeps from one cell to the next."""
 
-    group: str
+    group: Hashable
     task: TaskSettings
     root: int
     seeds: int
@@ -66,7 +66,7 @@ MOST_CHARACTERS = 500  # of the sentence of a failed cell
 CELLS_PER_WORKER = 4  # as many cells keep every worker busy nearly to the end
 LIGHT = 2.0e8  # bytes of a graph that every worker may hold with all of its clients
 _orders = itertools.count()  # makes the groups of every call their own
-_kept: dict[str, Context] = {}  # at a worker: the latest group's context; made again wherever it is missing
+_kept: dict[Hashable, Context] = {}  # at a worker: the latest group's context; made again wherever it is missing
 
 
 def computed(
@@ -77,9 +77,9 @@ def computed(
     whole = beside(todo, engine, spread)
     yield from _side_by_side(list(itertools.compress(todo, whole)), engine, console)
     for stage, cell in itertools.compress(todo, [not w for w in whole]):
-        console.begin(cell.key)
+        console.begin(cell)
         yield Done(cell, *_attempted(stage.task, cell, stage.context))
-        console.finish(cell.key)
+        console.finish(cell)
 
 
 def beside(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, spread: Spread) -> list[bool]:
@@ -107,19 +107,19 @@ def is_light(stage: Stage) -> bool:
 
 
 def _side_by_side(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console) -> Iterator[Done]:
-    queues: dict[str, list[tuple[Order, Any]]] = {}
+    queues: dict[Hashable, list[tuple[Order, Any]]] = {}
     run = next(_orders)
     for stage, cell in todo:
         context = stage.context
-        group = f"{run}/{context.label}/{context.dataset}/{cell.seed}"
-        data = engine.share(f"data:{context.dataset}", context.data)
+        group = (run, context.label, context.dataset, cell.seed)
+        data = engine.share(("data", context.dataset), context.data)
         order = Order(group, stage.task, context.root, context.seeds, cell)
         queues.setdefault(group, []).append((order, data))
     for (order, _), (outcome, seconds) in engine.as_done(
-        compute, list(queues.values()), lambda task: console.begin(task[0].cell.key), console.wait, lambda why: (why, 0.0)
+        compute, list(queues.values()), lambda task: console.begin(task[0].cell), console.wait, lambda why: (why, 0.0)
     ):
         yield Done(order.cell, outcome, seconds)
-        console.finish(order.cell.key)
+        console.finish(order.cell)
     if queues:
         for done in engine.on_workers(forget, engine.num_workers):
             engine.get(done)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -32,7 +32,7 @@ class Runtime(ABC):
     num_workers: int
 
     @abstractmethod
-    def share(self, key: str, value: Any) -> Any:
+    def share(self, key: Hashable, value: Any) -> Any:
         """A handle to ``value``; a key that already means another object is a ``RuntimeFailure``."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ class Queues:
         return own.pop(0) if own else None
 
 
-def require_same(key: str, known: Any, value: Any) -> None:
+def require_same(key: Hashable, known: Any, value: Any) -> None:
     """``RuntimeFailure`` where ``key`` was shared for another object: workers would compute on the wrong one."""
     if known is not value:
         raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")

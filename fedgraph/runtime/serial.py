@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,10 +36,10 @@ class SerialRuntime(Runtime):
     num_workers = 1
 
     def __init__(self) -> None:
-        self._shared: dict[str, _Held] = {}
-        self._originals: dict[str, Any] = {}
+        self._shared: dict[Hashable, _Held] = {}
+        self._originals: dict[Hashable, Any] = {}
 
-    def share(self, key: str, value: Any) -> _Held:
+    def share(self, key: Hashable, value: Any) -> _Held:
         if key not in self._shared:
             self._shared[key], self._originals[key] = _Held(frozen_copy(value)), value
         require_same(key, self._originals[key], value)

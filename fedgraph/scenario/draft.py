@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph.errors import ScenarioError
+from fedgraph.privacy.trust import Trust
 from fedgraph.scenario import draft_federation, draft_rows
 from fedgraph.types import Graph
 
 UNITS = ("node", "edge")
-TRUST = ("curator", "sums", "nobody")
-SETTINGS = {"curator": "central", "sums": "secure", "nobody": "local"}
+TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -45,7 +45,7 @@ class Wanted:
 
     data: Data
     unit: str
-    trust: tuple[str, ...]
+    trust: tuple[Trust, ...]
     epsilons: tuple[float, ...]
     clients: int | None
     name: str | None
@@ -55,7 +55,10 @@ class Wanted:
             raise ScenarioError(f"--unit is {self.unit!r}; allowed: {', '.join(UNITS)}")
         for who in self.trust:
             if who not in TRUST:
-                raise ScenarioError(f"--trust names {who!r}; allowed: {', '.join(TRUST)}")
+                raise ScenarioError(
+                    f"--trust: few methods serve {who.value}, so it has no draft (see attacks.yaml for active-server and "
+                    f"lpgnn_ablation.yaml for nobody); allowed: {', '.join(t.value for t in TRUST)}"
+                )
         if len(set(self.trust)) < len(self.trust):
             raise ScenarioError("--trust names somebody twice; allowed: each once")
         if self.clients is not None and self.clients < 2:
@@ -156,7 +159,7 @@ quick:                           # what --quick replaces
 def _task(wanted: Wanted) -> str:
     """A node classification of one graph that is dealt out."""
     edge = wanted.unit == "edge"
-    settings = ", ".join(SETTINGS[t] for t in wanted.trust)
+    trust = ", ".join(t.value for t in wanted.trust)
     epsilons = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in wanted.epsilons)
     protocol = "transductive" if edge else "inductive"
     said = (
@@ -165,7 +168,7 @@ def _task(wanted: Wanted) -> str:
     return f"""\
   - task: node_classification
     label: {wanted.unit}-level
-    settings: [{settings}]       # central: a curator is trusted; secure: the server sees sums; local: it sees each client
+    trust: [{trust}]       # curator: one holds all; sums: all that the server sees; own-client: it sees each message
     partition: {{partition: louvain, clients: {wanted.clients or 10}}}   # who holds which node: or uniform, dirichlet
     protocol: {protocol}         # {said}
     epsilons: [{epsilons}]       # privacy budgets ε (no unit); inf: no privacy

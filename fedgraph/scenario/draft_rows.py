@@ -26,11 +26,11 @@ def offered(data: Literal["graph", "federation"], unit: str, crossing: int = 0) 
     return sorted(fitting, key=lambda row: row[1].compared)
 
 
-def as_yaml(rows: Sequence[tuple[str, Draft]], setting: str | None = None) -> str:
-    """The rows as YAML, indented for ``methods:``. setting: where comparisons run; None: wherever the others do."""
+def as_yaml(rows: Sequence[tuple[str, Draft]], trust: str | None = None) -> str:
+    """The rows as YAML, indented for ``methods:``. trust: where comparisons run; None: wherever the others do."""
     lines = []
     for method, draft in rows:
-        once = {"settings": [setting]} if setting is not None and draft.compared else {}
+        once = {"trust": [trust]} if trust is not None and draft.compared else {}
         entry = {"method": method, **draft.settings, **once}
         text = yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True).strip()
         lines.append(f"      - {text}".ljust(COMMENT_AT) + f"   # {draft.comment}")

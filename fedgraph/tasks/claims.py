@@ -15,6 +15,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy import claims
 from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.worlds.world import PAPER
 
 NEEDS_DATA = False
 
@@ -36,7 +37,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     for number, claim in enumerate(claims.rows()):
         if not params.papers or claim.paper.startswith(tuple(params.papers)):
             name = f"{number}: {claim.mechanism}"
-            ours = (context.label, context.dataset, claim.paper, name, "claim", claim.epsilon_claimed, "published", 0)
+            ours = (context.label, context.dataset, claim.paper, name, PAPER, claim.epsilon_claimed, "published", 0)
             found.append(Cell(*ours, entry=number))
     return found
 

@@ -26,6 +26,7 @@ from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.tasks.base.graphs.raw_distances import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base.graphs.solver_settings import Solving
 from fedgraph.types import Graph
+from fedgraph.worlds.world import JOINED
 
 GED, EMBEDDED = "GED", "GW(H)"
 
@@ -60,7 +61,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
         raise ScenarioError("graph_metrics needs a data set")
     names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
     return [
-        Cell(context.label, context.dataset, name, "raw", "local", np.inf, "none", seed)
+        Cell(context.label, context.dataset, name, "raw", JOINED, np.inf, "none", seed)
         for seed in range(context.seeds)
         for name in names
     ]

@@ -23,6 +23,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
 from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
+from fedgraph.worlds.world import JOINED
 
 LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
 
@@ -72,7 +73,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     if context.data is None:
         raise ScenarioError("graph_starts needs a data set")
     return [
-        Cell(context.label, context.dataset, "GW(H)", name, "local", np.inf, "none", seed)
+        Cell(context.label, context.dataset, "GW(H)", name, JOINED, np.inf, "none", seed)
         for seed in range(context.seeds)
         for name in strategies(params.noise)
     ]

@@ -13,10 +13,10 @@ import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.partition import base
-from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import missing, protocols
-from fedgraph.worlds.world import World
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import Kind, World
 
 Cut = Literal["dropped", "protected", "generated"]
 
@@ -82,19 +82,32 @@ def dealt(setting: protocols.Setting, names: tuple[str, ...], description: str, 
     return Federation(names, setting, found)
 
 
-def together(federation: Federation, viewer: Viewer, cut: Cut, by_parts: bool) -> World:
-    """All clients. cut: what they know of the edges between them, as they were dealt."""
-    return World(federation.setting, federation.partition, viewer, cut != "dropped", cut == "generated", by_parts)
+def deal(federation: Federation, world: World, cut: Cut, by_parts: bool, client: int = 0) -> DealtWorld:
+    """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
+
+    Args:
+        federation: each owner a client.
+        world: who trains together.
+        cut: what clients know of the edges between them, as they were dealt.
+        by_parts: the split was computed from edges.
+        client: which one, where every client is alone.
+
+    Raises:
+        DataError: the client that is left out is the only one.
+    """
+    setting, partition = federation.setting, federation.partition
+    if world.kind is Kind.WHOLE:
+        held = setting.held
+        partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
+    elif world.kind is Kind.ALONE:
+        setting, partition = _alone(federation, client)
+    elif world.without is not None:
+        setting, partition = _without(federation, world.without.client)
+    shared = world.joined and cut != "dropped"
+    return DealtWorld(world, setting, partition, shared, shared and cut == "generated", by_parts)
 
 
-def curator(federation: Federation, by_parts: bool) -> World:
-    """One holder of everything."""
-    held = federation.setting.held
-    whole = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
-    return World(federation.setting, whole, Viewer.CURATOR_TRUSTED, split_from_edges=by_parts)
-
-
-def alone(federation: Federation, client: int, by_parts: bool) -> World:
+def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
     """One client with its own nodes, its own public ones, and its own questions."""
     setting, own = federation.setting, federation.partition.subgraphs[client]
     held = own.graph
@@ -111,10 +124,10 @@ def alone(federation: Federation, client: int, by_parts: bool) -> World:
         asking=asking,
     )
     partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, f"{federation.names[client]} alone")
-    return World(narrow, partition, Viewer.CURATOR_TRUSTED, split_from_edges=by_parts)
+    return narrow, partition
 
 
-def without(federation: Federation, client: int, viewer: Viewer, by_parts: bool) -> World:
+def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
     """Everybody but ``client``, whose nodes are asked. ``DataError`` where nobody else is there, or held nodes are asked.
 
     What is public stays public, of the client that is left out, too.
@@ -143,7 +156,7 @@ def without(federation: Federation, client: int, viewer: Viewer, by_parts: bool)
         public_attributes=None if attributes is None else attributes.induced(kept),
         asking=asking,
     )
-    return World(left, partition, viewer, split_from_edges=by_parts)
+    return left, partition
 
 
 def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:

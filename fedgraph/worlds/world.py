@@ -1,52 +1,111 @@
-"""A world: a setting (who is held, who is asked, what is public), dealt to clients, and who may see what."""
+"""A world: who trains together, whom they must trust, and who was left out. A cell trains in one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
-from fedgraph.methods.base import PublicFacts
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Partition
-from fedgraph.worlds import protocols
 
 
-@dataclass(frozen=True, eq=False)
-class World:
-    """partition: who holds which node of ``setting.held``. cut_edges_shared: edges between clients are known to both.
-    cut_edges_generated: but not what they lead to.
+class Kind(Enum):
+    """alone: each client for itself. together: all clients (but the one left out). whole: one holder of the whole graph.
 
-    split_from_edges: who trains was computed from edges. colluders: participants who may pool their noise with the server.
+    paper: nothing is trained, a paper's claim is priced.
     """
 
-    setting: protocols.Setting
-    partition: Partition
-    viewer: Viewer
-    cut_edges_shared: bool = False
-    cut_edges_generated: bool = False
-    split_from_edges: bool = False
-    colluders: int = 1
+    ALONE = "alone"
+    TOGETHER = "together"
+    WHOLE = "whole"
+    PAPER = "paper"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The client that does not join. client: its number. name: as the data call it, any text."""
+
+    client: int
+    name: str
+
+
+@dataclass(frozen=True)
+class World:
+    """What a cell trains in: a value that is made once, passed on, compared and used as a key, and never read from text.
+
+    Args:
+        kind: who trains together.
+        trust: whom the people in the data must trust. A client that is alone is trusted with its own nodes.
+        without: the client that is left out, where all others train together.
+
+    Raises:
+        ValueError: the parts exclude each other.
+    """
+
+    kind: Kind
+    trust: Trust
+    without: LeftOut | None = None
+
+    def __post_init__(self) -> None:
+        fits = {
+            Kind.ALONE: self.trust is Trust.OWN_CLIENT,
+            Kind.TOGETHER: not self.trust.whole,
+            Kind.WHOLE: self.trust.whole,
+            Kind.PAPER: self.trust is Trust.NOBODY,
+        }
+        if not fits[self.kind] or (self.without is not None and self.kind is not Kind.TOGETHER):
+            raise ValueError(f"no world is {self.kind.value} with trust {self.trust.value} and without {self.without}")
 
     @property
-    def facts(self) -> PublicFacts:
-        """All that a plan may be made from: counts, client sizes, the public test graph or attributes."""
-        setting, shares = self.setting, self.partition.subgraphs
-        return PublicFacts(
-            num_nodes=sum(s.graph.num_nodes for s in shares),
-            num_features=setting.held.num_features,
-            num_classes=setting.held.num_classes,
-            client_sizes=tuple(s.graph.num_nodes for s in shares),
-            viewer=self.viewer,
-            public_graph=setting.public_graph,
-            public_attributes=setting.public_attributes,
-            members=tuple(s.nodes for s in shares),
-            membership_from_edges=self.partition.from_edges,
-            cut_edges_shared=self.cut_edges_shared,
-            cut_edges_generated=self.cut_edges_generated,
-            split_from_edges=self.split_from_edges,
-            columns_from_rows=setting.held.columns_from_rows and setting.public_attributes is None,
-            features_from_edges=setting.held.features_from_edges,
-            public_name=setting.public,
-            asking=setting.asking,
-            filled=setting.held.features.nnz / max(1, setting.held.num_nodes * setting.held.num_features),
-            colluders=self.colluders if self.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
-        )
+    def viewer(self) -> Viewer:
+        """Who must not learn it. A client that is alone is its own curator, and may show its model to others."""
+        return Viewer.CURATOR_TRUSTED if self.kind is Kind.ALONE else self.trust.viewer
+
+    @property
+    def joined(self) -> bool:
+        """Whether all clients train together."""
+        return self.kind is Kind.TOGETHER and self.without is None
+
+    @property
+    def holding(self) -> tuple[Kind, LeftOut | None]:
+        """Who holds which nodes: worlds that are trusted differently may hold the same."""
+        return self.kind, self.without
+
+    @property
+    def words(self) -> str:
+        """As a table shows it; nothing reads it back."""
+        if self.kind is Kind.ALONE:
+            return "alone"
+        if self.kind is Kind.PAPER:
+            return "claim"
+        return self.trust.value if self.without is None else f"{self.trust.value} without {self.without.name}"
+
+    @property
+    def stream_word(self) -> str:
+        """The word in the names of random streams, see ``Trust.stream_word``."""
+        if self.kind in (Kind.ALONE, Kind.PAPER):
+            return self.words
+        word = self.trust.stream_word
+        return word if self.without is None else f"{word} without {self.without.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a cell's file."""
+        left = None if self.without is None else {"client": self.without.client, "name": self.without.name}
+        return {"kind": self.kind.value, "trust": self.trust.value, "without": left}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> World:
+        """Inverse of ``to_dict``."""
+        left = data["without"]
+        return cls(Kind(data["kind"]), Trust(data["trust"]), None if left is None else LeftOut(left["client"], left["name"]))
+
+
+def trusting(trust: Trust) -> World:
+    """Everybody, with ``trust``: one holder of the whole graph, or all clients together."""
+    return World(Kind.WHOLE if trust.whole else Kind.TOGETHER, trust)
+
+
+JOINED = trusting(Trust.OWN_CLIENT)  # of graphs: each client hands in its own messages
+ALONE = World(Kind.ALONE, Trust.OWN_CLIENT)
+PAPER = World(Kind.PAPER, Trust.NOBODY)  # no data are held, so nobody is trusted with any

@@ -13,10 +13,12 @@ from fedgraph.attacks.base import canary_graphs as attack
 from fedgraph.attacks.base import encoded_graphs, mutants, whole_run
 from fedgraph.methods import local_dp
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import graph_classification, graph_clustering
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph, GraphCollection, Partition
+from fedgraph.worlds.world import trusting
 
 SMALL = {"method": "local_dp", "rounds": 2, "hidden": 4, "projection": 8, "unit": "graph", "compare": ["mean"]}
 LABELS = {"training": "none", "release": "labels", "compare": ["histogram"]}
@@ -156,7 +158,7 @@ def test_graphs_that_are_clipped_as_one_are_told_apart_where_noise_is_missing(mo
     made, here, partition = several(15)
     assert {len(own) for own in made.made.sizes} == {2}
     found = attack.drawn(made, partition, np.random.default_rng(0))
-    cell = Cell("t", "tu/mutag", "local_dp", "x", "local", 8.0, "provable", 0)
+    cell = Cell("t", "tu/mutag", "local_dp", "x", trusting(Trust.OWN_CLIENT), 8.0, "provable", 0)
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
     state = whole_run.trained(made, found.dealt(made.made.sizes), cell, here)

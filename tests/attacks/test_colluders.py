@@ -81,7 +81,7 @@ def test_a_server_that_sees_each_message_needs_no_colluder() -> None:
 def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> None:
     """The ε of the row stays, the noise of each client grows, and canaries are nodes of clients that do not collude."""
     task = {
-        "task": "node_classification", "epsilons": [4], "settings": ["secure"], "colluders": 2,
+        "task": "node_classification", "epsilons": [4], "trust": ["sums"], "colluders": 2,
         "partition": {"partition": "uniform", "clients": 4}, "attack": {"canaries": 40, "guesses": [0.5]},
         "methods": [{"method": "features", "model": "logistic", "steps": 3, "projection": "none"}],
     }  # fmt: skip

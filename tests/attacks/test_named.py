@@ -33,7 +33,7 @@ PLAIN = {
 
 def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Outcome:
     attack = {"canaries": 0, "named": named, "shadows": 4} | changes.pop("attack", {})
-    given = {"methods": [method], "settings": ["central"], "epsilons": [1.0], "attack": attack, "delta": 1e-3} | changes
+    given = {"methods": [method], "trust": ["curator"], "epsilons": [1.0], "attack": attack, "delta": 1e-3} | changes
     params = node_classification.Params(**given)
     where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     (cell,) = node_classification.cells(params, where)
@@ -140,7 +140,7 @@ def test_without_privacy_members_edges_words_and_labels_are_found(library: Graph
     )
     assert edges["link_stealing"]["more"]["auc_published"] > 0.75
     assert edges["linkteller"]["more"]["auc_published"] > 0.9
-    clients = {"settings": ["local"], "partition": {"partition": "uniform", "clients": 8}}
+    clients = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}
     once = PLAIN | {"local_epochs": 1}
     found = told(outcome(library, once, [{"attack": "gradient_inversion"}, {"attack": "label_distribution"}], **clients))
     assert found["gradient_inversion"]["auc"] > 0.9
@@ -154,7 +154,7 @@ def test_noise_of_a_small_budget_hides_them(library: Graph) -> None:
         assert v["limit"] == pytest.approx(operating_points.most_advantage(found.epsilon_provable, 1e-3))
         assert v["estimator"] == "curve"
         assert abs(v["auc"] - 0.5) < 0.12
-    clients = {"settings": ["local"], "partition": {"partition": "uniform", "clients": 8}}
+    clients = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}
     read = told(outcome(library, {"method": "features"}, [{"attack": "label_distribution"}], **clients))
     assert read["label_distribution"]["more"]["cosine"] < 0.97
 
@@ -228,7 +228,7 @@ def test_an_unknown_attack_is_one_line_with_its_place(tmp_path: Any) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(
         "name: x\ndatasets: [{name: embedded/library}]\ntasks:\n  - task: node_classification\n    epsilons: [1]\n"
-        "    settings: [central]\n    methods: [{method: features}]\n    attack:\n      named:\n        - {attack: lyra}\n"
+        "    trust: [curator]\n    methods: [{method: features}]\n    attack:\n      named:\n        - {attack: lyra}\n"
     )
     with pytest.raises(ScenarioError, match=r"x\.yaml:10: .*lyra.*did you mean 'lira'"):
         scenario.load(path)

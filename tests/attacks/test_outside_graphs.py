@@ -58,7 +58,7 @@ def graph(shape: str) -> Graph:
 def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Outcome:
     given: dict[str, Any] = {
         "methods": [method],
-        "settings": ["local"],
+        "trust": ["own-client"],
         "epsilons": [2.0],
         "delta": 1e-3,
         "partition": {"partition": "uniform", "clients": 3},
@@ -91,12 +91,12 @@ def test_attacks_on_people(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_attacks_on_links(shape: str) -> None:
-    central = {"settings": ["central"], "protocol": "transductive", "epsilons": [np.inf]}
+    central = {"trust": ["curator"], "protocol": "transductive", "epsilons": [np.inf]}
     every_attack_is_told(outcome(graph(shape), PLAIN | {"model": "gcn"}, LINKS, **central), LINKS)
 
 
 def test_nobody_is_left_out_where_who_takes_part_is_public() -> None:
-    central = {"settings": ["central"], "protocol": "transductive"}
+    central = {"trust": ["curator"], "protocol": "transductive"}
     found = outcome(graph("two components"), {"method": "lpgnn"}, NODES[:6], **central)
     every_attack_is_told(found, NODES[:6])
     assert "public" in found.facts["refused"]["lira"]
@@ -108,7 +108,7 @@ runtime: {engine: serial}
 datasets: [{name: own/csv, path: folder}]
 tasks:
   - task: node_classification
-    settings: [central]
+    trust: [curator]
     epsilons: [2]
     delta: 1.0e-3
     attack: {canaries: 1000, shadows: 2, named: [{attack: lira}, {attack: attribute_inference}]}

@@ -53,7 +53,7 @@ def liar(tmp_path: Path) -> Iterator[None]:
 def scenario(folder: Path, *methods: str) -> Path:
     rows = [{"method": name, "model": "logistic", "label": name, "steps": 4, "projection": "none"} for name in methods]
     task = {
-        "task": "node_classification", "label": "told", "epsilons": [1], "settings": ["local"], "methods": rows,
+        "task": "node_classification", "label": "told", "epsilons": [1], "trust": ["own-client"], "methods": rows,
         "partition": {"partition": "uniform", "clients": 8}, "attack": {"canaries": 60, "guesses": [1.0]},
     }  # fmt: skip
     file = folder / "refuted.yaml"

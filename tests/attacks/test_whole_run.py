@@ -23,7 +23,7 @@ ATTACK = {"canaries": 200, "guesses": [0.2]}
 
 
 def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 1, **changes: Any) -> list[Outcome]:
-    given = {"methods": [method], "settings": ["central"], "epsilons": [epsilon], "attack": ATTACK, "delta": 1e-3}
+    given = {"methods": [method], "trust": ["curator"], "epsilons": [epsilon], "attack": ATTACK, "delta": 1e-3}
     params = node_classification.Params(**(given | changes))
     where = Context("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
     return [node_classification.run(params, c, where) for c in node_classification.cells(params, where)]
@@ -102,9 +102,9 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
             assert same(part.graph, at_once.induced(s.nodes))
 
 
-@pytest.mark.parametrize("setting", ["central", "secure", "local"])
-def test_the_run_that_counts_is_not_touched(library: Graph, setting: str) -> None:
-    spec = {"partition": {"partition": "uniform", "clients": 3}, "settings": [setting]}
+@pytest.mark.parametrize("trust", ["curator", "sums", "own-client"])
+def test_the_run_that_counts_is_not_touched(library: Graph, trust: str) -> None:
+    spec = {"partition": {"partition": "uniform", "clients": 3}, "trust": [trust]}
     (attacked,) = outcomes(library, {"method": "features", "steps": 5}, 1.0, **spec)
     (plain,) = outcomes(library, {"method": "features", "steps": 5}, 1.0, attack=None, **spec)
     assert attacked.metrics["accuracy"] == plain.metrics["accuracy"]
@@ -127,7 +127,7 @@ def test_what_releases_nothing_is_not_attacked(library: Graph) -> None:
 
 def test_a_method_with_a_twentieth_of_its_noise_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the server, which sees every client's message in every round."""
-    seen = {"settings": ["local"], "partition": {"partition": "uniform", "clients": 2}}
+    seen = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 2}}
     (sound,) = outcomes(library, {"method": "features"}, 0.5, **seen)
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
@@ -158,10 +158,10 @@ def test_randomised_edges_told_too_often_are_caught(library: Graph, monkeypatch:
     assert sound.epsilon_measured <= sound.epsilon_provable == 1.0 < broken.epsilon_measured
 
 
-@pytest.mark.parametrize("setting", ["secure", "local"])
-def test_who_sees_every_round_catches_too_little_noise(library: Graph, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("trust", ["sums", "own-client"])
+def test_who_sees_every_round_catches_too_little_noise(library: Graph, trust: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The messages themselves are read, by the test that the proof prices."""
-    spec = {"partition": {"partition": "uniform", "clients": 3}, "settings": [setting], "attack": {"guesses": [0.5]}}
+    spec = {"partition": {"partition": "uniform", "clients": 3}, "trust": [trust], "attack": {"guesses": [0.5]}}
     (sound,) = outcomes(library, {"method": "features"}, 1.0, **spec)
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 6), v, rng))

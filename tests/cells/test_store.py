@@ -13,10 +13,12 @@ from fedgraph.cells.entry import content_of, entry_of, portable
 from fedgraph.cells.store import CellStore, write_atomically
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import Account, Release
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, Outcome
+from fedgraph.worlds.world import trusting
 
-CELL = Cell("t", "d", "m", "v", "central", math.inf, "none", 0)
+CELL = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), math.inf, "none", 0)
 
 
 def outcome() -> Outcome:

@@ -86,7 +86,7 @@ def test_new_writes_a_scenario_that_checks(
     )  # fmt: skip
     assert "40 nodes" in text
     written = yaml.safe_load(out.read_text(encoding="utf-8"))
-    assert written["tasks"][0]["settings"] == ["central", "secure"]
+    assert written["tasks"][0]["trust"] == ["curator", "sums"]
     monkeypatch.chdir("/")
     ready = read.load(out)
     assert ready.scenario.datasets[0].path is not None
@@ -223,7 +223,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         "runtime": {"engine": "serial"},
         "datasets": [{"name": "planetoid/cora", "when_unavailable": "synthetic"}],
         "tasks": [
-            {"task": "node_classification", "settings": ["central"], "epsilons": [1],
+            {"task": "node_classification", "trust": ["curator"], "epsilons": [1],
              "methods": [{"method": "features", "model": "logistic", "steps": 3}]}
         ],
     }  # fmt: skip

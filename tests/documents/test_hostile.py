@@ -22,7 +22,7 @@ tasks:
   - task: node_classification
     epsilons: [1, inf]
     delta: 1e-3
-    settings: [central]
+    trust: [curator]
     methods:
       - method: features
         model: logistic
@@ -64,7 +64,7 @@ def test_the_good_one_is_good(tmp_path: Path) -> None:
         ("delta: 1e-3", "delta: true", [":8: ", "true and false"]),
         ("delta: 1e-3", "delta: .nan", [":8: "]),
         ("delta: 1e-3", "delta: {libary: 1e-5}", [":8: ", "unknown data set 'libary'", "allowed: embedded/library"]),
-        ("settings: [central]", "settings: [central, central]", [":9: ", "'central' appears twice"]),
+        ("trust: [curator]", "trust: [curator, curator]", [":9: ", "'curator' appears twice"]),
         ("hidden: 8", "hidden: true", [":13: ", "true and false"]),
         ("hidden: 8", "hidden: 1000000", [":13: ", "too large", "16,384"]),
         ("hidden: 8", "clip: .inf", [":13: ", "infinite"]),
@@ -74,11 +74,11 @@ def test_the_good_one_is_good(tmp_path: Path) -> None:
         ("hidden: 8", "epsilons: [1, 1]", [":11: ", "epsilons of this row", "appears twice"]),
         ("hidden: 8", "epsilons: [true]", [":11: ", "epsilons of this row", "true and false"]),
         ("hidden: 8", "epsilons: [.nan]", [":11: ", "epsilons of this row"]),
-        ("hidden: 8", "settings: []", [":11: ", "settings of this row"]),
-        ("hidden: 8", "settings: [central, central]", [":11: ", "settings of this row", "appears twice"]),
-        ("hidden: 8", "settings: [centrl]", [":11: ", "settings of this row"]),
+        ("hidden: 8", "trust: []", [":11: ", "trust of this row"]),
+        ("hidden: 8", "trust: [curator, curator]", [":11: ", "trust of this row", "appears twice"]),
+        ("hidden: 8", "trust: [curater]", [":11: ", "trust of this row"]),
         ("delta: 1e-3", "attack: {epsilons: [3]}", [":6: ", "attack.epsilons", "no row runs"]),
-        ("delta: 1e-3", "attack: {settings: [local]}", [":6: ", "attack.settings", "no row runs"]),
+        ("delta: 1e-3", "attack: {trust: [own-client]}", [":6: ", "attack.trust", "no row runs"]),
         ("seeds: 2", "seeds: 1:30", [":2: ", "base 60"]),
         ("name: embedded/library", "name: embedded/library\n    label: '..'", [":5: ", "no name of a file"]),
         ("name: embedded/library", "name: embedded/library\n    label: '  '", [":5: ", "printable"]),

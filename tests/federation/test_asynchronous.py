@@ -144,7 +144,7 @@ datasets: [{{name: embedded/library}}]
 tasks:
   - task: node_classification
     epsilons: [8]
-    settings: [secure, local]
+    trust: [sums, own-client]
     partition: {{partition: uniform, clients: 10}}
     federation: {federation}
     methods: [{methods}]
@@ -157,7 +157,7 @@ def test_a_scenario_tells_staleness_and_the_most_updates(tmp_path: Path) -> None
     path.write_text(SCENARIO.format(federation=federation, methods="{method: features, steps: 8}"))
     run(path, out=tmp_path / "out")
     found = json.loads((tmp_path / "out" / "results.json").read_text())["rows"]
-    (named,) = (row["metrics"] for row in found if row["setting"] == "local")
+    (named,) = (row["metrics"] for row in found if row["trust"] == "own-client")
     assert 0 < named["staleness"] < 8
     assert named["most_updates"] in range(4, 9)
     report = (tmp_path / "out" / "report.html").read_text()

@@ -25,7 +25,7 @@ from fedgraph.privacy.ledger import Ledger, spent
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
 from fedgraph.privacy.settle import settle
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.base import blocks as dealt_to
 from fedgraph.runtime.serial import SerialRuntime, _Held, _values, frozen_copy
@@ -34,13 +34,13 @@ from fedgraph.worlds import protocols
 
 CLIENTS = 40
 ROUNDING = 2e-4  # of a sum's largest entry, after several rounds in float32
-QUICK = {("features", "secure"), ("features", "local")}
+QUICK = {("features", Trust.SUMS), ("features", Trust.OWN_CLIENT)}
 SUMMED = [  # every method in the first situation that it declares
-    pytest.param(name, trusted, id=f"{name}-{trusted}", marks=() if (name, trusted) in QUICK else pytest.mark.slow)
+    pytest.param(name, trusted, id=f"{name}-{trusted.value}", marks=() if (name, trusted) in QUICK else pytest.mark.slow)
     for name in plugins.names("methods")
     if kinds.method(name).OFFERS.kind == "classifier"
     for trusted in kinds.method(name).OFFERS.situations[0].trusted
-    if trusted != "central"
+    if trusted is not Trust.CURATOR
 ]
 
 
@@ -57,7 +57,7 @@ class Several(SerialRuntime):
         return [_Held(part) for part in sent]
 
 
-def planned(name: str, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
+def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
     method = kinds.classifier(name)
     situation = method.OFFERS.situations[0]
     setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ def planned(name: str, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan
         graph.num_features,
         graph.num_classes,
         tuple(s.graph.num_nodes for s in partition.subgraphs),
-        Viewer.SERVER_SECURE_AGGREGATION if trusted == "secure" else Viewer.SERVER,
+        trusted.viewer,
         public_graph=setting.public_graph,
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
@@ -82,7 +82,7 @@ def trained(plan: Plan, partition: Partition, engine: Runtime) -> rounds.Outcome
 
 
 def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Partition]:
-    plan, partition = planned("features", "secure", graph, epsilon)
+    plan, partition = planned("features", Trust.SUMS, graph, epsilon)
     return features.plan(features.Params(steps=steps), plan.facts, Budget(epsilon, 1e-3)), partition
 
 
@@ -134,7 +134,7 @@ def test_a_union_holds_what_its_parts_hold(library: Graph) -> None:
 
 @pytest.mark.parametrize(("name", "trusted"), SUMMED)
 def test_blocks_give_what_single_messages_give(
-    name: str, trusted: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+    name: str, trusted: Trust, library: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without noise, the model after all rounds; and the same ledger."""
     plan, partition = planned(name, trusted, library, np.inf)
@@ -149,7 +149,7 @@ def test_blocks_give_what_single_messages_give(
 
 
 @pytest.mark.parametrize(("name", "trusted"), SUMMED)
-def test_pools_of_any_size_give_the_same_bits(name: str, trusted: str, library: Graph) -> None:
+def test_pools_of_any_size_give_the_same_bits(name: str, trusted: Trust, library: Graph) -> None:
     plan, partition = planned(name, trusted, library, 4.0)
     one, three = trained(plan, partition, Several(1)), trained(plan, partition, Several(3))
     assert one.releases == three.releases
@@ -164,7 +164,7 @@ def test_pools_of_any_size_give_the_same_bits(name: str, trusted: str, library: 
 
 def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each client's own batches (coins), so the same model but for noise, and the same ledger."""
-    dealt, partition = planned("dpar", "secure", library, 4.0)
+    dealt, partition = planned("dpar", Trust.SUMS, library, 4.0)
     settings = dpar.Params(variant="features", sampled=1.0, epochs=2, batch_size=20, learning_rate=0.05)
     plan = dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3))
     assert client.computes_together(plan)
@@ -183,7 +183,7 @@ def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monk
 
 def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summed gradient of one round with noise less that without: std of the share times √clients, to 5 % (⅔ fails)."""
-    dealt, partition = planned("dpar", "secure", library, 4.0)
+    dealt, partition = planned("dpar", Trust.SUMS, library, 4.0)
     settings = dpar.Params(variant="features", sampled=1.0, epochs=1, batch_size=20)
     plan = dataclasses.replace(dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3)), rounds=1)
     sums: list[np.ndarray] = []
@@ -202,7 +202,7 @@ def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monk
 @pytest.mark.slow
 def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
     with runtime.start("ray", workers=3) as engine:
-        for name, trusted in (("features", "secure"), ("features", "local"), ("nonprivate", "local")):
+        for name, trusted in (("features", Trust.SUMS), ("features", Trust.OWN_CLIENT), ("nonprivate", Trust.OWN_CLIENT)):
             plan, partition = planned(name, trusted, library, 4.0)
             shared = engine.share(f"{name}:{trusted}", partition)
             found = rounds.run(engine, shared, plan, 0, ("cell",), ("cell",), rounds.Prefixes())
@@ -216,7 +216,7 @@ def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> Non
     plan, _ = secure(library)
     assert client.computes_together(plan)
     assert not client.computes_together(dataclasses.replace(plan, keeps_rounds=True))
-    local, _ = planned("features", "local", library, 2.0)
+    local, _ = planned("features", Trust.OWN_CLIENT, library, 2.0)
     assert blocks.adds_up(local)
     assert not client.computes_together(local)
     assert not blocks.adds_up(dataclasses.replace(local, keeps_rounds=True)), "an attack reads single messages"

@@ -18,10 +18,12 @@ from fedgraph.methods import features, nonprivate
 from fedgraph.methods.base import Budget, Inbox, PublicFacts, State
 from fedgraph.partition import uniform
 from fedgraph.privacy.settle import settle
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks.node_classification.attendance import facts_of as facts_of_links
 from fedgraph.types import Graph, Partition
+from fedgraph.worlds.world import trusting
 
 SCENARIO = """\
 name: partial
@@ -30,7 +32,7 @@ datasets: [{{name: embedded/library}}]
 tasks:
   - task: node_classification
     epsilons: [8]
-    settings: [central, secure, local]
+    trust: [curator, sums, own-client]
     partition: {{partition: uniform, clients: 20}}
     federation: {federation}
     methods: [{methods}]
@@ -175,7 +177,7 @@ def test_time_on_links_is_the_stated_sum() -> None:
 
 
 def test_a_round_waits_for_the_slowest_also_where_everybody_answers() -> None:
-    cell = Cell("t", "d", "features", "default", "secure", 8.0, "provable", 0)
+    cell = Cell("t", "d", "features", "default", trusting(Trust.SUMS), 8.0, "provable", 0)
     context = Context("t", "d", None, 5, 1, SerialRuntime())
     done = rounds.Outcome(State({}, None), (), sizes=((1000, 1000),) * 4)
     slow, quick = (
@@ -221,10 +223,10 @@ def test_a_scenario_tells_who_answered_and_what_travelled(tmp_path: Path, capsys
     )
     assert run.main([str(path), "--out", str(tmp_path / "out")]) == 0
     rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["rows"]
-    found = {(r["method"], r["setting"], m): v for r in rows for m, v in r["metrics"].items()}
-    assert ("features", "central", "bytes_up") not in found
-    assert found["features", "local", "bytes_up"] == found["features", "local", "bytes_down"] == 4 * (16 * 4 + 4)
-    assert found["features", "local", "seconds_home"] > found["features", "local", "seconds_data_centre"] > 4
+    found = {(r["method"], r["trust"], m): v for r in rows for m, v in r["metrics"].items()}
+    assert ("features", "curator", "bytes_up") not in found
+    assert found["features", "own-client", "bytes_up"] == found["features", "own-client", "bytes_down"] == 4 * (16 * 4 + 4)
+    assert found["features", "own-client", "seconds_home"] > found["features", "own-client", "seconds_data_centre"] > 4
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "buys no amplification" in page
     assert "requests were answered and used" in page

@@ -40,7 +40,7 @@ datasets: [{{name: embedded/library}}]
 tasks:
   - task: node_classification
     epsilons: [8]
-    settings: [secure]
+    trust: [sums]
     partition: {{partition: uniform, clients: {clients}}}
     federation: {federation}
     methods: [{methods}]

@@ -22,6 +22,7 @@ from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.ledger import spent as spent_by
 from fedgraph.privacy.mechanisms.edge_mechanisms import UpperTriangle
 from fedgraph.privacy.settle import settle
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
@@ -159,7 +160,7 @@ def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None
         {"method": "lpgnn"},
     ]
     params = node_classification.Params(
-        methods=methods, settings=["central", "local"], epsilons=[2.0], delta=1e-5, protocol="transductive",
+        methods=methods, trust=["curator", "own-client"], epsilons=[2.0], delta=1e-5, protocol="transductive",
         partition={"partition": "uniform", "clients": 3}, cut_edges="protected",
     )  # fmt: skip
     where = context(library)
@@ -167,9 +168,9 @@ def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None
         out = node_classification.run(params, cell, where)
         assert out.epsilon_provable <= 2.0 * (1 + 1e-12)
         assert out.account is not None
-        assert out.facts["cut_edges_shared"] == (cell.setting == "local")
+        assert out.facts["cut_edges_shared"] == (cell.world.trust is Trust.OWN_CLIENT)
         shared = Assumption.CUT_EDGES_SHARED in out.account.protection.assumptions
-        assert shared == (cell.setting == "local" and cell.method != "lpgnn")
+        assert shared == (cell.world.trust is Trust.OWN_CLIENT and cell.method != "lpgnn")
         text = explain(Ledger([out.account], out.releases))
         assert ("one end of an edge" in text) == (shared and cell.method in ("gap_edge", "gcon") and bool(out.releases))
         assert f"Total: ε = {out.epsilon_provable:.6g}" in text
@@ -177,7 +178,7 @@ def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None
 
 def test_a_method_that_protects_nodes_is_refused(library: Graph) -> None:
     params = node_classification.Params(
-        methods=[{"method": "features"}], settings=["local"], epsilons=[1.0], cut_edges="protected",
+        methods=[{"method": "features"}], trust=["own-client"], epsilons=[1.0], cut_edges="protected",
         partition={"partition": "uniform", "clients": 3},
     )  # fmt: skip
     where = context(library)

@@ -22,9 +22,9 @@ from fedgraph.types import Graph
 CLIENTS = {"partition": {"partition": "uniform", "clients": 3}}
 
 
-def outcome(graph: Graph, method: dict[str, Any], setting: str, epsilon: float, **changes: Any) -> Outcome:
+def outcome(graph: Graph, method: dict[str, Any], trust: str, epsilon: float, **changes: Any) -> Outcome:
     attack = {"canaries": 200, "guesses": [0.3]} | changes.pop("attack", {})
-    given = {"methods": [method], "settings": [setting], "epsilons": [epsilon], "attack": attack, "delta": 1e-3} | changes
+    given = {"methods": [method], "trust": [trust], "epsilons": [epsilon], "attack": attack, "delta": 1e-3} | changes
     params = node_classification.Params(**given)
     where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     (cell,) = node_classification.cells(params, where)
@@ -40,15 +40,15 @@ def outcome(graph: Graph, method: dict[str, Any], setting: str, epsilon: float, 
     ],
     ids=lambda m: m["method"],
 )
-@pytest.mark.parametrize("setting", ["secure", "local"])
+@pytest.mark.parametrize("trust", ["sums", "own-client"])
 def test_training_messages_are_read(
-    library: Graph, method: dict[str, Any], setting: str, monkeypatch: pytest.MonkeyPatch
+    library: Graph, method: dict[str, Any], trust: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = CLIENTS | {"attack": {"canaries": 40, "guesses": [1.0]}}  # many canaries hide one another
-    sound = outcome(library, method, setting, 1.0, **few)
+    sound = outcome(library, method, trust, 1.0, **few)
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 50), v, rng))
-    broken = outcome(library, method, setting, 1.0, **few)
+    broken = outcome(library, method, trust, 1.0, **few)
     assert "read in the released values" in sound.facts["attack"]["what"]
     assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
     least = 0.6 if method["method"] == "dpar" else 0.75  # dpar: secret batches and rows blur what is read
@@ -89,12 +89,12 @@ def test_who_reads_all_that_is_priced_gets_the_hops_and_nobody_else_does(
     monkeypatch.setattr(gap_node, "client", client)
     method = {"method": "gap_node", "steps": 6, "encoder": "none", "projection": 16}
     reads = {"attack": {"canaries": 40, "guesses": [1.0], "reads": "releases"}}
-    told = outcome(library, method, "local", 8.0, **CLIENTS, **reads)
+    told = outcome(library, method, "own-client", 8.0, **CLIENTS, **reads)
     assert {"gradient", "hop 0", "hop 1"} in sent
     assert "read in the released values, more than the viewer gets" in told.facts["attack"]["what"]
     assert told.epsilon_measured <= told.epsilon_provable
     sent.clear()
-    own = outcome(library, method, "local", 8.0, **CLIENTS, attack={"canaries": 40, "guesses": [1.0]})
+    own = outcome(library, method, "own-client", 8.0, **CLIENTS, attack={"canaries": 40, "guesses": [1.0]})
     assert set().union(*sent) == {"gradient"}
     assert "seen in the trained model" in own.facts["attack"]["what"]
     assert own.releases == told.releases, "what is priced is the same, and so is the run that counts"
@@ -103,9 +103,9 @@ def test_who_reads_all_that_is_priced_gets_the_hops_and_nobody_else_does(
 def test_the_noise_is_taken_back_out_of_gcons_minimiser(library: Graph) -> None:
     """Two canaries and no noise: Θ says which edges were there. With all the noise it does not."""
     given = {"protocol": "transductive"}
-    clear = outcome(library, {"method": "gcon"}, "central", np.inf, attack={"canaries": 6, "guesses": [1.0]}, **given)
+    clear = outcome(library, {"method": "gcon"}, "curator", np.inf, attack={"canaries": 6, "guesses": [1.0]}, **given)
     assert clear.facts["attack"]["counts"][0][2] >= clear.facts["attack"]["counts"][0][1] - 1
-    noisy = outcome(library, {"method": "gcon"}, "central", 1.0, **given)
+    noisy = outcome(library, {"method": "gcon"}, "curator", 1.0, **given)
     assert "read in the released values" in noisy.facts["attack"]["what"]
     assert noisy.epsilon_measured <= 1.0
 
@@ -119,7 +119,7 @@ def test_a_minimiser_with_hardly_any_noise_is_told_from_a_sound_one(library: Gra
         return honest(made, value, rng)
 
     monkeypatch.setattr(ObjectivePerturbation, "apply", quiet)
-    broken = outcome(library, {"method": "gcon"}, "central", 1.0, **given)
+    broken = outcome(library, {"method": "gcon"}, "curator", 1.0, **given)
     _, guesses, right = broken.facts["attack"]["counts"][0]
     assert right >= guesses - 2
 
@@ -128,7 +128,7 @@ def test_feature_bits_are_read_beside_labels(library: Graph, monkeypatch: pytest
     """With bits that are nearly never flipped the label alone would show less."""
     method, full = {"method": "lpgnn", "epochs": 2, "feature_share": 0.8}, {"canary": "full"}
     params = node_classification.Params(
-        methods=[method], settings=["central"], epsilons=[3.0], attack={"canaries": 200, "guesses": [0.5]} | full, delta=1e-3,
+        methods=[method], trust=["curator"], epsilons=[3.0], attack={"canaries": 200, "guesses": [0.5]} | full, delta=1e-3,
         protocol="transductive",
     )  # fmt: skip
     where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())

@@ -45,7 +45,7 @@ def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts |
 def test_a_run_gives_one_client_what_it_gives_a_curator(tmp_path: Path) -> None:
     """Under every setting: the first parameters are the same, and so are all steps."""
     task = {
-        "task": "node_classification", "epsilons": [math.inf], "settings": ["central", "local", "secure"],
+        "task": "node_classification", "epsilons": [math.inf], "trust": ["curator", "own-client", "sums"],
         "partition": {"partition": "uniform", "clients": 1},
         "methods": [{"method": "nonprivate", "rounds": 5, "local_epochs": 4}],
     }  # fmt: skip
@@ -54,9 +54,9 @@ def test_a_run_gives_one_client_what_it_gives_a_curator(tmp_path: Path) -> None:
     lines = (tmp_path / "out" / "results.csv").read_text(encoding="utf-8").splitlines()
     found: dict[str, dict[str, str]] = {}
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        found.setdefault(row["setting"], {})[row["metric"]] = row["value"]
-    assert found["central"] == found["local"] == found["secure"]
-    assert "auroc" in found["central"]
+        found.setdefault(row["trust"], {})[row["metric"]] = row["value"]
+    assert found["curator"] == found["own-client"] == found["sums"]
+    assert "auroc" in found["curator"]
 
 
 def with_unlike_columns(seed: int) -> Graph:

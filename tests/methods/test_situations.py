@@ -28,20 +28,20 @@ from fedgraph.privacy.events import GatedSums, Gaussian, NoisyDegreeBits, Poisso
 from fedgraph.privacy.ledger import spent
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoisyThreshold
 from fedgraph.privacy.sensitivity import ClippedSum
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
 from fedgraph.worlds import protocols
 
-VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
 CASES = [
-    pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted}")
+    pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
     for name in plugins.names("methods")
     for index, situation in enumerate(kinds.method(name).OFFERS.situations)
     for trusted in situation.trusted
 ]
-CENTRAL = [p for p in CASES if p.values[2] != "secure" and (p.values[2] == "central" or p.values[0] == "local_dp")]
+CENTRAL = [p for p in CASES if p.values[2] is Trust.CURATOR or (p.values[0] == "local_dp" and p.values[2] is not Trust.SUMS)]
 
 
 def collection() -> tuple[Partition, PublicFacts]:
@@ -63,7 +63,7 @@ def collection() -> tuple[Partition, PublicFacts]:
     return Partition(tuple(subgraphs), True, 0, "test"), PublicFacts(first, 3, 2, clients, Viewer.SERVER, graph_sizes=sizes)
 
 
-def placed(situation: Situation, trusted: str, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
+def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
     """(who holds what, what is public, the graph that is asked)."""
     if situation.given == "collection":
         return *collection(), graph
@@ -74,14 +74,14 @@ def placed(situation: Situation, trusted: str, graph: Graph) -> tuple[Partition,
         facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
         return partition, facts, graph
     setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))
-    clients = 1 if trusted == "central" else 3
+    clients = 1 if trusted is Trust.CURATOR else 3
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     facts = PublicFacts(
         setting.held.num_nodes,
         graph.num_features,
         graph.num_classes,
         tuple(s.graph.num_nodes for s in partition.subgraphs),
-        VIEWERS[trusted],
+        trusted.viewer,
         public_graph=setting.public_graph,
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
@@ -91,7 +91,7 @@ def placed(situation: Situation, trusted: str, graph: Graph) -> tuple[Partition,
     return partition, facts, setting.asked
 
 
-def planned(name: str, index: int, trusted: str, graph: Graph, epsilon: float) -> tuple[Plan, Partition, Graph]:
+def planned(name: str, index: int, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition, Graph]:
     method = kinds.method(name)
     situation = method.OFFERS.situations[index]
     partition, facts, asked = placed(situation, trusted, graph)
@@ -105,7 +105,7 @@ def trained(plan: Plan, partition: Partition, engine: Runtime, cell: str = "cell
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
 @pytest.mark.parametrize("epsilon", [2.0, pytest.param(np.inf, marks=pytest.mark.slow)])
-def test_declared_is_spent_and_inputs_stay(name: str, index: int, trusted: str, epsilon: float, library: Graph) -> None:
+def test_declared_is_spent_and_inputs_stay(name: str, index: int, trusted: Trust, epsilon: float, library: Graph) -> None:
     plan, partition, _ = planned(name, index, trusted, library, epsilon)
     before = [
         (s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs
@@ -128,7 +128,7 @@ def test_declared_is_spent_and_inputs_stay(name: str, index: int, trusted: str, 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "index", "trusted"), CENTRAL)
 def test_at_infinity_no_noise_is_drawn(
-    name: str, index: int, trusted: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+    name: str, index: int, trusted: Trust, library: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another noise stream, all other streams as they are: the result must be the same."""
     plan, partition, asked = planned(name, index, trusted, library, np.inf)
@@ -153,7 +153,7 @@ def test_at_infinity_no_noise_is_drawn(
 
 @pytest.mark.parametrize("name", plugins.names("methods"))
 def test_an_error_names_method_client_and_round(name: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    trusted = "local"
+    trusted = Trust.OWN_CLIENT
     plan, partition, _ = planned(name, 0, trusted, library, 2.0)
 
     def failing(*_: object) -> None:
@@ -168,7 +168,7 @@ def test_an_error_names_method_client_and_round(name: str, library: Graph, monke
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
-def test_serial_equals_ray(name: str, index: int, trusted: str, library: Graph, ray_engine: Runtime) -> None:
+def test_serial_equals_ray(name: str, index: int, trusted: Trust, library: Graph, ray_engine: Runtime) -> None:
     plan, partition, _ = planned(name, index, trusted, library, 4.0)
     serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
     assert serial.releases == parallel.releases
@@ -272,11 +272,11 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
     return found
 
 
-MEASURED = [p for p in CENTRAL if p.values[2] == "central" and p.values[0] not in ("nonprivate",)]
+MEASURED = [p for p in CENTRAL if p.values[2] is Trust.CURATOR and p.values[0] not in ("nonprivate",)]
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), MEASURED)
-def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trusted: str, library: Graph) -> None:
+def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trusted: Trust, library: Graph) -> None:
     """And a price for two thirds of it is found out: the noise of every Gaussian release is what the worst unit needs."""
     plan, partition, _ = planned(name, index, trusted, library, 2.0)
     changes = moved(plan, partition)
@@ -329,7 +329,7 @@ def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
         return honest(layout, vector, x, labels, clip * larger)  # type: ignore[arg-type]
 
     monkeypatch.setattr(features, "clipped_gradient_sum", louder)
-    plan, partition, _ = planned("features", 0, "central", library, 2.0)
+    plan, partition, _ = planned("features", 0, Trust.CURATOR, library, 2.0)
     assert moved(plan, partition)["model"] > priced(plan.releases[0]) * 1.2
     assert math.isfinite(plan.provable().epsilon)
     assert not isinstance(plan.releases[0].event, Unprotected)

@@ -25,7 +25,7 @@ tasks:
   - task: node_classification
     epsilons: [1, inf]
     delta: 1.0e-3
-    settings: [central, local]
+    trust: [curator, own-client]
     partition: {partition: uniform, clients: 3}
     methods:
       - {method: features, steps: 5, projection: 16}
@@ -42,7 +42,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_ledger_agrees_with_the_report(finished: Path) -> None:
     rows = json.loads((finished / "out" / "results.json").read_text(encoding="utf-8"))["rows"]
-    reported = sorted({(r["setting"], math.inf if r["epsilon_provable"] == "inf" else r["epsilon_provable"]) for r in rows})
+    reported = sorted({(r["trust"], math.inf if r["epsilon_provable"] == "inf" else r["epsilon_provable"]) for r in rows})
     quote = pricing.price(finished / "out" / "ledger.jsonl")
     priced = sorted(p.per_round.epsilon for p in quote.rows)
     assert priced == pytest.approx(sorted(epsilon for _, epsilon in reported), rel=1e-9)

@@ -11,6 +11,7 @@ from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.methods.base import kinds
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
@@ -20,7 +21,9 @@ from fedgraph.types import Graph
 
 def test_only_methods_that_hold_for_any_broadcast_may_be_asked() -> None:
     for name in plugins.names("methods"):
-        why = kinds.misfit(name, kinds.method(name).OFFERS.kind, kinds.method(name).OFFERS.situations[0].given, ["active"])
+        why = kinds.misfit(
+            name, kinds.method(name).OFFERS.kind, kinds.method(name).OFFERS.situations[0].given, [Trust.ACTIVE_SERVER]
+        )
         assert (why is None) == kinds.method(name).OFFERS.any_broadcast, name
         assert why is None or "follows the protocol" in why
 
@@ -28,7 +31,7 @@ def test_only_methods_that_hold_for_any_broadcast_may_be_asked() -> None:
 def test_the_price_is_that_of_an_honest_server_and_the_viewer_is_named(library: Graph) -> None:
     where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
     params = node_classification.Params(
-        methods=[{"method": "features", "steps": 3}], settings=["local", "active"], epsilons=[2.0], delta=1e-3,
+        methods=[{"method": "features", "steps": 3}], trust=["own-client", "active-server"], epsilons=[2.0], delta=1e-3,
         partition={"partition": "uniform", "clients": 3},
     )  # fmt: skip
     honest, active = (node_classification.plan(params, c, where) for c in node_classification.cells(params, where))

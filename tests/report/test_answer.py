@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report import answer, report_rows
 from fedgraph.report.attacks import Verdict
-from fedgraph.report.scores import Trust, score_rows, trust_of
-
-VIEWERS = {"central": "curator-trusted", "secure": "server-secure-aggregation", "local": "server", "world": "world"}
+from fedgraph.report.scores import score_rows, trust_of
+from fedgraph.worlds.world import trusting
 
 
 def cell(
@@ -20,14 +20,14 @@ def cell(
     *,
     epsilon: float = 1.0,
     provable: float | None = None,
-    setting: str = "central",
+    trust: Trust = Trust.CURATOR,
     **changes: Any,
 ) -> dict[str, Any]:
     """A stored cell; ``unit``, ``dataset``, ``seed`` and the like by name."""
-    unit, viewer = changes.pop("unit", "node"), changes.pop("viewer", VIEWERS[setting])
+    unit, viewer = changes.pop("unit", "node"), changes.pop("viewer", trust.viewer.value)
     price = epsilon if provable is None else provable
     return {
-        "task": "t", "dataset": "d", "method": method, "variant": "default", "setting": setting, "epsilon": epsilon,
+        "task": "t", "dataset": "d", "method": method, "variant": "default", "world": trusting(trust), "epsilon": epsilon,
         "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": accuracy}, "facts": {}, "delta": 1e-5,
         "protection": {
             "unit": unit, "viewer": viewer, "relation": f"{unit}-replace", "assumptions": [], "promised_degree": None,
@@ -43,8 +43,8 @@ def seeds(method: str, *accuracies: float, **rest: Any) -> list[dict[str, Any]]:
 
 def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
     cells = [
-        *seeds("sums", 0.67, 0.69, setting="secure"),
-        *seeds("alone", 0.62, 0.64, setting="world"),
+        *seeds("sums", 0.67, 0.69, trust=Trust.SUMS),
+        *seeds("alone", 0.62, 0.64, trust=Trust.NOBODY),
         *seeds("clear", 0.76, 0.76, epsilon=math.inf),
     ]
     said = answer.find_answer(report_rows.group_rows(cells)).sentences[0]
@@ -100,7 +100,7 @@ def test_units_are_never_mixed() -> None:
 
 
 def test_trust_is_what_the_method_needs_and_less_trust_serves_everybody() -> None:
-    lpgnn = cell("lpgnn", 0.8, setting="central", viewer="world")
+    lpgnn = cell("lpgnn", 0.8, trust=Trust.NOBODY)
     assert trust_of(report_rows.group_rows([lpgnn])[0]) is Trust.NOBODY
     scores = score_rows(report_rows.group_rows([lpgnn, cell("curated", 0.7)]))
     for trust in Trust:
@@ -153,7 +153,7 @@ def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private()
 
 
 def graphs(variant: str, ari: float, how: str, epsilon: float = 4.0, **rest: Any) -> dict[str, Any]:
-    rest = {"unit": "graph", "setting": "local", "metrics": {"ari": ari, "accuracy": 0.3}} | rest
+    rest = {"unit": "graph", "trust": Trust.OWN_CLIENT, "metrics": {"ari": ari, "accuracy": 0.3}} | rest
     return cell("local_dp", 0.0, variant=variant, epsilon=epsilon, facts={"how": how}, **rest)
 
 
@@ -214,5 +214,5 @@ def test_anchors_are_unique_and_stay_the_same() -> None:
     scores = score_rows(report_rows.group_rows([cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u")]))
     anchors = [s.anchor for s in scores]
     assert len(set(anchors)) == 3
-    assert anchors[0].startswith("row-a-default-central-eps-1-")
+    assert anchors[0].startswith("row-a-default-curator-eps-1-")
     assert anchors == [s.anchor for s in score_rows([s.row for s in scores])]

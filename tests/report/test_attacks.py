@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from fedgraph.audit import one_run
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, attacks, report_rows, statement
+from fedgraph.worlds.world import trusting
 
 
 def entry(right: int | None, seed: int = 0, **changes: Any) -> dict[str, Any]:
     facts = {} if right is None else {"attack": {"counts": [[500, 100, right]], "what": "canaries, seen somewhere"}}
     base = {
-        "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0,
+        "task": "t", "dataset": "d", "method": "m", "variant": "v", "world": trusting(Trust.OWN_CLIENT), "epsilon": 1.0,
         "calibrated_by": "provable", "seed": seed, "metrics": {"accuracy": 0.5}, "facts": facts, "delta": 1e-5,
         "protection": Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,)).to_dict(),
         "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem", "paths": {"model": 1.0}, "seconds": 0.1,

@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 
 from fedgraph import report
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report.sections.base import Records
+from fedgraph.worlds.world import trusting
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the extra 'browser' (Selenium) is not installed")
 CHROMIUM, DRIVER = (
@@ -34,7 +36,6 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--hide-scrollbars",
 )  # fmt: skip
-VIEWERS = {"central": Viewer.CURATOR_TRUSTED, "secure": Viewer.SERVER_SECURE_AGGREGATION, "local": Viewer.SERVER}
 SUMS = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
 
 
@@ -42,13 +43,13 @@ def cells(dataset: str, lift: float) -> list[dict[str, Any]]:
     """Two methods at node and at edge level, three settings, two budgets and none, two seeds."""
     found = []
     for seed in range(2):
-        for setting, loss in (("central", 0.0), ("secure", 0.01), ("local", 0.05)):
+        for trust, loss in ((Trust.CURATOR, 0.0), (Trust.SUMS, 0.01), (Trust.OWN_CLIENT, 0.05)):
             for method, epsilon, accuracy in (
                 ("features", 1.0, 0.6), ("features", 8.0, 0.7), ("gap_edge", 1.0, 0.65), ("gap_edge", 8.0, 0.72),
                 ("nonprivate", math.inf, 0.8),
             ):  # fmt: skip
                 edge = method == "gap_edge"
-                assumed = (*((Assumption.FEATURES_LABELS_PUBLIC,) if edge else ()), *(SUMS if setting == "secure" else ()))
+                assumed = (*((Assumption.FEATURES_LABELS_PUBLIC,) if edge else ()), *(SUMS if trust is Trust.SUMS else ()))
                 relation = Relation.EDGE_UNDIRECTED if edge else Relation.NODE_ZERO_OUT
                 attack = {
                     "attack": {"what": "a likelihood ratio of all released sums", "counts": [[500, 100, 70]], "path": None}
@@ -58,10 +59,10 @@ def cells(dataset: str, lift: float) -> list[dict[str, Any]]:
                     "cut_edges": 100, **(attack if method == "features" else {}),
                 }  # fmt: skip
                 found.append({
-                    "task": "price-of-trust", "dataset": dataset, "method": method, "variant": "default", "setting": setting,
+                    "task": "price-of-trust", "dataset": dataset, "method": method, "variant": "default", "world": trusting(trust),
                     "epsilon": epsilon, "calibrated_by": "provable" if math.isfinite(epsilon) else "none", "seed": seed,
                     "metrics": {"accuracy": accuracy + lift - loss + seed / 100}, "facts": facts, "delta": 1e-5,
-                    "protection": Protection(relation, VIEWERS[setting], assumed).to_dict(), "epsilon_published": epsilon,
+                    "protection": Protection(relation, trust.viewer, assumed).to_dict(), "epsilon_published": epsilon,
                     "epsilon_provable": epsilon, "epsilon_measured": 0.4 if method == "features" else None,
                     "theorem": "composition of Gaussian releases", "paths": {"model": epsilon}, "notes": ["A note of the plan."],
                     "seconds": 1.5, "ledger": [],

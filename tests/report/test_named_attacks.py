@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, report_rows
 from fedgraph.report.sections import named_attacks
 from fedgraph.report.sections.base import Records
+from fedgraph.worlds.world import trusting
 
 
 def entry(facts: dict[str, Any]) -> dict[str, Any]:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     return {
-        "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0,
+        "task": "t", "dataset": "d", "method": "m", "variant": "v", "world": trusting(Trust.OWN_CLIENT), "epsilon": 1.0,
         "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": facts, "delta": 1e-5,
         "protection": protection.to_dict(), "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem",
         "paths": {"model": 1.0}, "seconds": 0.1, "epsilon_measured": None,

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, charts, columns, first_screen, page, references, report_rows, statement, sweeps
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records
+from fedgraph.worlds.world import trusting
 
 
 def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> dict[str, Any]:
@@ -23,7 +25,8 @@ def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> 
     assumed = () if unit == "node" else (Assumption.FEATURES_LABELS_PUBLIC,)
     price = changes.pop("provable", epsilon)
     return {
-        "task": "t", "dataset": "d", "method": method, "variant": "default", "setting": "central", "epsilon": epsilon,
+        "task": "t", "dataset": "d", "method": method, "variant": "default",
+        "world": trusting(Trust.CURATOR), "epsilon": epsilon,
         "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": accuracy}, "facts": {}, "delta": 1e-5,
         "protection": Protection(relation, Viewer.CURATOR_TRUSTED, assumed).to_dict(), "epsilon_published": None,
         "epsilon_provable": price, "theorem": "theorem", "paths": {"model": price}, "notes": [], "seconds": 0.1, "ledger": [],
@@ -96,8 +99,8 @@ def test_one_setting_that_varies_is_on_the_axis() -> None:
 
 def test_clients_are_the_axis_where_several_settings_follow_them() -> None:
     parts = [
-        record("one", [cell("a", 0.5, facts={"clients": 1})], settings=["central"]),
-        record("many", [cell("a", 0.4, facts={"clients": 10})], settings=["local"], partition={"clients": 10}),
+        record("one", [cell("a", 0.5, facts={"clients": 1})], trust=["curator"]),
+        record("many", [cell("a", 0.4, facts={"clients": 10})], trust=["own-client"], partition={"clients": 10}),
     ]
     assert sweeps.group_sweeps(parts)[0].thing == "number of clients"
 
@@ -167,7 +170,7 @@ def test_trust_has_one_symbol_in_every_figure() -> None:
         (group,) = [g for g in figure.spec["legend"] if g["title"] == "Whom it trusts"]
         seen.append([(e["label"], e["symbol"]) for e in group["entries"]])
     assert seen[0] == seen[1]
-    assert [label for label, _ in seen[0]] == ["curator", "own client"]
+    assert [label for label, _ in seen[0]] == ["curator", "own-client"]
 
 
 def test_tasks_with_other_rows_stand_alone() -> None:

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report import choices, owner_letters, page, report_rows
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import Records
+from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
+
+SUMS = trusting(Trust.SUMS)
 
 
 def record(kind: str, client: str, value: float, epsilon: float) -> dict[str, Any]:
@@ -20,9 +24,9 @@ def record(kind: str, client: str, value: float, epsilon: float) -> dict[str, An
     }  # fmt: skip
 
 
-def entry(setting: str, epsilon: float, records: list[dict[str, Any]], method: str = "features") -> dict[str, Any]:
+def entry(world: World, epsilon: float, records: list[dict[str, Any]], method: str = "features") -> dict[str, Any]:
     return {
-        "task": "t", "dataset": "d", "method": method, "variant": "default", "setting": setting, "epsilon": epsilon,
+        "task": "t", "dataset": "d", "method": method, "variant": "default", "world": world, "epsilon": epsilon,
         "calibrated_by": "provable", "seed": 0, "delta": 1e-4, "metrics": {}, "seconds": 1.0, "paths": {},
         "epsilon_published": None, "epsilon_provable": epsilon, "protection": None,
         "facts": {"participations": records, "protocol": "inductive", "public": "test-graph", "clients": 2, "cut_edges": 0},
@@ -31,12 +35,12 @@ def entry(setting: str, epsilon: float, records: list[dict[str, Any]], method: s
 
 def entries() -> list[dict[str, Any]]:
     return [
-        entry("alone", math.inf, [record("alone", c, v, math.inf) for c, v in (("all", 0.55), ("a", 0.5), ("b", 0.6))]),
-        entry("alone", 4.0, [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.3), ("b", 0.4))]),
-        entry("secure", 4.0, [record("federated", c, v, 3.9) for c, v in (("all", 0.65), ("a", 0.7), ("b", 0.55))]
+        entry(ALONE, math.inf, [record("alone", c, v, math.inf) for c, v in (("all", 0.55), ("a", 0.5), ("b", 0.6))]),
+        entry(ALONE, 4.0, [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.3), ("b", 0.4))]),
+        entry(SUMS, 4.0, [record("federated", c, v, 3.9) for c, v in (("all", 0.65), ("a", 0.7), ("b", 0.55))]
               + [record("personalised", c, v, 3.9) for c, v in (("all", 0.7), ("a", 0.72), ("b", 0.61))]),
-        entry("secure without a", 4.0, [record("left-out", "a", 0.45, 0.0)]),
-        entry("secure", 4.0, [record("federated", c, 0.99, math.inf) for c in ("all", "a", "b")], method="leaky"),
+        entry(World(Kind.TOGETHER, Trust.SUMS, LeftOut(0, "a")), 4.0, [record("left-out", "a", 0.45, 0.0)]),
+        entry(SUMS, 4.0, [record("federated", c, 0.99, math.inf) for c in ("all", "a", "b")], method="leaky"),
     ]  # fmt: skip
 
 
@@ -207,7 +211,7 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
     ("most", "says"), [(0.88, "costs you 18 of 100"), (0.7, "costs you nothing"), (0.6, "costs you nothing")]
 )
 def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
-    free = entry("secure", math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
+    free = entry(SUMS, math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
     letter = owner_letters.write_letters(choices.read_choices(of([*entries(), free])), "d")[0]
     assert f"If nothing were protected, joining would give {100 * most:.0f} of 100: at ε = 4 protection {says}" in " ".join(
         letter.sentences
@@ -234,7 +238,7 @@ def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None
 
 def test_every_client_has_its_rows_in_the_table() -> None:
     rows = report_rows.flat("s", "real", entries())
-    assert {(r["participation"], r["client"]) for r in rows if r["setting"] == "secure"} >= {
+    assert {(r["participation"], r["client"]) for r in rows if r["trust"] == "sums"} >= {
         ("federated", "all"), ("federated", "a"), ("personalised", "b"),
     }  # fmt: skip
     (left,) = (r for r in rows if r["participation"] == "left-out")

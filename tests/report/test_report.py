@@ -8,15 +8,17 @@ import re
 import pytest
 from matplotlib.axes import Axes
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import plots, references, report_rows, statement
 from fedgraph.report.sections import node_classification
+from fedgraph.worlds.world import trusting
 
 
 def entry(**changes: object) -> dict[str, object]:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     base: dict[str, object] = {
-        "task": "t", "dataset": "d", "method": "m", "variant": "v", "setting": "local", "epsilon": 1.0,
+        "task": "t", "dataset": "d", "method": "m", "variant": "v", "world": trusting(Trust.OWN_CLIENT), "epsilon": 1.0,
         "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": {}, "delta": 1e-5,
         "protection": protection.to_dict(),
         "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem", "paths": {"model": 1.0}, "seconds": 0.1,
@@ -109,12 +111,16 @@ def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
     def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> dict[str, object]:
         protection = {"unit": unit, "assumptions": ["own-edges-known"] if own else []}
         return entry(
-            variant=variant, metrics={"accuracy": accuracy}, epsilon_provable=provable, setting="central", protection=protection
+            variant=variant,
+            metrics={"accuracy": accuracy},
+            epsilon_provable=provable,
+            world=trusting(Trust.CURATOR),
+            protection=protection,
         )
 
     cells = [cell("own", 0.9, 1.0, own=True), cell("sound", 0.8, 0.0), cell("weak", 0.7, 1.0), cell("claims", 0.95, 1.45)]
     (table,) = node_classification._best_edge_level(report_rows.group_rows([*cells, cell("node", 0.99, 1.0, unit="node")]))
-    assert table.rows == (("central (trusted curator)", "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
+    assert table.rows == ((Trust.CURATOR.title, "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
     assert node_classification._best_edge_level(report_rows.group_rows(cells[:1])) == []
 
 

@@ -17,8 +17,10 @@ from pydantic import ValidationError
 from fedgraph.cells.entry import portable, shortened
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import deployment_record, saved_run, sheet
+from fedgraph.worlds.world import trusting
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)
@@ -28,7 +30,8 @@ def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: floa
     price = epsilon if provable is None else provable
     release = {"kind": "release", "cell": "c", "path": "model", "client": 0, "round": 0, "mechanism": "Gaussian noise, σ = 3"}
     return {
-        "task": "t", "dataset": "embedded/library", "method": method, "variant": "v", "setting": "local", "epsilon": epsilon,
+        "task": "t", "dataset": "embedded/library", "method": method, "variant": "v", "epsilon": epsilon,
+        "world": trusting(Trust.OWN_CLIENT),
         "calibrated_by": "provable", "seed": seed, "metrics": {"accuracy": accuracy}, "facts": {"clients": 3}, "delta": 1e-5,
         "protection": Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED).to_dict(), "epsilon_published": None,
         "epsilon_provable": price, "epsilon_measured": None, "theorem": "a theorem", "paths": {"model": price},

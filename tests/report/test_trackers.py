@@ -26,7 +26,7 @@ TINY = {
         {
             "task": "node_classification",
             "label": "t",
-            "settings": ["central"],
+            "trust": ["curator"],
             "epsilons": [1.0, "inf"],
             "methods": [{"method": "features", "model": "logistic"}],
         }

@@ -18,10 +18,12 @@ import pytest
 from fedgraph import run
 from fedgraph.cells import store
 from fedgraph.errors import ScenarioError
+from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment
 from fedgraph.scenario import read as scenario
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, measures
+from fedgraph.worlds.world import trusting
 
 TINY = """\
 name: tiny
@@ -32,7 +34,7 @@ datasets:
 tasks:
   - task: node_classification
     epsilons: [1, inf]
-    settings: [central]
+    trust: [curator]
     methods:
       - {method: features, steps: 3, projection: 16}
 """
@@ -243,13 +245,13 @@ def _planned(ready: scenario.Ready) -> Any:
         task = ready.tasks[0]
         context = None
 
-    cell = Cell("t", "embedded/library", "features", "default", "central", 1.0, "provable", 0, entry=0)
+    cell = Cell("t", "embedded/library", "features", "default", trusting(Trust.CURATOR), 1.0, "provable", 0, entry=0)
     yield experiment.plan_of(ready, Stage(), cell)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("junk", ["[1]", "null", "[" * 100_000, '"text"'], ids=["list", "null", "deep", "text"])
 def test_a_cell_that_is_other_json_is_computed_again(tmp_path: Path, junk: str) -> None:
-    cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
+    cell = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), 1.0, "provable", 0)
     kept = store.CellStore(tmp_path)
     kept.fail(cell, "why", 0.0)
     file = next(kept.folder.glob("*.failed")).with_suffix(".json")

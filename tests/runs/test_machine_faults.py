@@ -37,7 +37,7 @@ datasets:
 tasks:
   - task: node_classification
     epsilons: [1, inf]
-    settings: [central]
+    trust: [curator]
     methods:
       - {method: features, steps: 2, projection: 8}
 """

@@ -32,7 +32,7 @@ datasets:
 tasks:
   - task: node_classification
     epsilons: [1, inf]
-    settings: [central, local]
+    trust: [curator, own-client]
     partition: {partition: uniform, clients: 3}
     methods:
       - {method: features, steps: 5, projection: 16}
@@ -68,7 +68,7 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
         assert (out / name).stat().st_size > 100, name
     rows = numbers(out)
     assert set(COLUMNS) - {"seconds"} == set(rows[0])
-    assert {r["setting"] for r in rows} == {"central", "local"}
+    assert {r["trust"] for r in rows} == {"curator", "own-client"}
     assert len([r for r in rows if r["metric"] == "accuracy"]) == 2 * 2 * 2
     assert {r["epsilon_provable"] for r in rows if r["epsilon"] == "inf" and r["method"] == "features"} == {"inf"}
     assert all(r["epsilon_measured"] == "" for r in rows)
@@ -202,7 +202,7 @@ def test_dry_run_reads_no_data(scenario_file: Path, tmp_path: Path, capsys: pyte
 
 def test_a_dry_run_says_on_what_promise_its_price_stands(scenario_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = TINY[: TINY.index("tasks:")] + (
-        "tasks:\n  - task: node_classification\n    epsilons: [1]\n    settings: [central]\n    methods:\n"
+        "tasks:\n  - task: node_classification\n    epsilons: [1]\n    trust: [curator]\n    methods:\n"
         "      - {method: gap_node, cap: promised, degree: 3}\n"
     )
     scenario_file.write_text(text, encoding="utf-8")

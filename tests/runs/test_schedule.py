@@ -10,6 +10,7 @@ import pytest
 
 from fedgraph import run
 from fedgraph.errors import DataError
+from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console
 from fedgraph.runtime.serial import SerialRuntime
@@ -17,6 +18,7 @@ from fedgraph.scenario import read
 from fedgraph.tasks import graph_metrics, node_classification
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
+from fedgraph.worlds.world import trusting
 
 MIXED = """\
 name: mixed
@@ -28,7 +30,7 @@ datasets:
 tasks:
   - task: node_classification
     epsilons: [1, inf]
-    settings: [local, central]
+    trust: [own-client, curator]
     partition: {partition: uniform, clients: 3}
     methods:
       - {method: features, steps: 3, projection: 16}
@@ -63,24 +65,24 @@ def test_side_by_side_equals_one_after_another(
     save, saved = experiment.store.CellStore.save, []
 
     def only_federated(params: object, cell: Cell, context: Context) -> object:
-        here.append(cell.setting)
+        here.append(cell.world.trust)
         return real(params, cell, context)  # type: ignore[arg-type]
 
     def dies_after_three(self: object, cell: Cell, *args: object) -> None:
         if len(saved) == 3:
             raise KeyboardInterrupt
-        saved.append(cell.setting)
+        saved.append(cell.world.trust)
         save(self, cell, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(node_classification, "run", only_federated)
     monkeypatch.setattr(experiment.store.CellStore, "save", dies_after_three)
     assert run.main([str(mixed), "--out", str(cut)]) == 1
     assert len(saved) == 3
-    assert spread == "auto" or set(saved) == {"central"}
+    assert spread == "auto" or set(saved) == {Trust.CURATOR}
     assert here == []
     monkeypatch.setattr(experiment.store.CellStore, "save", save)
     assert run.main([str(mixed), "--resume", str(cut)]) == 0
-    federated = ["local"] * 8 if spread == "clients" else []
+    federated = [Trust.OWN_CLIENT] * 8 if spread == "clients" else []
     assert here == federated, "a curator's cell ran in the driver, or a federated one elsewhere"
     assert numbers(cut) == numbers(whole)
     assert len([row for row in numbers(whole) if row["metric"] == "accuracy"]) == 2 * 2 * 2 * 2
@@ -88,14 +90,14 @@ def test_side_by_side_equals_one_after_another(
 
 
 def test_who_is_alone() -> None:
-    cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
+    cell = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), 1.0, "provable", 0)
     metrics = schedule.Stage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
     claims = schedule.Stage(_task("claims", None), _context(None), ())
     assert schedule.is_alone(metrics, cell)
     assert not schedule.is_alone(claims, cell), "a task that says nothing needs the pool"
-    for setting, expected in (("central", True), ("secure", False), ("local", False)):
-        asked = Cell("t", "d", "m", "v", setting, 1.0, "provable", 0)
-        assert node_classification.alone(_params(), asked) is expected
+    for trust in Trust:
+        asked = Cell("t", "d", "m", "v", trusting(trust), 1.0, "provable", 0)
+        assert node_classification.alone(_params(), asked) is trust.whole
 
 
 def test_which_cells_share_the_workers(library: Graph) -> None:
@@ -104,7 +106,7 @@ def test_which_cells_share_the_workers(library: Graph) -> None:
 
     def beside(spread: schedule.Spread, number: int, data: Graph | None, engine: SerialRuntime) -> list[bool]:
         stage = schedule.Stage(_task("node_classification", _params()), _context(data), ())
-        todo = [(stage, Cell("t", "d", "m", "v", "local", 1.0, "provable", seed)) for seed in range(number)]
+        todo = [(stage, Cell("t", "d", "m", "v", trusting(Trust.OWN_CLIENT), 1.0, "provable", seed)) for seed in range(number)]
         return schedule.beside(todo, engine, spread)
 
     assert beside("clients", 100, library, Three()) == [False] * 100
@@ -184,7 +186,7 @@ def _task(kind: str, params: object) -> read.TaskSettings:
 
 
 def _params() -> node_classification.Params:
-    return node_classification.Params(methods=[{"method": "features"}], settings=["central"], epsilons=[1.0])
+    return node_classification.Params(methods=[{"method": "features"}], trust=["curator"], epsilons=[1.0])
 
 
 def _context(data: Graph | None) -> Context:
@@ -192,5 +194,5 @@ def _context(data: Graph | None) -> Context:
 
 
 def _order(group: str) -> schedule.Order:
-    cell = Cell("t", "d", "m", "v", "central", 1.0, "provable", 0)
+    cell = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), 1.0, "provable", 0)
     return schedule.Order(group, _task("node_classification", _params()), 3, 2, cell)

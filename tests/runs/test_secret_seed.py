@@ -23,7 +23,7 @@ seed: secret
 runtime: {engine: serial}
 datasets: [{name: embedded/library}]
 tasks:
-  - {task: node_classification, epsilons: [4], settings: [central], methods: [{method: features, steps: 4}]}
+  - {task: node_classification, epsilons: [4], trust: [curator], methods: [{method: features, steps: 4}]}
 """
 
 

@@ -42,7 +42,7 @@ datasets:
 tasks:
   - task: node_classification
     epsilons: [1, 2, 4, 8, inf]
-    settings: [central, local]
+    trust: [curator, own-client]
     partition: {partition: uniform, clients: 3}
     methods:
       - {method: features, steps: 60, projection: 16}

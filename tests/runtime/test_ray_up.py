@@ -39,7 +39,7 @@ datasets: [{name: embedded/library}]
 tasks:
   - task: node_classification
     epsilons: [1]
-    settings: [local]
+    trust: [own-client]
     partition: {partition: uniform, clients: 4}
     methods: [{method: features, steps: 3, projection: 16}]
 """

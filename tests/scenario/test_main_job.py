@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data, plugins, runtime
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import read
 from fedgraph.scenario.read import TaskSettings
@@ -41,15 +42,15 @@ def test_every_method_and_every_trust_is_there(library: Graph) -> None:
     for label, wanted in (("node-level", NODE), ("edge-level", EDGE)):
         _, cells, _ = small(task(label), library)
         assert wanted <= {c.variant for c in cells}
-        assert {"central", "secure", "local"} <= {c.setting for c in cells}
-        private = [c for c in cells if c.variant in wanted and c.setting == "local"]
+        assert {Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT} <= {c.world.trust for c in cells}
+        private = [c for c in cells if c.variant in wanted and c.world.trust is Trust.OWN_CLIENT]
         assert {c.epsilon for c in private} == {1.0, 4.0, 8.0, math.inf}
 
 
 def test_who_trusts_nobody_stands_under_no_curator(library: Graph) -> None:
     settings, cells, context = small(task("edge-level"), library)
     own = [c for c in cells if c.method == "lpgnn"]
-    assert {c.setting for c in own} == {"nobody"}
+    assert {c.world.trust for c in own} == {Trust.NOBODY}
     assert len(own) == 4, "one row, whatever the settings"
     module = plugins.load("tasks", settings.kind)
     assert module.plan(settings.params, own[0], context).protection.viewer is Viewer.WORLD
@@ -91,7 +92,7 @@ def test_no_row_rests_on_a_promise_that_the_real_graph_breaks() -> None:
     context = Context(settings.label, "planetoid/citeseer", graph, 0, 1, runtime.start("serial"))
     module = plugins.load("tasks", settings.kind)
     for cell in module.cells(settings.params, context):
-        if cell.setting == "central" and cell.epsilon == 8.0 and cell.method != "nonprivate":
+        if cell.world.trust is Trust.CURATOR and cell.epsilon == 8.0 and cell.method != "nonprivate":
             plan = module.plan(settings.params, cell, context)
             promised = plan.protection.promised_degree
             assert promised is None or int(np.max(graph.degrees)) <= promised, cell.key

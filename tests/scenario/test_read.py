@@ -21,7 +21,7 @@ tasks:
   - task: node_classification
     epsilons: [1, inf]
     delta: 1e-3
-    settings: [central]
+    trust: [curator]
     methods:
       - method: features
         model: logistic
@@ -55,10 +55,10 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
         ("delta: 1e-3", "delta: 1.0", 8, ["delta", "0 < δ < 1", "1.0"]),
         ("delta: 1e-3", "delta: 0.0", 8, ["delta", "0 < δ < 1"]),
         (
-            "settings: [central]",
-            "settings: [centre]",
+            "trust: [curator]",
+            "trust: [centre]",
             9,
-            ["settings", "'centre'", "'central', 'secure', 'local', 'active' or 'nobody'"],
+            ["trust", "'centre'", "'curator', 'sums', 'own-client', 'active-server' or 'nobody'"],
         ),
         ("method: features", "method: feature", 11, ["unknown method 'feature'", "did you mean 'features'", "allowed: "]),
         ("model: logistic", "model: tree", 12, ["model", "'tree'", "'logistic' or 'mlp'"]),
@@ -176,7 +176,7 @@ def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
 def test_methods_in_the_words_of_version_01_are_understood(written: str, meant: str, tmp_path: Path) -> None:
     path = tmp_path / "old.yaml"
     path.write_text(
-        "name: old\ndatasets: [{name: embedded/library}]\ntasks:\n- task: node_classification\n  settings: [central]\n"
+        "name: old\ndatasets: [{name: embedded/library}]\ntasks:\n- task: node_classification\n  trust: [curator]\n"
         f"  protocol: {'transductive' if 'edge' in meant else 'inductive'}\n"
         f"  epsilons: [1.0]\n  methods: [{{method: {written}}}]\n",
         encoding="utf-8",
@@ -188,19 +188,18 @@ def test_methods_in_the_words_of_version_01_are_understood(written: str, meant: 
     ("task", "wanted"),
     [
         (
-            "task: node_classification, methods: [{method: local_dp}], settings: [central], epsilons: [1]",
+            "task: node_classification, methods: [{method: local_dp}], trust: [curator], epsilons: [1]",
             "needs one that gives",
         ),
         ("task: graph_clustering, method: {method: gcon}, epsilons: [1]", "needs one that releases embeddings"),
         ("task: graph_classification, methods: [{method: features, label: f}], epsilons: [1]", "needs one that releases"),
         (
-            "task: node_classification, methods: [{method: gcon}], settings: [central], epsilons: [1]",
+            "task: node_classification, methods: [{method: gcon}], trust: [curator], epsilons: [1]",
             "not made for 'inductive'",
         ),
         (
-            "task: node_classification, methods: [{method: sage_edge}], settings: [secure], protocol: transductive, "
-            "epsilons: [1]",
-            "cannot serve the setting 'secure'",
+            "task: node_classification, methods: [{method: sage_edge}], trust: [sums], protocol: transductive, epsilons: [1]",
+            "cannot serve trust: sums",
         ),
     ],
 )

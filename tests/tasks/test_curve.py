@@ -17,7 +17,7 @@ datasets: [{name: embedded/library}]
 tasks:
   - task: node_classification
     label: t
-    settings: [central, local]
+    trust: [curator, own-client]
     epsilons: [8, inf]
     partition: {partition: uniform, clients: 3}
     curve: 3
@@ -40,20 +40,20 @@ def table(file: Path) -> list[dict[str, str]]:
 
 def test_a_curve_ends_at_the_accuracy_of_the_cell_and_begins_elsewhere(out: Path) -> None:
     found = {
-        (r["method"], r["setting"], r["epsilon"]): float(r["value"])
+        (r["method"], r["trust"], r["epsilon"]): float(r["value"])
         for r in table(out / "results.csv")
         if r["metric"] == "accuracy"
     }
     curves: dict[tuple[str, ...], list[tuple[int, float]]] = {}
     for row in table(out / "curves.csv"):
-        key = (row["method"], row["setting"], row["epsilon"])
+        key = (row["method"], row["trust"], row["epsilon"])
         curves.setdefault(key, []).append((int(row["round"]), float(row["accuracy"])))
     assert {method for method, *_ in curves} == {"features", "nonprivate"}, "GAP has no answer before its last phase"
     for key, points in curves.items():
         assert len(points) == 3
         assert points[-1][1] == found[key]
         assert [r for r, _ in points] == sorted({r for r, _ in points})
-    assert [r for r, _ in curves["features", "local", "8.0"]] == [2, 4, 6]
+    assert [r for r, _ in curves["features", "own-client", "8.0"]] == [2, 4, 6]
     assert any(points[0][1] != points[-1][1] for points in curves.values()), "the states are those of their rounds"
 
 

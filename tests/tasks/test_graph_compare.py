@@ -11,6 +11,7 @@ import pytest
 from fedgraph import runtime
 from fedgraph.cells.store import CellStore
 from fedgraph.comparison import gromov
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records
@@ -18,6 +19,7 @@ from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.tasks.graph_clustering import compare
 from fedgraph.types import Graph
+from fedgraph.worlds.world import trusting
 
 ROWS: list[dict[str, Any]] = [
     {"label": "public", "training": "public", "unit": "graph", "compare": ["gw", "fgw", "mean"], "public_steps": 60},
@@ -87,7 +89,7 @@ def test_permuting_the_classes_changes_nothing_for_gw_and_everything_for_the_oth
     rows = np.eye(3)[[0, 0, 1]]
     received = [rows, rows[:, [1, 2, 0]]]
     how_many = compare.Clustering(2, 1, 2)
-    cell = Cell("t", "d", "m", "v", "local", 1.0, "provable", 0)
+    cell = Cell("t", "d", "m", "v", trusting(Trust.OWN_CLIENT), 1.0, "provable", 0)
     where = Context("t", "d", None, 0, 1, runtime.start("serial"))
     graphs: list[Any] = [None, None]
     found = {}

@@ -19,6 +19,7 @@ from fedgraph.tasks import participation
 from fedgraph.tasks.base import Context, Outcome
 from fedgraph.types import Graph, Masks
 from fedgraph.worlds import joining, protocols
+from fedgraph.worlds.world import ALONE
 
 FOUR = {"partition": "uniform", "clients": 4}
 EVERY = ["alone", "federated", "curator", "left-out", "personalised"]
@@ -30,13 +31,13 @@ def context(graph: Graph) -> Context:
 
 def params(**given: Any) -> participation.Params:
     known: dict[str, Any] = {"partition": FOUR, "epsilons": [1.0], "methods": [{"method": "features", "steps": 4}]}
-    return participation.Params(**(known | {"settings": ["secure"]} | given))
+    return participation.Params(**(known | {"trust": ["sums"]} | given))
 
 
 def outcomes(graph: Graph, **given: Any) -> dict[str, Outcome]:
     """Setting → outcome, of one method at one budget."""
     made, where = params(**given), context(graph)
-    return {cell.setting: participation.run(made, cell, where) for cell in participation.cells(made, where)}
+    return {cell.world.words: participation.run(made, cell, where) for cell in participation.cells(made, where)}
 
 
 def prices(outcome: Outcome, kind: str) -> dict[str, float]:
@@ -45,8 +46,8 @@ def prices(outcome: Outcome, kind: str) -> dict[str, float]:
 
 def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> None:
     found = outcomes(library, participations=EVERY, left_out="all")
-    assert set(found) == {"alone", "central", "secure", *(f"secure without client {k}" for k in (1, 2, 3, 4))}
-    for setting, kind in (("alone", "alone"), ("central", "curator"), ("secure", "federated"), ("secure", "personalised")):
+    assert set(found) == {"alone", "curator", "sums", *(f"sums without client {k}" for k in (1, 2, 3, 4))}
+    for setting, kind in (("alone", "alone"), ("curator", "curator"), ("sums", "federated"), ("sums", "personalised")):
         records = [r for r in found[setting].facts["participations"] if r["participation"] == kind]
         assert [r["client"] for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
         assert sum(r["nodes"] for r in records[1:]) == records[0]["nodes"] == 240
@@ -56,9 +57,9 @@ def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> No
     assert [r["client"] for r in kept] == ["all", "client 1", "client 2", "client 3", "client 4"], "the same head as who joins"
     assert all(math.isinf(r["epsilon"]) and r["toward"].startswith("nobody") for r in kept), "it stays with the client"
     for k in (1, 2, 3, 4):
-        (left,) = found[f"secure without client {k}"].facts["participations"]
+        (left,) = found[f"sums without client {k}"].facts["participations"]
         assert (left["client"], left["participation"], left["epsilon"]) == (f"client {k}", "left-out", 0.0)
-        assert found[f"secure without client {k}"].metrics == {}, "a newcomer's accuracy is not ranked with everybody's"
+        assert found[f"sums without client {k}"].metrics == {}, "a newcomer's accuracy is not ranked with everybody's"
 
 
 def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> None:
@@ -68,12 +69,12 @@ def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> Non
         ledger = Ledger([outcome.account], outcome.releases)
         assert again(outcome.account, ledger.of(outcome.account.cell)).epsilon == outcome.epsilon_provable, setting
         clients = {c for line in outcome.releases for span in line.clients for c in range(span[0], span[1] + 1)}
-        assert clients == ({0} if setting == "central" else set(range(3 if "without" in setting else 4)))
+        assert clients == ({0} if setting == "curator" else set(range(3 if "without" in setting else 4)))
 
 
 def test_a_client_that_asks_for_more_gets_it_and_the_others_keep_theirs(library: Graph) -> None:
     found = outcomes(library, client_epsilons={"client 3": 0.25}, participations=["federated", "alone"])
-    own = prices(found["secure"], "federated")
+    own = prices(found["sums"], "federated")
     assert 0.24 < own["client 3"] <= 0.25
     assert all(0.9 < own[f"client {k}"] <= 1.0 for k in (1, 2, 4))
     assert prices(found["alone"], "alone")["client 3"] > 0.9, "an own ε is asked of the federation, not of oneself"
@@ -104,7 +105,7 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Pro
     federation = joining.dealt(setting, ("a", "b", "c"), "three", False, "dropped")
     tested = 0
     for client in range(3):
-        world = joining.alone(federation, client, False)
+        world = joining.deal(federation, ALONE, "dropped", False, client)
         assert world.partition.num_clients == 1
         assert world.setting.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
         tested += int((world.setting.truth >= 0).sum())
@@ -112,33 +113,33 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Pro
         if protocol == "inductive":
             assert world.setting.public_graph is world.setting.asked
     assert tested == int((setting.truth >= 0).sum())
-    assert sum(joining.alone(federation, k, False).setting.num_train for k in range(3)) == setting.num_train
+    assert sum(joining.deal(federation, ALONE, "dropped", False, k).setting.num_train for k in range(3)) == setting.num_train
 
 
 def test_edge_level_with_edges_between_clients(library: Graph) -> None:
     found = outcomes(
         library, methods=[{"method": "gap_edge", "epochs": 5, "folds": 1}], protocol="transductive", cut_edges="protected"
     )
-    account = found["secure"].account
+    account = found["sums"].account
     assert account is not None
     assert Assumption.CUT_EDGES_SHARED in account.protection.assumptions
-    assert all(e <= 1.0 for e in prices(found["secure"], "federated").values())
-    assert found["secure"].facts["cut_edges"] > 0
+    assert all(e <= 1.0 for e in prices(found["sums"], "federated").values())
+    assert found["sums"].facts["cut_edges"] > 0
 
 
 def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
     method = {"method": "gap_node", "projection": 16, "steps": 4, "cap": "promised", "degree": 1}
     found = outcomes(library, methods=[method], participations=["alone", "federated"])
-    assert found["secure"].epsilon_provable == math.inf
-    assert set(prices(found["secure"], "federated").values()) == {math.inf}
+    assert found["sums"].epsilon_provable == math.inf
+    assert set(prices(found["sums"], "federated").values()) == {math.inf}
     assert found["alone"].epsilon_provable == math.inf
 
 
 def test_alerts_look_for_one_class(library: Graph) -> None:
     found = outcomes(library, alerts=0.2, positive=2, participations=["federated"])
-    metrics = found["secure"].facts["participations"][0]["metrics"]
+    metrics = found["sums"].facts["participations"][0]["metrics"]
     assert {"average_precision_positive", "recall_at_alerts", "precision_at_alerts"} <= set(metrics)
-    records = found["secure"].facts["participations"]
+    records = found["sums"].facts["participations"]
     assert sum(r["sought"] for r in records[1:]) == records[0]["sought"] > 0
     with pytest.raises(ScenarioError, match="no class 9"):
         outcomes(library, alerts=0.2, positive=9, participations=["federated"])
@@ -146,7 +147,7 @@ def test_alerts_look_for_one_class(library: Graph) -> None:
 
 def test_features_made_from_edges_are_said(library: Graph) -> None:
     found = outcomes(replace(library, features_from_edges=True), participations=["federated"])
-    account = found["secure"].account
+    account = found["sums"].account
     assert account is not None
     assert Assumption.FEATURES_FROM_EDGES in account.protection.assumptions
 
@@ -154,7 +155,7 @@ def test_features_made_from_edges_are_said(library: Graph) -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"settings": ["central"]}, "one curator is"),
+        ({"trust": ["curator"]}, "one curator is"),
         ({"protocol": "transductive", "participations": ["left-out"]}, "nobody trained with"),
         ({"left_out": 0}, "1 client or more"),
         ({"client_epsilons": {"a": 1.0}, "cut_edges": "protected"}, "did not ask"),
@@ -234,8 +235,8 @@ def test_own_weights_cost_nothing_toward_others_and_are_each_clients_own(
         "protocol": protocol,
         "participations": ["personalised"],
     }
-    plain = outcomes(library, **given, personalised="none")["secure"]
-    both = outcomes(library, **given, personalised="both")["secure"]
+    plain = outcomes(library, **given, personalised="none")["sums"]
+    both = outcomes(library, **given, personalised="both")["sums"]
     kinds = {r["participation"] for r in both.facts["participations"]}
     assert kinds == {"personalised", "own weights"}
     assert not plain.facts["participations"]
@@ -262,17 +263,17 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
     given = {"partition": {"partition": "natural"}, "protocol": "asking", "participations": EVERY, "left_out": "all"}
     methods = [{"method": "features", "steps": 4}, {"method": "label_hop", "steps": 4}]
     found = outcomes(graph, **given, methods=methods)
-    assert "secure without silent" not in found
+    assert "sums without silent" not in found
     for setting, outcome in found.items():
         records = outcome.facts["participations"]
         assert all(bool(r["metrics"]) == bool(r["tested"]) for r in records), "NaN is no accuracy"
         assert not any(r["tested"] for r in records if r["client"] == "silent")
-        assert {r["client"] for r in found["secure"].facts["participations"]} == {"all", "silent", "single", "c", "d"}
+        assert {r["client"] for r in found["sums"].facts["participations"]} == {"all", "silent", "single", "c", "d"}
         assert all(math.isfinite(v) for r in records for v in r["metrics"].values()), setting
     named = participation.Params(
-        **{**given, "left_out": ["silent"], "settings": ["secure"], "epsilons": [1.0], "methods": methods[:1]}
+        **{**given, "left_out": ["silent"], "trust": ["sums"], "epsilons": [1.0], "methods": methods[:1]}
     )
     where = context(graph)
-    (cell,) = (c for c in participation.cells(named, where) if "without" in c.setting)
+    (cell,) = (c for c in participation.cells(named, where) if c.world.without is not None)
     (record,) = participation.run(named, cell, where).facts["participations"]
     assert record["metrics"] == {}

@@ -17,9 +17,9 @@ def context(graph: Graph, seeds: int) -> Context:
     return Context("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
 
 
-def accuracies(graph: Graph, setting: str, seeds: int) -> np.ndarray:
+def accuracies(graph: Graph, trust: str, seeds: int) -> np.ndarray:
     params = node_classification.Params(
-        methods=[{"method": "features"}], settings=[setting], epsilons=[1.0], partition={"partition": "uniform", "clients": 10}
+        methods=[{"method": "features"}], trust=[trust], epsilons=[1.0], partition={"partition": "uniform", "clients": 10}
     )
     where = context(graph, seeds)
     cells = node_classification.cells(params, where)
@@ -27,7 +27,7 @@ def accuracies(graph: Graph, setting: str, seeds: int) -> np.ndarray:
 
 
 def test_ordering_at_epsilon_one(library: Graph) -> None:
-    central, secure, local = (accuracies(library, s, 12) for s in ("central", "secure", "local"))
+    central, secure, local = (accuracies(library, s, 12) for s in ("curator", "sums", "own-client"))
     noise = np.hypot(central.std(), secure.std()) / np.sqrt(12)
     assert central.mean() >= secure.mean() - 2 * noise
     assert secure.mean() > local.mean() + 0.05
@@ -37,7 +37,7 @@ def test_ordering_at_epsilon_one(library: Graph) -> None:
 def test_cells_are_complete_and_distinct(library: Graph) -> None:
     params = node_classification.Params(
         methods=[{"method": "features"}, {"method": "nonprivate"}],
-        settings=["central", "local"],
+        trust=["curator", "own-client"],
         epsilons=[1, np.inf],
         calibrated_by=["published", "provable"],
     )
@@ -47,7 +47,7 @@ def test_cells_are_complete_and_distinct(library: Graph) -> None:
 
 def test_published_calibration_is_cheaper_in_noise_never_in_truth(library: Graph) -> None:
     params = node_classification.Params(
-        methods=[{"method": "features"}], settings=["central"], epsilons=[2.0], calibrated_by=["published", "provable"]
+        methods=[{"method": "features"}], trust=["curator"], epsilons=[2.0], calibrated_by=["published", "provable"]
     )
     where = context(library, 1)
     published, provable = (node_classification.run(params, c, where) for c in node_classification.cells(params, where))
@@ -58,7 +58,7 @@ def test_published_calibration_is_cheaper_in_noise_never_in_truth(library: Graph
 
 def test_overlapping_partition_is_refused(library: Graph) -> None:
     params = node_classification.Params(
-        methods=[{"method": "features"}], settings=["local"], epsilons=[1.0], partition={"partition": "ego", "clients": 5}
+        methods=[{"method": "features"}], trust=["own-client"], epsilons=[1.0], partition={"partition": "ego", "clients": 5}
     )
     where = context(library, 1)
     with pytest.raises(ScenarioError, match="disjoint"):
@@ -68,7 +68,10 @@ def test_overlapping_partition_is_refused(library: Graph) -> None:
 def test_more_clients_than_nodes(library: Graph) -> None:
     small = library.induced(np.arange(20))
     params = node_classification.Params(
-        methods=[{"method": "features"}], settings=["local"], epsilons=[1.0], partition={"partition": "uniform", "clients": 50}
+        methods=[{"method": "features"}],
+        trust=["own-client"],
+        epsilons=[1.0],
+        partition={"partition": "uniform", "clients": 50},
     )
     where = context(small, 1)
     with pytest.raises((DataError, ScenarioError), match="50"):
@@ -90,7 +93,7 @@ def test_isolated_unlabelled_and_absent_classes_run(library: Graph) -> None:
     assert (graph.degrees == 0).any()
     params = node_classification.Params(
         methods=[{"method": "features"}, {"method": "nonprivate", "model": "gcn", "rounds": 2}],
-        settings=["local"],
+        trust=["own-client"],
         epsilons=[1.0],
         partition={"partition": "uniform", "clients": 40},
     )
@@ -106,7 +109,7 @@ def test_clients_without_any_label_run(library: Graph) -> None:
     labels[:200] = -1
     params = node_classification.Params(
         methods=[{"method": "nonprivate", "model": "gcn", "rounds": 2}, {"method": "features"}],
-        settings=["secure"],
+        trust=["sums"],
         epsilons=[1.0],
     )
     where = context(dataclasses.replace(library, labels=labels), 1)
@@ -131,7 +134,7 @@ def test_one_node_graphs_cluster(library: Graph) -> None:
 
 @pytest.mark.parametrize(("split", "stated"), [("random", False), ("parts", True)])
 def test_a_split_made_from_edges_is_an_assumption(library: Graph, split: str, stated: bool) -> None:
-    params = node_classification.Params(methods=[{"method": "features"}], settings=["central"], epsilons=[1], split=split)
+    params = node_classification.Params(methods=[{"method": "features"}], trust=["curator"], epsilons=[1], split=split)
     where = context(library, 1)
     (cell,) = node_classification.cells(params, where)
     assumed = node_classification.plan(params, cell, where).protection.assumptions

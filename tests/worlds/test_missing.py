@@ -86,7 +86,7 @@ def test_stand_ins_do_not_depend_on_edges(library: Graph) -> None:
 
 @pytest.mark.parametrize("task", [node_classification, participation])
 def test_it_is_priced_at_both_ends_and_within_the_budget(task: Any, library: Graph) -> None:
-    given = {"methods": [METHOD], "settings": ["secure"], "epsilons": [2.0], "protocol": "transductive", "partition": CLIENTS}
+    given = {"methods": [METHOD], "trust": ["sums"], "epsilons": [2.0], "protocol": "transductive", "partition": CLIENTS}
     own = {"participations": ["federated"]} if task is participation else {}
     where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
     accuracies = {}
@@ -107,7 +107,7 @@ def test_private_rows_are_refused_and_so_are_methods_without_it(library: Graph) 
         ({"method": "gcon"}, "transductive", "offered by gap_edge"),
     ):
         params = node_classification.Params(
-            methods=[method], settings=["local"], epsilons=[1.0], protocol=protocol, partition=CLIENTS, cut_edges="generated"
+            methods=[method], trust=["own-client"], epsilons=[1.0], protocol=protocol, partition=CLIENTS, cut_edges="generated"
         )
         with pytest.raises(ScenarioError, match=words):
             node_classification.plan(params, node_classification.cells(params, where)[0], where)

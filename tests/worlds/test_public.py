@@ -138,5 +138,5 @@ def test_edge_level_has_no_asking_nodes() -> None:
 def test_public_is_chosen_where_it_means_something() -> None:
     with pytest.raises(ValidationError, match="protocol inductive or asking"):
         node_classification.Params(
-            methods=[{"method": "features"}], settings=["central"], epsilons=[1], protocol="transductive", public="nothing"
+            methods=[{"method": "features"}], trust=["curator"], epsilons=[1], protocol="transductive", public="nothing"
         )

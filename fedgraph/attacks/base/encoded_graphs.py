@@ -31,6 +31,7 @@ from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.ledger import account_name
 from fedgraph.privacy.mechanisms.ratios import log_ratios
 from fedgraph.types import Partition, Subgraph
 
@@ -65,7 +66,7 @@ def measure(
         tossed = rng.random(len(blocks)) < 0.5
         kept = np.repeat(tossed, blocks)
         entered = np.where(kept if one.ndim == 1 else kept[:, None], one, zero)
-        desk = Desk("/".join(map(str, stream)), subgraph.client, release.rounds[0], made.releases, rng)
+        desk = Desk(account_name(stream), subgraph.client, release.rounds[0], made.releases, rng)
         sent = desk.release(PATH, entered).value
         coins.append(tossed)
         scores += log_ratios(release.mechanism, sent, one, zero, blocks)

@@ -33,10 +33,12 @@ from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
 from fedgraph.cells.cell import Cell, Context
-from fedgraph.documents.settings import Infinite, Settings
+from fedgraph.documents.settings import Infinite, Says, Settings, renamed
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, kinds, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
+from fedgraph.privacy.ledger import account_name
+from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition
 
@@ -51,8 +53,8 @@ class Attack(Settings):
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
     )
-    settings: list[Literal["central", "secure", "local", "active", "nobody"]] | None = Field(
-        None, description="attack these settings only (default: all)"
+    trust: Annotated[list[Annotated[Trust, renamed(EARLIER)]] | None, Says(formerly="settings")] = Field(
+        None, description="attack rows with this trust only (default: all)"
     )
     epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")
     reads: Literal["viewer", "releases"] = Field(
@@ -83,7 +85,7 @@ class Attack(Settings):
 
     def meant_for(self, cell: Cell) -> bool:
         """Whether the cell is one of those that are attacked."""
-        here = self.settings is None or cell.setting in self.settings
+        here = self.trust is None or cell.world.trust in self.trust
         return cell.seed < self.seeds and here and (self.epsilons is None or cell.epsilon in self.epsilons)
 
 
@@ -181,7 +183,7 @@ def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Con
     stream, reads_rounds = (name, *cell.path), kinds.method(made.method).OFFERS.reads_rounds
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, keeps_rounds=True)
-    shared = context.runtime.share("/".join(map(str, stream)), partition)
+    shared = context.runtime.share(account_name(stream), partition)
     state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
     context.runtime.forget(shared)
     return state

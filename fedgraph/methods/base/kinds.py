@@ -20,6 +20,7 @@ from fedgraph.methods.base.state import Inbox, State, Streams
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.trust import Trust
 from fedgraph.types import Graph, Subgraph
 
 WORDS: dict[str, str] = {
@@ -105,10 +106,10 @@ class Embedder(Method, Protocol):
     def in_clear(self, plan: Plan[Any, Any], state: State[Any], subgraph: Subgraph) -> np.ndarray: ...
 
 
-def misfit(name: str, kind: Kind, given: str, trusted: Sequence[str] = ("local",)) -> str | None:
+def misfit(name: str, kind: Kind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)) -> str | None:
     """Why the method ``name`` cannot serve a task that needs ``kind``, as one sentence for a scenario's line; else None.
 
-    given: what the task's clients hold (``Situation.given``). trusted: who is trusted, in the task's own words.
+    given: what the task's clients hold (``Situation.given``). trusted: whom the task's rows of this method trust.
     """
     offered = method(name).OFFERS
     if kind != offered.kind:
@@ -119,13 +120,16 @@ def misfit(name: str, kind: Kind, given: str, trusted: Sequence[str] = ("local",
         allowed = ", ".join(dict.fromkeys(s.given for s in offered.situations))
         return f"method {name!r} is not made for {given!r}; allowed for it: {allowed}"
     served = {t for s in places for t in s.trusted}
-    for setting in trusted:
-        if setting == "active" and "local" in served and offered.any_broadcast:
+    for trust in trusted:
+        if offered.trusts_nobody and trust is not Trust.NOBODY:
+            return f"in {name!r} every node protects itself, so it needs no trust: write trust: [nobody], or leave it away"
+        if offered.trusts_nobody or (trust is Trust.ACTIVE_SERVER and Trust.OWN_CLIENT in served and offered.any_broadcast):
             continue
-        if setting == "active":
-            return f"method {name!r} is proven for a server that follows the protocol, not for the setting 'active'"
-        if setting not in served:
-            return f"method {name!r} cannot serve the setting {setting!r}; allowed for it: {', '.join(sorted(served))}"
+        if trust is Trust.ACTIVE_SERVER:
+            return f"method {name!r} is proven for a server that follows the protocol, not for trust: {trust.value}"
+        if trust not in served:
+            allowed = ", ".join(t.value for t in Trust if t in served)
+            return f"method {name!r} cannot serve trust: {trust.value}; allowed for it: {allowed}"
     return None
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from fedgraph.methods.base.plan import Plan
 from fedgraph.methods.base.state import State, Streams
 from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -33,12 +34,12 @@ class Situation:
 
     given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
     classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
-    holds several whole graphs. trusted: which of ``central``, ``secure`` and ``local`` the method supports there (of
-    graphs: ``local`` only). settings: parameters of the method, kept small so that a test is quick.
+    holds several whole graphs. trusted: which levels of trust the method supports there (of graphs: ``own-client``
+    only). settings: parameters of the method, kept small so that a test is quick.
     """
 
     given: Given
-    trusted: tuple[Literal["central", "secure", "local"], ...] = ("central", "secure", "local")
+    trusted: tuple[Trust, ...] = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -53,6 +53,7 @@ from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
 from fedgraph.privacy.desk import Desk, Released, Walk
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -293,8 +294,8 @@ OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     units=(Unit.NODE,),
     situations=(
         Situation("inductive", settings={"epochs": 4}),
-        Situation("inductive", ("central",), {"variant": "gm", "epochs": 4}),
-        Situation("inductive", ("central",), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
+        Situation("inductive", (Trust.CURATOR,), {"variant": "gm", "epochs": 4}),
+        Situation("inductive", (Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
     ),
     ignores_budget={"variant": "none"},
     tuned=tuned,

@@ -40,6 +40,7 @@ from fedgraph.methods.local_dp.pooled import Pooled
 from fedgraph.methods.local_dp.training import Made, Work, clipped_gradients, handed_in, on_public, trained, whole_update
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -242,7 +243,10 @@ def in_clear(plan: Plan[Params, Made], state: State[Memory], subgraph: Subgraph)
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="embedder",
     units=(Unit.NODE, Unit.GRAPH),
-    situations=(Situation("ego", ("local",), {"rounds": 2}), Situation("collection", ("local",), {"rounds": 2})),
+    situations=(
+        Situation("ego", (Trust.OWN_CLIENT,), {"rounds": 2}),
+        Situation("collection", (Trust.OWN_CLIENT,), {"rounds": 2}),
+    ),
     reads_rounds=reads_rounds,
     graph_evidence=of_graphs,
 )

@@ -24,6 +24,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
 from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
@@ -169,8 +170,8 @@ OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.EDGE,),
     situations=(
-        Situation("transductive", ("central", "local")),
-        Situation("transductive", ("central", "local"), {"adjacency": "lapgraph"}),
+        Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
+        Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "lapgraph"}),
     ),
     evidence=evidence,
 )

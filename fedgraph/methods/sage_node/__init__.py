@@ -45,6 +45,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -237,7 +238,7 @@ OFFERS: Offers[Params, Made, Work, Descended] = Offers(
     units=(Unit.NODE,),
     situations=(
         Situation("inductive", settings={"steps": 5, "projection": 16}),
-        Situation("inductive", ("central",), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
+        Situation("inductive", (Trust.CURATOR,), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
     ),
     answers_every_round=True,
     drafts=(Draft("graph", "node", {"label": "SAGE-NDP"}, "noisy gradients of neighbourhoods"),),

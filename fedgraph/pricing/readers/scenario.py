@@ -13,12 +13,13 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import MODELS, SERVER, SUMS, Facts, Published, Reading, Row
 from fedgraph.pricing.documents import Document, Tree, scalar
+from fedgraph.privacy.trust import EARLIER, Trust
 
 SYSTEM = "fedgraph scenario"
-VERSION = "fedgraph 0.1–0.2"
+VERSION = "fedgraph 0.1–0.3"
 SOURCE = "fedgraph/scenario/read.py and fedgraph/privacy/accounting/calibrate.py"
 SAID = ""
-VIEWERS = {"central": MODELS, "secure": SUMS, "local": SERVER, "active": SERVER}
+VIEWERS = {"curator": MODELS, "sums": SUMS, "own-client": SERVER, "active-server": SERVER}
 
 
 def recognises(document: Document) -> bool:
@@ -27,27 +28,27 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document) -> Reading:
-    """One row per task, setting and budget, the dearest first."""
+    """One row per task, level of trust and budget, the dearest first."""
     listed = document.data.get("tasks")
     tasks = [t for t in listed if isinstance(t, dict)] if isinstance(listed, list) else []
     found: list[tuple[float, float, str, str]] = []
     for task in tasks:
         delta = task.get("delta")
         at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
-        named = task.get("settings")
-        settings = named if isinstance(named, list) else ["central"]
+        named = task.get("trust", task.get("settings"))
+        trusted = named if isinstance(named, list) else [Trust.CURATOR.value]
         for budget in _budgets(task):
-            found += [(budget, at, str(task.get("label", task.get("task"))), str(s)) for s in settings]
+            found += [(budget, at, str(task.get("label", task.get("task"))), EARLIER.get(str(t), str(t))) for t in trusted]
     if not found:
         raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
     found.sort(key=lambda each: -each[0])
 
     def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
         out = []
-        for budget, at, label, setting in found:
+        for budget, at, label, trust in found:
             cost = costs.unprotected("epsilons: inf asks for no noise") if math.isinf(budget) else costs.pure(budget)
-            why = f"task {label}, {setting}: noise is calibrated to cost at most this; see the method for unit and relation"
-            out.append(Row("as the method", "as the method", VIEWERS.get(setting, setting), cost, 1, at, why))
+            why = f"task {label}, {trust}: noise is calibrated to cost at most this; see the method for unit and relation"
+            out.append(Row("as the method", "as the method", VIEWERS.get(trust, trust), cost, 1, at, why))
         return tuple(out)
 
     claim = (Published(None, None, "none", "targets; the ledger of a run says what was spent"),)

@@ -44,7 +44,7 @@ def build(records: Records, notice: str | None) -> Section:
         *attacks.describe_attacks(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
-    beyond = beyond_accuracy.tabulate_measures(rows, {row["setting"]: row["setting"] for row in rows})
+    beyond = beyond_accuracy.tabulate_measures(rows)
     tables = [_accuracies(rows), *printed, *_bounds(rows), *beyond]
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 

@@ -87,7 +87,7 @@ def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
         if sure is not None and sure > t.row.provable:
             seeds = ", ".join(str(e["seed"]) for e in t.row.entries)
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
-            where = f"task {t.row['task']}, data set {t.row['dataset']}, setting {t.row['setting']}"
+            where = f"task {t.row['task']}, data set {t.row['dataset']}, trust {t.row['world'].words}"
             found.append(
                 f"CONTRADICTION: {t['attack']} shows ε ≥ {rounded(sure, 3)} for {_name(t.row)}, whose provable ε is "
                 f"{rounded_up(t.row.provable, 3)} ({tried}; δ = {t.row['delta']:.3g}; the error of {one_run.ALPHA:g} is "
@@ -132,10 +132,10 @@ def _table(told: Sequence[AttackedRow]) -> Table:
         told_of = "—" if lower is None else rounded(math.floor(100 * lower) / 100, 2)
         told_of += "" if t["comparable"] or lower is None else "*"
         prices = (rounded(t.row.published, 2), rounded_up(t.row.provable, 2), told_of)
-        body.append((t["attack"], _name(t.row), t.row["setting"], *prices, *values))
+        body.append((t["attack"], _name(t.row), t.row["world"].words, *prices, *values))
     low = [f"TPR at {rate:.1%} FPR" for rate in operating_points.LOW_RATES]
     header = (
-        "attack", "row", "setting", "ε published", "ε provable", "ε at least", "AUC", *low, "advantage", "limit",
+        "attack", "row", "trust", "ε published", "ε provable", "ε at least", "AUC", *low, "advantage", "limit",
         "as published",
     )  # fmt: skip
     note = (
@@ -213,9 +213,9 @@ def _risk_table(risks: Sequence[tuple[Row, dict[str, Any]]]) -> Table:
         shares = (f"{risk['mean']:.3f}", f"{risk['always_found']:.2%}", f"{risk['always_by_luck']:.2%}")
         groups = (_groups(risk["by_degree"]), _groups(risk["by_rarity"]), _groups(risk["by_unlike"]))
         ranks = tuple(f"{risk[k]:+.2f}" for k in ("rank_degree", "rank_rarity", "rank_unlike"))
-        body.append((_name(row), row["setting"], rounded_up(row.provable, 2), *shares, *groups, *ranks))
+        body.append((_name(row), row["world"].words, rounded_up(row.provable, 2), *shares, *groups, *ranks))
     header = (
-        "row", "setting", "ε provable", "mean", "always found", "by luck", "by degree", "by rarity of the label",
+        "row", "trust", "ε provable", "mean", "always found", "by luck", "by degree", "by rarity of the label",
         "by share of unlike neighbours", "rank: degree", "rank: rarity", "rank: unlike",
     )  # fmt: skip
     note = (

@@ -1,4 +1,4 @@
-"""Node classification: accuracy against ε, one line per setting."""
+"""Node classification: accuracy against ε, one line for each level of trust."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report import accuracy_curves, attacks, beyond_accuracy, charts, plots, printed_numbers, traffic
 from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.worlds.world import Kind
 
 KINDS = ("node_classification",)  # the tasks that this section speaks of
 
-SETTINGS = {
-    "central": "central (trusted curator)",
-    "secure": "federated, secure aggregation",
-    "local": "federated, server sees each client",
-    "active": "federated, server chooses what each client is sent",
-    "nobody": "each node protects itself",
-}
 
 ASKED = {
     "inductive": "on the public test graph",
@@ -40,7 +35,7 @@ PARTS = (
 def build(records: Records, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
     rows = group_rows(records.entries)
-    facts = next((e["facts"] for e in records.entries if e["setting"] != "central"), records.entries[0]["facts"])
+    facts = next((e["facts"] for e in records.entries if e["world"].kind is not Kind.WHOLE), records.entries[0]["facts"])
     seeds = len({e["seed"] for e in records.entries})
     protocol, known = facts.get("protocol", "inductive"), facts.get("public", "test-graph")
     where = ASKED[protocol]
@@ -64,7 +59,7 @@ def build(records: Records, notice: str | None) -> Section:
     sentences += attacks.describe_attacks(rows, records.among)
     tables = [
         _accuracies(rows),
-        *beyond_accuracy.tabulate_measures(rows, SETTINGS),
+        *beyond_accuracy.tabulate_measures(rows),
         *_best_edge_level(rows),
         *_against_papers(rows),
         _privacy(rows, records.among),
@@ -78,15 +73,15 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     """Learner × setting down, budget across."""
     budgets = sorted({(r["epsilon"], r["calibrated_by"]) for r in rows})
     body = []
-    for learner, setting in dict.fromkeys((_name(r), r["setting"]) for r in rows):
-        own = {(r["epsilon"], r["calibrated_by"]): r for r in rows if (_name(r), r["setting"]) == (learner, setting)}
-        body.append((learner, SETTINGS[setting], *(mean_spread(own[b], "accuracy") if b in own else "" for b in budgets)))
+    for learner, world in dict.fromkeys((_name(r), r["world"]) for r in rows):
+        own = {(r["epsilon"], r["calibrated_by"]): r for r in rows if (_name(r), r["world"]) == (learner, world)}
+        body.append((learner, world.trust.title, *(mean_spread(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
     header = tuple(
         f"ε = {rounded(e)}" + (f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets
     )
     return Table(
-        "Test accuracy", ("learner", "setting", *header), tuple(body), "ε as targeted; what it means for each row is below."
+        "Test accuracy", ("learner", "trust", *header), tuple(body), "ε as targeted; what it means for each row is below."
     )
 
 
@@ -106,7 +101,7 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
         body.append(
             (
                 _name(row),
-                SETTINGS[row["setting"]],
+                row["world"].trust.title,
                 rounded(row["epsilon"]),
                 row["calibrated_by"],
                 *ours,
@@ -116,7 +111,7 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
         )
     if not body:
         return []
-    header = ("learner", "setting", "ε", "noise chosen for", "ours", "printed", "difference", "in standard errors", "ε published", "ε provable", "source")  # fmt: skip  # noqa: E501
+    header = ("learner", "trust", "ε", "noise chosen for", "ours", "printed", "difference", "in standard errors", "ε published", "ε provable", "source")  # fmt: skip  # noqa: E501
     note = "Standard errors of our mean over seeds; the papers print no spread, so theirs is not in it."
     return [Table("Beside the published numbers", header, tuple(body), note)]
 
@@ -125,8 +120,9 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
     """At each ε the best edge-level row that provably keeps it, with and without a node's use of its own edges."""
     kept = [r for r in rows if r["protection"]["unit"] == "edge" and r.provable <= r["epsilon"] * (1 + 1e-9) < math.inf]
     body = []
-    for setting, epsilon in sorted({(r["setting"], r["epsilon"]) for r in kept}):
-        here = [r for r in kept if (r["setting"], r["epsilon"]) == (setting, epsilon)]
+    asked = {(r["world"].trust, float(r["epsilon"])) for r in kept}
+    for trust, epsilon in sorted(asked, key=lambda one: (-one[0].rank, one[1])):
+        here = [r for r in kept if (r["world"].trust, r["epsilon"]) == (trust, epsilon)]
         without = [r for r in here if "own-edges-known" not in r["protection"]["assumptions"]]
         cells = []
         for among in (here, without):
@@ -134,10 +130,10 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
             cells += (
                 ["—", "—", "—"] if best is None else [_name(best), mean_spread(best, "accuracy"), rounded_up(best.provable, 2)]
             )
-        body.append((SETTINGS[setting], rounded(epsilon), *cells))
+        body.append((trust.title, rounded(epsilon), *cells))
     if len({_name(r) for r in kept}) < 2:
         return []
-    header = ("setting", "ε", "best", "accuracy", "ε provable", "best that reads no own edges", "accuracy", "ε provable")
+    header = ("trust", "ε", "best", "accuracy", "ε provable", "best that reads no own edges", "accuracy", "ε provable")
     note = "Picked by test accuracy among the rows above, so optimistic where rows are close."
     return [Table("Best at a provable ε, edge level", header, tuple(body), note)]
 
@@ -148,9 +144,9 @@ def _privacy(rows: Sequence[Row], among: int) -> Table:
         protection = row["protection"]
         prices = (rounded(row.published, 2), rounded_up(row.provable, 2), attacks.printed_bound(row))
         body.append(
-            (_name(row), SETTINGS[row["setting"]], rounded(row["epsilon"]), *prices, protection["unit"], protection["relation"])
+            (_name(row), row["world"].trust.title, rounded(row["epsilon"]), *prices, protection["unit"], protection["relation"])
         )
-    header = ("learner", "setting", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
+    header = ("learner", "trust", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
     note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
     note = " ".join([*attacks.contradictions(rows, among), note])
     return Table("Privacy of every row", header, tuple(body), note, on_page=False)
@@ -165,9 +161,9 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     if not learners:
         return ()
     levels = [
-        (f"no privacy: {r['variant']}, central", r.mean("accuracy"))
+        (f"no privacy: {r['variant']}, curator", r.mean("accuracy"))
         for r in rows
-        if r["setting"] == "central" and math.isinf(r["epsilon"]) and len(_budgets(rows, r)) == 1
+        if r["world"].trust is Trust.CURATOR and math.isinf(r["epsilon"]) and len(_budgets(rows, r)) == 1
     ]
 
     panels = [
@@ -179,19 +175,19 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         )
         for method, variant in learners
     ]
-    caption = "Test accuracy against ε, one line per setting: the price of trust. Error bars: standard deviation over seeds."
+    caption = "Test accuracy against ε, one line for each level of trust. Error bars: standard deviation over seeds."
     return (charts.draw(f"{records.name}-accuracy", caption, panels, notice, shared=True),)
 
 
 def _lines(own: Sequence[Row]) -> list[charts.Series]:
-    """One line for each setting and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
+    """One line for each level of trust and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
     readings = list(dict.fromkeys(r["calibrated_by"] for r in own if math.isfinite(r["epsilon"]))) or ["none"]
     lines = []
-    for setting in dict.fromkeys(r["setting"] for r in own):
+    for trust in dict.fromkeys(r["world"].trust for r in own):
         for reading in readings:
-            line = [r for r in own if r["setting"] == setting and r["calibrated_by"] in (reading, "none")]
+            line = [r for r in own if r["world"].trust is trust and r["calibrated_by"] in (reading, "none")]
             line.sort(key=lambda r: r["epsilon"])
-            label = SETTINGS[setting] + (f", noise as {reading}" if len(readings) > 1 else "")
+            label = trust.title + (f", noise as {reading}" if len(readings) > 1 else "")
             values = [r.mean("accuracy") for r in line]
             lines.append(charts.Series(label, [r["epsilon"] for r in line], values, [r.deviation("accuracy") for r in line]))
     return lines
@@ -199,12 +195,12 @@ def _lines(own: Sequence[Row]) -> list[charts.Series]:
 
 def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
     """One panel per mapped cell of the first seed; every learner has its own figure."""
-    mapped: dict[tuple[str, str, str], list[tuple[dict[str, Any], dict[str, np.ndarray]]]] = {}
+    mapped: dict[tuple[str, str, Trust], list[tuple[dict[str, Any], dict[str, np.ndarray]]]] = {}
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "map" in arrays:
-            mapped.setdefault((entry["method"], entry["variant"], entry["setting"]), []).append((entry, arrays))
+            mapped.setdefault((entry["method"], entry["variant"], entry["world"].trust), []).append((entry, arrays))
     found = []
-    for (method, variant, setting), cells in mapped.items():
+    for (method, variant, trust), cells in mapped.items():
 
         def paint(axes: list[Axes], cells: list[tuple[dict[str, Any], dict[str, np.ndarray]]] = cells) -> None:
             for ax, (entry, arrays) in zip(axes, cells, strict=True):
@@ -214,11 +210,11 @@ def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
                 plots.scatter(ax, arrays["map"], arrays["classes"], title, "class")
 
         caption = (
-            f"{method} · {variant}, {SETTINGS[setting]}: t-SNE of the class scores that the trained model gives the training "
+            f"{method} · {variant}, {trust.title}: t-SNE of the class scores that the trained model gives the training "
             "nodes (at most 1,000), coloured by true class; silhouette of the classes, 1 apart, 0 mixed. It reads private "
             "data: for the eyes of the data's holder."
         )
-        tag = f"{method}-{variant}-{setting}".replace("/", "-").replace(" ", "-")
+        tag = f"{method}-{variant}-{trust.value}".replace("/", "-").replace(" ", "-")
         found.append(plots.draw(f"{records.name}-map-{tag}", caption, len(cells), paint, notice, height=3.6))
     return tuple(found)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, choices, owner_letters
-from fedgraph.report.choices import METRICS, WORDS, Choices
+from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, joined, out_of
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
 
-JOINED = tuple(trust + own for trust in ("secure", "local") for own in ("", choices.HEAD, choices.WEIGHTS))
+LINES = (ALONE, *(joined(Trust.SUMS, own) for own in Own), joined(Trust.OWN_CLIENT), CURATOR)
 MOST_NAMED = 6  # rows that a sentence lists
 KINDS = ("participation",)  # the tasks that this section speaks of
 
@@ -72,9 +73,9 @@ def _majority(found: Choices) -> list[str]:
         return []
     said = f"Naming the largest class of everybody's tested nodes always would be right for {share:.3f} (majority share)."
     near = [
-        f"{learner}, {WORDS[choice]}, ε = {rounded(epsilon)}"
+        f"{learner}, {choice.words}, ε = {rounded(epsilon)}"
         for learner in found.learners
-        for choice in found.present(tuple(WORDS))
+        for choice in found.present(choices.EVERY)
         for epsilon in found.epsilons
         if (value := found.value(learner, epsilon, choice)) is not None and value <= share + 0.01
     ]
@@ -95,7 +96,7 @@ def _who_gains(found: Choices) -> list[str]:
     inside = found.inside()
     said = []
     for epsilon in found.epsilons:
-        for choice in found.present(JOINED):
+        for choice in found.present(choices.ADAPTED):
             picked = found.best(epsilon, (choice,))
             if picked is None or inside is None:
                 continue
@@ -107,7 +108,7 @@ def _who_gains(found: Choices) -> list[str]:
             top, low = max(known, key=lambda c: known[c]), min(known, key=lambda c: known[c])
             well = f"{len(known) - len(losers)} of {len(known)}"
             said.append(
-                f"ε = {rounded(epsilon)}, {WORDS[choice]} ({picked[0]}): {well} clients do at least as well as with a "
+                f"ε = {rounded(epsilon)}, {choice.words} ({picked[0]}): {well} clients do at least as well as with a "
                 f"model of their own that never leaves them ({inside[0]}); the largest gain is "
                 f"{known[top]:+.3f} ({top}), the least {known[low]:+.3f} ({low})."
                 + (f" Who loses: {', '.join(losers[:6])}{' …' if len(losers) > 6 else ''}." if losers else "")
@@ -115,7 +116,9 @@ def _who_gains(found: Choices) -> list[str]:
     return said
 
 
-def _gain(found: Choices, epsilon: float, picked: tuple[str, str], inside: tuple[str, float, str], client: str) -> float | None:
+def _gain(
+    found: Choices, epsilon: float, picked: tuple[str, Choice], inside: tuple[str, float, Choice], client: str
+) -> float | None:
     joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(*inside, client)
     return None if joined is None or base is None else joined - base
 
@@ -123,10 +126,10 @@ def _gain(found: Choices, epsilon: float, picked: tuple[str, str], inside: tuple
 def _everybody(found: Choices) -> Table:
     body = []
     for learner in found.learners:
-        for choice in found.present(tuple(WORDS)):
+        for choice in found.present(choices.EVERY):
             cells = [found.spread(learner, e, choice) for e in found.epsilons]
             if any(c != "—" for c in cells):
-                body.append((learner, WORDS[choice], *cells, found.toward.get(choice, "")))
+                body.append((learner, choice.words, *cells, found.toward.get(choice, "")))
     header = ("learner", "choice", *(f"ε = {rounded(e)}" for e in found.epsilons), "protects from")
     note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
     return Table(f"Each choice, {METRICS[found.metric]}", header, tuple(body), note)
@@ -134,16 +137,16 @@ def _everybody(found: Choices) -> Table:
 
 def _clients(found: Choices, epsilon: float) -> Table:
     """Per client: alone, joined in each way, left out, gain; for the learner that joins best."""
-    picked = found.best(epsilon, ("secure", "local", "central"))
+    picked = found.best(epsilon, (*choices.JOINED, CURATOR))
     inside = found.inside()
-    here = found.best(epsilon, ("alone",))
-    columns = found.present((*JOINED, "out of secure", "out of local", "central"))
+    here = found.best(epsilon, (ALONE,))
+    columns = found.present((*choices.ADAPTED, *map(out_of, choices.SEEN), CURATOR))
     usual = found.metric == choices.RIGHT and bool(found.usual)
     body = []
     for client, nodes in found.clients.items() if picked else ():
         assert picked is not None
         kept = _text(found.value(*inside, client) if inside else None)
-        shown = _text(found.value(here[0], epsilon, "alone", client) if here else None)
+        shown = _text(found.value(here[0], epsilon, ALONE, client) if here else None)
         gain = _gain(found, epsilon, picked, inside, client) if inside else None
         price = found.price(picked[0], epsilon, picked[1], client)
         own = (_text(found.value(picked[0], epsilon, c, client)) for c in columns)
@@ -160,10 +163,10 @@ def _clients(found: Choices, epsilon: float) -> Table:
             )
         )
     first = ("client", "nodes", *(["majority share"] if usual else []), "alone, kept inside")
-    header = (*first, f"alone at ε = {rounded(epsilon)}", *(WORDS[c] for c in columns))
+    header = (*first, f"alone at ε = {rounded(epsilon)}", *(c.words for c in columns))
     learner = f"{picked[0]}, the best of those that join" if picked else "nothing joined"
     note = (
-        f"{learner}; alone: the best alone. Gain: {WORDS[picked[1]] if picked else ''} against alone, kept inside. ε: of the "
+        f"{learner}; alone: the best alone. Gain: {picked[1].words if picked else ''} against alone, kept inside. ε: of the "
         "dearest unit of that client, toward those whom the choice protects from."
     )
     return Table(
@@ -190,8 +193,8 @@ def _figure(name: str, found: Choices, notice: str | None) -> tuple[Figure, ...]
 
 def _lines(found: Choices, learner: str) -> Sequence[charts.Series]:
     lines = []
-    for choice in found.present(("alone", "secure", "secure + own head", "secure + own weights", "local", "central")):
+    for choice in found.present(LINES):
         points = [(e, v) for e in found.epsilons if (v := found.value(learner, e, choice)) is not None]
         if len(points) > 1:
-            lines.append(charts.Series(WORDS[choice], [e for e, _ in points], [v for _, v in points], [0.0] * len(points)))
+            lines.append(charts.Series(choice.words, [e for e, _ in points], [v for _, v in points], [0.0] * len(points)))
     return lines

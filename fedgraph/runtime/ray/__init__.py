@@ -12,7 +12,7 @@ cluster has GPUs each worker is given an equal share of one (``placement``); the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import ray
@@ -37,8 +37,8 @@ class RayRuntime(Runtime):
     def __init__(self, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> None:
         self._started = not ray.is_initialized()
         self._watchdog = watchdog.start() if self._started and not os.environ.get("RAY_ADDRESS") else None
-        self._shared: dict[str, Shared] = {}
-        self._originals: dict[str, Any] = {}
+        self._shared: dict[Hashable, Shared] = {}
+        self._originals: dict[Hashable, Any] = {}
         self._pool: Pool | None = None
         try:
             if self._started:
@@ -50,7 +50,7 @@ class RayRuntime(Runtime):
             raise
         self._calls = Calls(self._pool)
 
-    def share(self, key: str, value: Any) -> Shared:
+    def share(self, key: Hashable, value: Any) -> Shared:
         if key not in self._shared:
             try:
                 self._shared[key], self._originals[key] = Shared(key, (ray.put(value),)), value

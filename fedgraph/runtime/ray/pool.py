@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +48,7 @@ class About:
 class Shared:
     """A value in the object store that workers keep once they have seen it."""
 
-    key: str
+    key: Hashable
     refs: tuple[ray.ObjectRef, ...]  # inside a tuple, so that Ray passes the reference and not the value
 
 
@@ -59,7 +60,7 @@ class Worker:
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
         memory.keep_freed()
-        self._kept: dict[str, Any] = {}
+        self._kept: dict[Hashable, Any] = {}
         self._thread = threading.local()
         for name in modules:
             with contextlib.suppress(Exception):  # another version on this machine: ``about`` says so in words
@@ -78,7 +79,7 @@ class Worker:
         """``call`` for the server where it shares this process: no task of a client waits behind it."""
         return self.call(returns, function, *args)
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         self._kept.pop(key, None)
         memory.give_back()
 

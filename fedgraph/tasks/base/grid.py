@@ -1,41 +1,34 @@
-"""The grid of a node classification: methods × settings × budgets × seeds; what an entry of ``methods`` says of its row.
+"""The grid of a node classification: methods × trust × budgets × seeds; what an entry of ``methods`` says of its row.
 
-Beside the settings of its method an entry may hold the keys of ``Row``: ``label`` (names the row), ``settings`` (where the
-row runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself) and ``epsilons`` (its
+Beside the settings of its method an entry may hold the keys of ``Row``: ``label`` (names the row), ``trust`` (where the row
+runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself) and ``epsilons`` (its
 budgets; default the task's).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import Infinite
+from fedgraph.documents.settings import Infinite, Says, renamed
 from fedgraph.methods.base import kinds
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.tasks.base import Cell, Context, require_distinct
 from fedgraph.tasks.base.row_keys import RowKeys, checker
+from fedgraph.worlds.world import trusting
 
-Setting = Literal["central", "secure", "local", "active", "nobody"]
-
-VIEWERS = {
-    "central": Viewer.CURATOR_TRUSTED,
-    "secure": Viewer.SERVER_SECURE_AGGREGATION,
-    "local": Viewer.SERVER,
-    "active": Viewer.ACTIVE_SERVER,
-    "nobody": Viewer.WORLD,
-}
-WHOLE = ("central", "nobody")  # one holder of the whole graph; under ``nobody`` each node has made its data safe before
+TrustWord = Annotated[Trust, renamed(EARLIER)]  # a level of trust as a scenario writes it
+Formerly = Says(formerly="settings")
 
 
 class Row(RowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    settings: Annotated[list[Literal["central", "secure", "local", "active"]] | None, Field(min_length=1)] = Field(
-        None, description="settings of this row; default the task's"
+    trust: Annotated[list[TrustWord] | None, Field(min_length=1), Formerly] = Field(
+        None, description="who is trusted in this row; default the task's"
     )
     epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), Infinite] = Field(
         None, description="budgets of this row; default the task's"
@@ -45,28 +38,32 @@ class Row(RowKeys):
 Entry = Annotated[dict[str, Any], AfterValidator(checker(Row))]
 
 
-def cells(methods: Sequence[dict[str, Any]], settings: Sequence[str], epsilons: Sequence[float], readings: Sequence[str],
+def cells(methods: Sequence[dict[str, Any]], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
           context: Context) -> list[Cell]:  # fmt: skip
     """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
     found: list[Cell] = []
     for seed in range(context.seeds):
-        for setting in (*settings, *(["nobody"] if "nobody" not in settings else [])):
+        for trust in dict.fromkeys((*trusted, Trust.NOBODY)):
             for entry, spec in enumerate(methods):
-                if setting not in settings_of(spec, settings):
+                if trust not in trusted_in(spec, trusted):
                     continue
                 name, row = spec["method"], variant(spec)
                 budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
                 for epsilon in budgets:
                     for reading in readings if np.isfinite(epsilon) else ["none"]:
-                        found.append(Cell(context.label, context.dataset, name, row, setting, epsilon, reading, seed, entry))
+                        found.append(
+                            Cell(context.label, context.dataset, name, row, trusting(trust), epsilon, reading, seed, entry)
+                        )
     return found
 
 
-def settings_of(spec: dict[str, Any], settings: Sequence[str]) -> list[str]:
-    """Where a row runs: its own settings, else the task's (a method that trusts nobody: under ``nobody`` alone)."""
+def trusted_in(spec: dict[str, Any], trusted: Sequence[Trust]) -> list[Trust]:
+    """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
+    if "trust" in spec:
+        return [Trust(t) for t in spec["trust"]]
     if kinds.method(spec["method"]).OFFERS.trusts_nobody:
-        return ["nobody"]
-    return list(spec.get("settings", [s for s in settings if s != "nobody"]))
+        return [Trust.NOBODY]
+    return [t for t in trusted if t is not Trust.NOBODY] or [Trust.NOBODY]
 
 
 def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,15 +9,16 @@ from pydantic import Field, field_validator, model_validator
 from fedgraph.attacks.base import whole_run
 from fedgraph.documents.settings import Infinite, PerDataset, Settings
 from fedgraph.federation.participation import Participation
+from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import grid, require_distinct
 from fedgraph.worlds import protocols, public_part
 
 
 class Params(Settings):
-    """The grid of cells: methods × settings × budgets × seeds."""
+    """The grid of cells: methods × trust × budgets × seeds."""
 
     methods: list[grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
-    settings: list[grid.Setting] = Field(min_length=1, description="who is trusted")
+    trust: Annotated[list[grid.TrustWord], grid.Formerly] = Field(min_length=1, description="who is trusted")
     partition: dict[str, Any] = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
@@ -50,7 +51,7 @@ class Params(Settings):
     colluders: int = Field(
         1,
         ge=1,
-        description="secure: how many clients may pool with the server what they know of their own noise (behind masks: their "
+        description="sums: how many clients may pool with the server what they know of their own noise (behind masks: their "
         "keys and shares, too); each client's noise grows with it",
     )
     federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
@@ -91,15 +92,17 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _attacks_what_is_run(self) -> Params:
-        """Where it names settings or budgets, some row has to run there; the others may be left out by --quick."""
+        """Where it names trust or budgets, some row has to run there; the others may be left out by --quick."""
         if self.attack is not None:
             if self.federation.secure_aggregation == "masks":
                 raise ValueError("an attack reads simulated sums; write secure_aggregation: ideal, or leave it away")
             if not self.federation.everybody:
                 raise ValueError("attack needs every client in every round; leave federation away, or the attack")
             budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
-            settings: set[Any] = {s for spec in self.methods for s in spec.get("settings", self.settings)} | {"nobody"}
-            for what, asked, run in (("settings", self.attack.settings, settings), ("epsilons", self.attack.epsilons, budgets)):
+            trusted = {Trust(t) for spec in self.methods for t in spec.get("trust", self.trust)} | {Trust.NOBODY}
+            words: set[Any] = {t.value for t in trusted}
+            named = None if self.attack.trust is None else [t.value for t in self.attack.trust]
+            for what, asked, run in (("trust", named, words), ("epsilons", self.attack.epsilons, budgets)):
                 if asked is not None and not run & set(asked):
                     raise ValueError(f"attack.{what} is {asked}, where no row runs; allowed: some of {sorted(run, key=str)}")
         return self

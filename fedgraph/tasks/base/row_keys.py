@@ -25,6 +25,9 @@ def checker(row: type[RowKeys]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
 
     def checked(entry: dict[str, Any]) -> dict[str, Any]:
+        for name in row.model_fields:
+            if (former := row.says(name).formerly) and former in entry:
+                raise ValueError(f"the key {former!r} is called {name!r} now: write {name}: …")
         given = {k: v for k, v in entry.items() if k in row.model_fields and k != "label"}  # the reader checks every label
         try:
             row.model_validate(given)

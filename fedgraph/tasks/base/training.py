@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +13,11 @@ from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
+from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import Cell, Context, promises
 from fedgraph.worlds import protocols
-from fedgraph.worlds.world import World
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import trusting
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +39,8 @@ def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: 
 
 
 def train(
-    world: World,
-    key: str,
+    world: DealtWorld,
+    key: Hashable,
     made: Plan[Any, Any],
     cell: Cell,
     context: Context,
@@ -54,15 +56,16 @@ def train(
     on_state: told of the state after each round (``federation.rounds``). One client without noise begins as a curator does,
     so both end with the same model.
     """
-    shared = context.runtime.share(f"partition:{context.label}:{key}", world.partition)
-    common = (cell.task, cell.dataset, cell.method, cell.variant, cell.setting, cell.seed, *who)
+    shared = context.runtime.share(("partition", context.label, key), world.partition)
+    common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
     noisy = any(not isinstance(release.mechanism, Disclose) for release in made.releases)
     one = made.facts.num_clients == 1 and not noisy and not who
+    starts = replace(cell, world=trusting(Trust.CURATOR)).path if one else None
     outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,
-        attendance=attendance, masks=masks, starts=replace(cell, setting="central").path if one else None, on_state=on_state,
+        attendance=attendance, masks=masks, starts=starts, on_state=on_state,
     )  # fmt: skip
     guarantee = replace(made.guarantee, promises=promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

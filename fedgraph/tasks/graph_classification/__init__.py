@@ -42,6 +42,7 @@ from fedgraph.tasks.graph_classification import models as graph_models
 from fedgraph.tasks.graph_classification.judging import Judging, judge
 from fedgraph.tasks.graph_classification.settings import Params
 from fedgraph.types import GraphCollection
+from fedgraph.worlds.world import JOINED
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -62,7 +63,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     rows = (*raw.LEAKS, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
-        found += [Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed) for row in rows]
+        found += [Cell(context.label, context.dataset, row, "baseline", JOINED, np.inf, "none", seed) for row in rows]
         for rows_of_model in _rows(params, context):
             first = rows_of_model[0]
             if not clear(first.epsilon):
@@ -86,7 +87,7 @@ def _cell(context: Context, method: str, row: graph_settings.CodedRow, smallest:
     """epsilon is the largest over graphs."""
     value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
     reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
-    return Cell(context.label, context.dataset, method, row.variant, "local", value, reading, seed, row.index)
+    return Cell(context.label, context.dataset, method, row.variant, JOINED, value, reading, seed, row.index)
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
@@ -145,7 +146,7 @@ def _released(
     collection = _collection(params, context)
     row, own = _row(params, cell, context), cell.among(params.methods)
     on_nodes = made.params.pooling == "none"
-    shared = context.runtime.share(f"partition:{cell.task}:{cell.dataset}:{cell.seed}:{on_nodes}", dealt.partition)
+    shared = context.runtime.share(("partition", cell.task, cell.dataset, cell.seed, on_nodes), dealt.partition)
     common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     metrics: dict[str, float] = {}

@@ -39,6 +39,7 @@ from fedgraph.tasks.graph_clustering.settings import PLAIN, Params, Row
 from fedgraph.tasks.graph_clustering.settings import RowKeysOfClustering as ROW
 from fedgraph.tasks.graph_clustering.settings import rows as rows_of
 from fedgraph.types import Graph, Partition
+from fedgraph.worlds.world import JOINED
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -60,7 +61,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     encoded = [r for r in rows if not clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE, DEGREES):
-            found.append(Cell(context.label, context.dataset, row, "baseline", "local", np.inf, "none", seed))
+            found.append(Cell(context.label, context.dataset, row, "baseline", JOINED, np.inf, "none", seed))
         found += [_cell(params, context, CONSTANT, r, seed) for r in encoded[:1]]
         found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
     return found
@@ -70,11 +71,9 @@ def _cell(params: Params, context: Context, method: str, row: Row, seed: int) ->
     """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
     if isinstance(row.epsilon, str):
         smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
-        return Cell(
-            context.label, context.dataset, method, row.variant, "local", 1.0 / smallest, _reading(row), seed, row.index
-        )
+        return Cell(context.label, context.dataset, method, row.variant, JOINED, 1.0 / smallest, _reading(row), seed, row.index)
     reading = "none" if np.isinf(row.epsilon) else _reading(row)
-    return Cell(context.label, context.dataset, method, row.variant, "local", float(row.epsilon), reading, seed, row.index)
+    return Cell(context.label, context.dataset, method, row.variant, JOINED, float(row.epsilon), reading, seed, row.index)
 
 
 def _reading(row: Row) -> str:
@@ -133,8 +132,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         spaces = constant_spaces(made.facts.client_sizes, made.made.encoding, params.metric, rng)
         found = compare.discrepancies(spaces, params.options(), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
-    shared = context.runtime.share(f"partition:{context.label}:{cell.dataset}:{cell.seed}", partition)
-    common = (cell.task, cell.dataset, cell.method, PLAIN, cell.setting, cell.seed)
+    shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
+    common = (cell.task, cell.dataset, cell.method, PLAIN, cell.world.stream_word, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
     if row.how in OF_VECTORS:

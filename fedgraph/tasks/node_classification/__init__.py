@@ -1,18 +1,19 @@
 """Node classification, central against federated: the price of trust.
 
 Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
-(``worlds.protocols``: inductive for node-level privacy, transductive for edge-level privacy). Each setting says who
+(``worlds.protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who
 holds the nodes and who is trusted:
 
-* ``central``: one curator holds all of them (viewer: whoever gets the model);
-* ``secure``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
-* ``local``: clients hold disjoint parts, the server sees each message (viewer: server);
-* ``active``: the same, and the server may send each client any model it likes (viewer: active-server);
+* ``curator``: one curator holds all of them (viewer: whoever gets the model);
+* ``sums``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
+* ``own-client``: clients hold disjoint parts, the server sees each message (viewer: server);
+* ``active-server``: the same, and the server may send each client any model it likes (viewer: active-server);
 * ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ from fedgraph.tasks.node_classification import attendance, node_map
 from fedgraph.tasks.node_classification import curve as _curve
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import missing, protocols
-from fedgraph.worlds.world import World
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import Kind
 
 
 def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
@@ -47,18 +49,18 @@ def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[st
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    own = [s for spec in params.methods if spec.get("method") == name for s in grid.settings_of(spec, params.settings)]
-    return kinds.misfit(name, "classifier", params.protocol, [s for s in dict.fromkeys(own) if s != "nobody"])
+    own = [t for spec in params.methods if spec.get("method") == name for t in grid.trusted_in(spec, params.trust)]
+    return kinds.misfit(name, "classifier", params.protocol, list(dict.fromkeys(own)))
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``)."""
-    return grid.cells(params.methods, params.settings, params.epsilons, params.calibrated_by, context)
+    return grid.cells(params.methods, params.trust, params.epsilons, params.calibrated_by, context)
 
 
 def alone(params: Params, cell: Cell) -> bool:
     """A curator is one client."""
-    return cell.setting in grid.WHOLE
+    return cell.world.kind is Kind.WHOLE
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
@@ -139,12 +141,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     )
 
 
-def _world(params: Params, cell: Cell, context: Context) -> World:
+def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
     """The setting, dealt to the cell's clients."""
-    return World(
+    return DealtWorld(
+        cell.world,
         _setting(params, cell.seed, context),
         _partition(params, cell, context),
-        grid.VIEWERS[cell.setting],
         _shares_cut_edges(params, cell),
         _shares_cut_edges(params, cell) and params.cut_edges == "generated",
         params.split == "parts",
@@ -188,26 +190,32 @@ def _setting(params: Params, seed: int, context: Context) -> protocols.Setting:
     return context.cached(key, make)
 
 
-def _partition_key(params: Params, cell: Cell) -> str:
-    kind = "whole" if cell.setting in grid.WHOLE else sorted(params.partition.items())
-    shared = f":{params.cut_edges}" if _shares_cut_edges(params, cell) else ""
-    return f"{cell.dataset}:{split_key(params)}:{kind}:{cell.seed}{shared}"
+def _partition_key(params: Params, cell: Cell) -> Hashable:
+    """Who holds which node: clients that are trusted differently hold the same."""
+    dealt = None if cell.world.kind is Kind.WHOLE else partition_key(params)
+    shared = params.cut_edges if _shares_cut_edges(params, cell) else None
+    return (cell.dataset, split_key(params), cell.world.kind, dealt, cell.seed, shared)
 
 
-def split_key(params: Params) -> str:
+def partition_key(params: Params) -> Hashable:
+    """Two tasks with the same key deal nodes to clients by the same rule."""
+    return tuple(sorted((key, repr(value)) for key, value in params.partition.items()))
+
+
+def split_key(params: Params) -> Hashable:
     """Two tasks with the same key hold, ask and test the same nodes."""
-    sizes = f"{params.train_per_class}+{params.validation_per_class}" if params.split == "per-class" else params.train_fraction
-    return f"{params.protocol}:{params.public}:{sizes}:{params.split}:{params.component}"
+    own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
+    return (params.protocol, repr(params.public), own, params.split, params.component)
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:
-    return params.cut_edges != "dropped" and cell.setting not in grid.WHOLE
+    return params.cut_edges != "dropped" and cell.world.kind is Kind.TOGETHER
 
 
 def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     held = _setting(params, cell.seed, context).held
     key = ("partition", _partition_key(params, cell))
-    if cell.setting in grid.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
+    if cell.world.kind is Kind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
         whole = Subgraph(0, held, np.arange(held.num_nodes))
         one = Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
         return context.cached(key, lambda: one)

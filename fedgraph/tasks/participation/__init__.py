@@ -3,11 +3,10 @@
 Each owner of the data (a campus, a country, a bank) is a client. One cell is one method at one budget in one of these worlds:
 
 * ``alone``: every client for itself, its own curator; the privacy of a model that it may show to others;
-* ``secure``, ``local``: all clients together, whose server sees sums, or each message (``participations: federated``);
-* ``central``: one curator holds everything (``curator``);
-* ``secure without NAME``, ``local without NAME``: trained on all clients but one, and asked by that one: what a newcomer gets,
-  and what the others lose nothing by (``left-out``);
-* ``personalised``: beside ``secure`` and ``local``: each client goes on from the shared model on its own data in clear, and
+* together, with trust ``sums`` or ``own-client``: the server sees sums, or each message (``participations: federated``);
+* one curator holds everything (``curator``);
+* together without one client, which asks: what a newcomer gets, and what the others lose nothing by (``left-out``);
+* ``personalised``: beside the clients together: each client goes on from the shared model on its own data in clear, and
   fits a head to its scores (``learning.personal_head``) or all of its weights (``learning.fine_tuning``). Both stay with the
   client. Toward everybody else that costs nothing beyond the shared model; toward whoever gets to see them or their answers, it
   protects nothing. Beside ``alone`` each client fits the same head to its own model, so that joining is compared with as much.
@@ -20,6 +19,7 @@ holds, what it reaches, and the ε of the dearest of its units toward the viewer
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.privacy import own_budgets
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.settle import settle
+from fedgraph.privacy.trust import Trust
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, Context, Outcome, grid, node_settings, training
 from fedgraph.tasks.base.grid import Row as ROW
@@ -39,11 +40,12 @@ from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.participation import records as clients
 from fedgraph.types import Graph
 from fedgraph.worlds import joining, missing, protocols
-from fedgraph.worlds.world import World
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
 
 Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
 DEFAULT: list[Participation] = ["alone", "federated", "curator", "personalised"]
-WITHOUT = " without "
+FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 
 
 class Params(node_settings.Params):
@@ -68,10 +70,10 @@ class Params(node_settings.Params):
 
     @model_validator(mode="after")
     def _fits(self) -> Params:
-        trusted = {*self.settings, *(s for m in self.methods for s in m.get("settings", ()))}
-        if wrong := trusted - {"secure", "local"}:
+        trusted = {*self.trust, *(Trust(t) for m in self.methods for t in m.get("trust", ()))}
+        if wrong := [t.value for t in Trust if t in trusted - set(FEDERATED)]:
             raise ValueError(
-                f"settings say how a federation is trusted: found {sorted(wrong)[0]}; allowed: secure, local (one curator is "
+                f"trust says how a federation is trusted: found {wrong[0]}; allowed: sums, own-client (one curator is "
                 "participations: [curator])"
             )
         if self.map or self.attack is not None or self.federation.model_dump() != type(self.federation)().model_dump():
@@ -100,9 +102,9 @@ def refuses(params: Params, name: str) -> str | None:
     return kinds.misfit(name, "classifier", params.protocol, _trusted(params, name))
 
 
-def _trusted(params: Params, name: str) -> list[str]:
-    own = {s for m in params.methods if m.get("method") == name for s in m.get("settings", params.settings)}
-    return [*sorted(own), *(["central"] if {"alone", "curator"} & set(params.participations) else [])]
+def _trusted(params: Params, name: str) -> list[Trust]:
+    own = {Trust(t) for m in params.methods if m.get("method") == name for t in m.get("trust", params.trust)}
+    return [t for t in Trust if t in own or (t is Trust.CURATOR and {"alone", "curator"} & set(params.participations))]
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -112,21 +114,23 @@ def cells(params: Params, context: Context) -> list[Cell]:
     for seed in range(context.seeds):
         for entry, spec in enumerate(params.methods):
             budgets = [np.inf] if grid.unprotected(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
-            for setting in _worlds(params, spec, federation):
+            for world in _worlds(params, spec, federation):
                 for epsilon in budgets:
                     for reading in params.calibrated_by if np.isfinite(epsilon) else ["none"]:
                         name, row = spec["method"], grid.variant(spec)
-                        found.append(Cell(context.label, context.dataset, name, row, setting, epsilon, reading, seed, entry))
+                        found.append(Cell(context.label, context.dataset, name, row, world, epsilon, reading, seed, entry))
     return found
 
 
-def _worlds(params: Params, spec: dict[str, Any], federation: joining.Federation) -> list[str]:
-    trusted = list(spec.get("settings", params.settings))
+def _worlds(params: Params, spec: dict[str, Any], federation: joining.Federation) -> list[World]:
+    """Every world of a row: the only place where this task makes one."""
+    trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)
-    found = [*(["alone"] if "alone" in wanted else []), *(["central"] if "curator" in wanted else [])]
-    found += trusted if wanted & {"federated", "personalised"} else []
+    found = [*([ALONE] if "alone" in wanted else []), *([trusting(Trust.CURATOR)] if "curator" in wanted else [])]
+    found += map(trusting, trusted) if wanted & {"federated", "personalised"} else []
     if "left-out" in wanted:
-        found += [f"{trust}{WITHOUT}{federation.names[k]}" for trust in trusted for k in _left_out(params, federation)]
+        left = [LeftOut(k, federation.names[k]) for k in _left_out(params, federation)]
+        found += [World(Kind.TOGETHER, trust, without) for trust in trusted for without in left]
     return found
 
 
@@ -145,27 +149,24 @@ def _left_out(params: Params, federation: joining.Federation) -> list[int]:
 
 def alone(params: Params, cell: Cell) -> bool:
     """Whether one worker can do the whole cell: no training in it has several clients."""
-    return cell.setting in ("alone", "central")
+    return cell.world.kind is not Kind.TOGETHER
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     """The plan of the cell's world; of ``alone``, the largest client's."""
     federation = _federation(params, cell.seed, context)
     client = int(np.argmax([s.nodes.size for s in federation.partition.subgraphs]))
-    return _planned(params, cell, federation, _world(params, cell, federation, client))
+    return _planned(params, cell, federation, _dealt(params, cell, federation, context, client))
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train in the cell's world, count, and test each client's nodes."""
     federation = _federation(params, cell.seed, context)
-    if cell.setting == "alone":
+    if cell.world == ALONE:
         return _run_alone(params, cell, context, federation)
-    world = _world(params, cell, federation, 0)
+    world = _dealt(params, cell, federation, context)
     made = _planned(params, cell, federation, world)
-    key = f"{_key(params, cell.seed, context)}:{clients.world_key(cell.setting)}"
-    fresh = world.partition  # of another viewer, it may be shared already: a runtime wants one object per key
-    world = replace(world, partition=context.cached(("clients", key), lambda: fresh))
-    done = training.train(world, key, made, cell, context)
+    done = training.train(world, _holding(params, cell, context), made, cell, context)
     found = clients.Found(federation, params.alerts, params.positive)
     method = kinds.classifier(cell.method)
     asked = protocols.question(world.setting, made, lambda: done.settled.epsilon)
@@ -173,10 +174,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     def answers(graph: Graph) -> np.ndarray:
         return method.predict(made, done.outcome.state, graph)
 
-    scores = answers(asked) if WITHOUT in cell.setting else federation.at_home(answers, asked)
-    records = found.records(cell.setting, scores, world.setting, made, done)
-    pooled = {} if WITHOUT in cell.setting else dict(records[0]["metrics"])
-    if "personalised" in params.participations and cell.setting in ("secure", "local"):
+    scores = federation.at_home(answers, asked) if cell.world.without is None else answers(asked)
+    records = found.records(cell.world, scores, world.setting, made, done)
+    pooled = dict(records[0]["metrics"]) if cell.world.without is None else {}
+    if "personalised" in params.participations and cell.world.joined:
         own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
             records += found.personal(scores, lambda client: answers, found.prices(done), clients.OWN_EYES, own())
@@ -196,11 +197,9 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: joining
     prices: list[float] = []
     models: list[clients.Answers] = []
     for client, name in enumerate(federation.names):
-        key = f"{_key(params, cell.seed, context)}:alone:{client}"
-        make = functools.partial(joining.alone, federation, client, params.split == "parts")
-        world = context.cached(("world", key), make)
+        world = _dealt(params, cell, federation, context, client)
         made = _planned(params, cell, federation, world)
-        done = training.train(world, key, made, cell, context, (name,))
+        done = training.train(world, _holding(params, cell, context, client), made, cell, context, (name,))
         asked = protocols.question(world.setting, made, functools.partial(getattr, done.settled, "epsilon"))
         models.append(functools.partial(method.predict, made, done.outcome.state))
         rows = federation.asked_of(client)
@@ -222,22 +221,19 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: joining
     return clients.outcome(cell, made, together, records, {}, world, params.protocol, method, len(federation.names))
 
 
-def _world(params: Params, cell: Cell, federation: joining.Federation, client: int) -> World:
-    """client: whose, if every client is alone."""
-    parts = params.split == "parts"
-    if cell.setting == "alone":
-        return joining.alone(federation, client, parts)
-    if cell.setting == "central":
-        return joining.curator(federation, parts)
-    trust, _, name = cell.setting.partition(WITHOUT)
-    if name:
-        joined = joining.without(federation, federation.names.index(name), grid.VIEWERS[trust], parts)
-    else:
-        joined = joining.together(federation, grid.VIEWERS[trust], params.cut_edges, parts)
-    return replace(joined, colluders=params.colluders)
+def _dealt(params: Params, cell: Cell, federation: joining.Federation, context: Context, client: int = 0) -> DealtWorld:
+    """The cell's world, whose partition is made once. client: whose, if every client is alone."""
+    make = functools.partial(joining.deal, federation, cell.world, params.cut_edges, params.split == "parts", client)
+    dealt: DealtWorld = context.cached(("dealt", _holding(params, cell, context, client)), make)
+    return replace(dealt, world=cell.world, colluders=params.colluders)
 
 
-def _planned(params: Params, cell: Cell, federation: joining.Federation, world: World) -> Plan[Any, Any]:
+def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> Hashable:
+    """Cells with the same key deal the same nodes to the same clients, whoever is trusted."""
+    return _key(params, cell.seed, context), cell.world.holding, client if cell.world == ALONE else None
+
+
+def _planned(params: Params, cell: Cell, federation: joining.Federation, world: DealtWorld) -> Plan[Any, Any]:
     spec = next(s for s in params.methods if s["method"] == cell.method and grid.variant(s) == cell.variant)
     method = kinds.classifier(cell.method)
     training.require_answers(world.setting, method, cell, params.protocol)
@@ -252,7 +248,7 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
     delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     made: Plan[Any, Any] = method.plan(method.Params(**of_method(spec, ROW)), world.facts, Budget(cell.epsilon, delta, reading))
-    if not params.client_epsilons or cell.setting not in ("secure", "local") or not np.isfinite(cell.epsilon):
+    if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
     own = {clients.number(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
     try:
@@ -261,10 +257,10 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
         raise ScenarioError(f"{cell.method}: {error}") from error
 
 
-def _key(params: Params, seed: int, context: Context) -> str:
-    kind = sorted((k, str(v)) for k, v in params.partition.items())
-    split = node_classification.split_key(params)
-    return f"participation:{context.dataset}:{split}:{kind}:{seed}:{params.cut_edges}"
+def _key(params: Params, seed: int, context: Context) -> Hashable:
+    """Two cells with the same key ask the same federation."""
+    split, dealt = node_classification.split_key(params), node_classification.partition_key(params)
+    return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 
 def _federation(params: Params, seed: int, context: Context) -> joining.Federation:
@@ -276,7 +272,9 @@ def _federation(params: Params, seed: int, context: Context) -> joining.Federati
         return clients.owned(graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners"))
 
     def make() -> joining.Federation:
-        whole, description, from_edges = context.cached(("owned", context.dataset, str(params.partition)), owned)
+        whole, description, from_edges = context.cached(
+            ("owned", context.dataset, node_classification.partition_key(params)), owned
+        )
         whole = protocols.largest_component(whole) if params.component == "largest" else whole
         rng = seeds.generator(context.root, "split", context.dataset, seed)
         sizes = protocols.Sizes(params.train_per_class, params.validation_per_class, seed)

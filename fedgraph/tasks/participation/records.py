@@ -17,11 +17,11 @@ from fedgraph.tasks.base import Cell, Outcome, measures
 from fedgraph.tasks.base.training import Trained
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
+from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.joining import Federation
-from fedgraph.worlds.world import World
+from fedgraph.worlds.world import Kind, World
 
 ALL = "all"  # the name of the record that is about everybody's nodes
-PARTICIPATIONS = {"central": "curator", "secure": "federated", "local": "federated"}
 WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
 NOBODY = "nobody: the model and its answers stay with the client that made them"
 OWN_EYES = "the server and the other clients; whoever sees the head, the weights or their answers is not kept from anything"
@@ -58,11 +58,6 @@ def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> 
     return replace(graph, owner=owner, owner_names=names), found.description, found.from_edges
 
 
-def world_key(setting: str) -> str:
-    """Which partition a setting needs: those that are trusted differently hold the same."""
-    return setting.replace("local", "clients").replace("secure", "clients")
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
     """Scores per client. alerts: share of a client's tested nodes that can be looked at; positive: the class they look for."""
@@ -88,18 +83,16 @@ class Found:
         return found if self.alerts is None else found | measures.alerts(scores, truth, self.alerts, self.positive)
 
     def records(
-        self, setting: str, scores: np.ndarray, asked: protocols.Setting, made: Plan[Any, Any], done: Trained
+        self, world: World, scores: np.ndarray, asked: protocols.Setting, made: Plan[Any, Any], done: Trained
     ) -> list[dict[str, Any]]:
         """Of one training of many clients: of each client, or of the one that was left out."""
-        trust, _, without = setting.partition(" without ")
-        if without:  # its data were not used: nobody can learn anything of them
-            client = self.federation.names.index(without)
-            return [
-                self._record("left-out", without, self.nodes(client), scores, asked.truth, 0.0, "everybody: it did not join")
-            ]
-        worst = done.settled.epsilon
-        prices = [worst] * len(self.federation.names) if setting == "central" else self.prices(done)
-        return self.records_of_all(PARTICIPATIONS[trust], scores, prices, made.protection.viewer.words)
+        left, toward = world.without, made.protection.viewer.words
+        if left is not None:  # its data were not used: nobody can learn anything of them
+            own = (left.name, self.nodes(left.client), scores, asked.truth, 0.0, "everybody: it did not join")
+            return [self._record("left-out", *own)]
+        if world.kind is Kind.WHOLE:
+            return self.records_of_all("curator", scores, [done.settled.epsilon] * len(self.federation.names), toward)
+        return self.records_of_all("federated", scores, self.prices(done), toward)
 
     def records_of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
@@ -203,7 +196,7 @@ def outcome(
     done: Trained,
     records: list[dict[str, Any]],
     metrics: dict[str, float],
-    world: World,
+    world: DealtWorld,
     protocol: str,
     method: kinds.Classifier,
     clients: int | None = None,

@@ -1,0 +1,114 @@
+"""Whom the people in the data must trust: one word each for scenarios, the command, the library, pages and results."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from fedgraph.errors import ScenarioError
+from fedgraph.privacy.units import Viewer
+
+
+class Trust(Enum):
+    """From the most trust to none. Each level says who must not learn anything: its ``viewer``."""
+
+    CURATOR = "curator"
+    SUMS = "sums"
+    OWN_CLIENT = "own-client"
+    ACTIVE_SERVER = "active-server"
+    NOBODY = "nobody"
+
+    @classmethod
+    def against(cls, viewer: Viewer) -> Trust:
+        """The level of trust that is left when ``viewer`` must not learn it: the inverse of ``viewer``."""
+        return next(trust for trust, seen in _VIEWERS.items() if seen is viewer)
+
+    @property
+    def viewer(self) -> Viewer:
+        """Who must not learn it."""
+        return _VIEWERS[self]
+
+    @property
+    def rank(self) -> int:
+        """How much trust is needed: 0 for ``nobody``, most for ``curator``."""
+        return len(Trust) - 1 - list(Trust).index(self)
+
+    @property
+    def whole(self) -> bool:
+        """Whether one holder has the whole graph; under ``nobody`` each node has made its data safe before."""
+        return self in (Trust.CURATOR, Trust.NOBODY)
+
+    @property
+    def title(self) -> str:
+        """The word with its meaning, as a table or a legend shows it."""
+        return f"{self.value} ({_MEANINGS[self]})"
+
+    @property
+    def clause(self) -> str:
+        """Completes “0.68 …”."""
+        return _CLAUSES[self]
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        return _WORDS[self]
+
+    @property
+    def stream_word(self) -> str:
+        """The word in the names of random streams.
+
+        It is the word that scenarios used when the published results were made: another one would change every number.
+        """
+        return _STREAM_WORDS[self]
+
+
+_VIEWERS = {
+    Trust.CURATOR: Viewer.CURATOR_TRUSTED,
+    Trust.SUMS: Viewer.SERVER_SECURE_AGGREGATION,
+    Trust.OWN_CLIENT: Viewer.SERVER,
+    Trust.ACTIVE_SERVER: Viewer.ACTIVE_SERVER,
+    Trust.NOBODY: Viewer.WORLD,
+}
+_STREAM_WORDS = {
+    Trust.CURATOR: "central",
+    Trust.SUMS: "secure",
+    Trust.OWN_CLIENT: "local",
+    Trust.ACTIVE_SERVER: "active",
+    Trust.NOBODY: "nobody",
+}
+_MEANINGS = {
+    Trust.CURATOR: "holds the whole graph",
+    Trust.SUMS: "are all that the server sees",
+    Trust.OWN_CLIENT: "is trusted; the server sees each message",
+    Trust.ACTIVE_SERVER: "may send each client any model",
+    Trust.NOBODY: "is trusted; each node protects itself",
+}
+_CLAUSES = {
+    Trust.CURATOR: "if one curator may hold the graph",
+    Trust.SUMS: "if the server may see sums",
+    Trust.OWN_CLIENT: "if no server is trusted",
+    Trust.ACTIVE_SERVER: "if the server may break the protocol",
+    Trust.NOBODY: "if nobody is trusted",
+}
+_WORDS = {
+    Trust.CURATOR: "One curator is trusted with the whole graph; others receive the result.",
+    Trust.SUMS: "Each client is trusted with the nodes that it holds; the server sees only sums over clients.",
+    Trust.OWN_CLIENT: "Each client is trusted with the nodes that it holds; the server sees every client's message.",
+    Trust.ACTIVE_SERVER: "Each client is trusted with the nodes that it holds; the server sees every client's message, and may "
+    "send each client any model.",
+    Trust.NOBODY: "Nobody is trusted: each node adds its own noise before anything leaves it.",
+}
+EARLIER = {trust.stream_word: trust.value for trust in Trust if trust is not Trust.NOBODY}  # words of scenarios before 0.3
+
+
+def trust_called(word: str) -> Trust:
+    """The level of trust that ``word`` names.
+
+    Raises:
+        ScenarioError: there is none of this name; a word of an earlier version is told what to write.
+    """
+    if word in EARLIER:
+        raise ScenarioError(f"trust: {word!r} is called {EARLIER[word]!r} now: write {EARLIER[word]}")
+    try:
+        return Trust(word)
+    except ValueError:
+        raise ScenarioError(f"trust is {word!r}; allowed: {', '.join(t.value for t in Trust)}") from None
