@@ -1,6 +1,5 @@
 """The library: run a scenario, or compare methods on a graph that is already in memory.
 
-from fedgraph.privacy.trust import trust_called
 import fedgraph
 run = fedgraph.run("citeseer", quick=True)                      # a shipped scenario, a file, or a mapping
 run = fedgraph.compare(data, ["features", "gap_node"], epsilons=[1, 8], trust=["curator", "sums"])

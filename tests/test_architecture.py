@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "documents", "compiled"},  # streams of masks
     "runtime": {"types", "errors"},
     "audit": {"privacy", "learning", "types", "errors", "seeds"},
-    "cells": {"federation", "privacy", "runtime", "types", "errors"},
+    "cells": {"federation", "privacy", "runtime", "types", "errors", "worlds"},
     "worlds": {"data", "partition", "methods", "learning", "privacy", "types", "errors", "documents", "seeds", "plugins"},
     "attacks": {  # data: the other graph that a link thief learns on
         "data", "methods", "federation", "learning", "audit", "privacy", "cells", "types", "errors", "seeds", "plugins",
@@ -46,9 +46,9 @@ ALLOWED: dict[str, set[str] | None] = {
         "data", "partition", "worlds", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types",
         "errors", "seeds", "plugins", "audit", "attacks", "documents", "cells",
     },
-    "report": {"privacy", "audit", "types", "errors", "plugins", "cells", "documents"},
+    "report": {"privacy", "worlds", "audit", "types", "errors", "plugins", "cells", "documents"},
     "pricing": {"privacy", "errors", "plugins"},
-    "scenario": {"errors", "plugins", "documents", "data", "types", "methods"},
+    "scenario": {"privacy", "errors", "plugins", "documents", "data", "types", "methods"},
     "runs": EVERYTHING,
     "commands": EVERYTHING,
     "library": EVERYTHING,
