@@ -17,7 +17,7 @@ from fedgraph.cells.entry import portable
 from fedgraph.worlds.world import Kind, World
 
 COLUMNS = (
-    "scenario", "dataset", "source", "task", "method", "variant", "trust", "viewer", "unit", "relation", "assumptions",
+    "scenario", "dataset", "source", "task", "method", "variant", "trust", "world", "viewer", "unit", "relation", "assumptions",
     "calibrated_by", "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients",
     "cut_edges", "public", "seed", "participation", "client", "metric", "value", "seconds",
     "status",
@@ -97,6 +97,8 @@ class Row:
         return statistics.stdev(found) if len(found) > 1 else 0.0
 
 
+LEFT_OUT = "left-out"  # the participation of a client that the others trained without
+NAMED = ("task", "dataset", "method", "variant", "epsilon", "calibrated_by", "seed")
 IDENTITY = ("task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by")
 
 
@@ -120,7 +122,7 @@ def flat(scenario: str, source: str, entries: Sequence[dict[str, Any]]) -> list[
             "scenario": scenario,
             "source": source,
             **{name: e[name] for name in ("dataset", "task", "method", "variant", "calibrated_by", "epsilon", "delta")},
-            "trust": trust_word(e["world"]),
+            **world_columns(e["world"]),
             "viewer": protection["viewer"],
             "unit": protection["unit"],
             "relation": protection["relation"],
@@ -165,11 +167,11 @@ def failures(scenario: str, source: Mapping[str, str], failed: Sequence[dict[str
     rows = []
     for f in failed:
         world: World = f["world"]
-        left = {} if world.without is None else {"participation": "left-out", "client": world.without.name}
+        left = {} if world.without is None else {"participation": LEFT_OUT, "client": world.without.name}
         known = {
             **f,
             **left,
-            "trust": trust_word(world),
+            **world_columns(world),
             "scenario": scenario,
             "source": source.get(f["dataset"], "none"),
             "status": f"failed: {f['why']}",
@@ -188,9 +190,22 @@ def notes(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def trust_word(world: World) -> str:
-    """Whom a row trusts, in one word; empty for a paper's claim, where no data are held."""
-    return "" if world.kind is Kind.PAPER else world.trust.value
+def world_columns(world: World) -> dict[str, str]:
+    """Whom a row trusts (nothing for a paper's claim, where no data are held), and who trains together."""
+    return {"trust": "" if world.kind is Kind.PAPER else world.trust.value, "world": world.kind.value}
+
+
+def identity_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """What its rows in ``results.json`` say of an entry's cell, and of no other: see ``identity_in``."""
+    world: World = entry["world"]
+    left = ("", "") if world.without is None else (LEFT_OUT, world.without.name)
+    return (*(str(entry[name]) for name in NAMED), *world_columns(world).values(), *left)
+
+
+def identity_in(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """``identity_of`` the cell that a row of ``results.json`` is about."""
+    left = (LEFT_OUT, str(row["client"])) if row["participation"] == LEFT_OUT else ("", "")
+    return (*(str(row[name]) for name in NAMED), str(row["trust"]), str(row["world"]), *left)
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

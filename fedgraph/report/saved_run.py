@@ -13,7 +13,7 @@ import yaml
 
 from fedgraph.cells.entry import completed, content_of
 from fedgraph.errors import DataError
-from fedgraph.report.report_rows import IDENTITY, Row, group_rows
+from fedgraph.report.report_rows import Row, group_rows, identity_in, identity_of
 from fedgraph.report.scores import Score, row_anchor, score_rows
 
 
@@ -59,18 +59,14 @@ def load_run(folder: Path) -> SavedRun:
         listed = json.loads(results.read_text(encoding="utf-8"))
         order: dict[tuple[str, ...], int] = {}
         for i, row in enumerate(listed["rows"]):
-            order.setdefault(_identity(row), i)
+            order.setdefault(identity_in(row), i)
         entries = [completed(content_of(f)) for f in sorted((folder / "cells").glob("*.json.gz"))]
         told = json.loads(environment.read_text(encoding="utf-8"))
         asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
-        entries = [e for e in entries if _identity(e) in order]
+        entries = [e for e in entries if identity_of(e) in order]
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
         raise DataError(f"{folder}: not the folder of a finished run: {' '.join(str(error).split())}") from error
     if not entries:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
-    entries.sort(key=lambda e: order[_identity(e)])
+    entries.sort(key=lambda e: order[identity_of(e)])
     return SavedRun(folder, tuple(entries), told, asked, listed.get("notice"))
-
-
-def _identity(entry: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(str(entry[name]) for name in (*IDENTITY, "seed"))

@@ -111,7 +111,7 @@ def federation(root: Path, clients: int = 2, masks: bool = False, cross: bool = 
 
 
 @pytest.mark.parametrize("unit", ["node", "edge"])
-@pytest.mark.parametrize("trust", [("curator",), ("sums",), ("curator", "sums", "nobody")])
+@pytest.mark.parametrize("trust", [("curator",), ("sums",), ("curator", "sums", "own-client")])
 def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     unit: str, trust: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

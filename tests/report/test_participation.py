@@ -201,7 +201,7 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
         "viewer": "server", "unit": "node", "relation": "node-zero-out", "assumptions": ["features-from-edges"],
     }  # fmt: skip
     found = choices.read_choices(of(given))
-    assert found.inside() == ("features", 4.0, "alone")
+    assert found.inside() == ("features", 4.0, choices.ALONE)
     letter = owner_letters.write_letters(found, "d")[0]
     assert "keep to yourself: 65 of 100" in " ".join(letter.sentences)
     assert any("What the rows of others say of this person" in s for s in letter.last)

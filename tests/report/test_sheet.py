@@ -19,7 +19,7 @@ from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import deployment_record, saved_run, sheet
+from fedgraph.report import deployment_record, report_rows, saved_run, sheet
 from fedgraph.worlds.world import trusting
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
@@ -48,7 +48,9 @@ def folder(tmp_path: Path) -> Path:
     cells += [cell("claims", 1.0, 0.9, 0, math.inf), cell("clear", math.inf, 0.95, 0)]
     for i, entry in enumerate(cells):
         (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(shortened(entry)).encode()))
-    (run / "results.json").write_text(json.dumps(portable({"rows": cells})), encoding="utf-8")
+    (run / "results.json").write_text(
+        json.dumps(portable({"rows": report_rows.flat("tiny", "embedded", cells)})), encoding="utf-8"
+    )
     environment = {"seed": 7, "versions": {"torch": "2"}, "data": [{"name": "embedded/library", "source": "embedded"}]}
     (run / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
     (run / "scenario.yaml").write_text("name: tiny\ntitle: A <tiny> run\n", encoding="utf-8")
