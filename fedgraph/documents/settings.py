@@ -54,7 +54,7 @@ PerDataset = Says(per_dataset=True)  # where the value is a mapping, its keys ar
 def renamed(words: Mapping[str, str]) -> BeforeValidator:
     """Refuses a word that has another name now, and says what to write. words: earlier word → word of today."""
 
-    def checked(given: Any) -> Any:
+    def checked(given: object) -> object:
         if isinstance(given, str) and given in words:
             raise ValueError(f"{given!r} is called {words[given]!r} now: write {words[given]}")
         return given

@@ -1,7 +1,7 @@
 """What each client of a federation gets from each choice that it has, averaged over seeds: behind tables and letters.
 
     found = choices.read_choices(records)
-    found.value("features", 4.0, joined(Trust.SUMS), "Harvard1")    mean of the metric, None where it was not measured
+    found.value("features", 4.0, join(Trust.SUMS), "Harvard1")    mean of the metric, None where it was not measured
 
 A ``Choice`` is what one client can do: stay alone, join, give everything to one curator, or stay out and ask the others.
 """
@@ -57,7 +57,7 @@ class Choice:
         return first + (f", {self.own.value}" if self.own.value else "")
 
 
-def joined(trust: Trust, own: Own = Own.NOTHING) -> Choice:
+def join(trust: Trust, own: Own = Own.NOTHING) -> Choice:
     """All clients together."""
     return Choice(Kind.TOGETHER, trust, False, own)
 
@@ -70,8 +70,8 @@ def out_of(trust: Trust) -> Choice:
 ALONE, ALONE_HEAD = Choice(Kind.ALONE, Trust.OWN_CLIENT), Choice(Kind.ALONE, Trust.OWN_CLIENT, False, Own.HEAD)
 CURATOR = Choice(Kind.WHOLE, Trust.CURATOR)
 KEPT = (ALONE, ALONE_HEAD)  # what a client can have without anybody else
-JOINED = tuple(map(joined, SEEN))
-ADAPTED = tuple(joined(trust, own) for trust in SEEN for own in Own)
+JOINED = tuple(map(join, SEEN))
+ADAPTED = tuple(join(trust, own) for trust in SEEN for own in Own)
 EVERY = (ALONE, ALONE_HEAD, CURATOR, *ADAPTED, *map(out_of, SEEN))  # in the order of a table
 FOUND, RANKED, RIGHT = "recall_at_alerts", "average_precision_positive", "accuracy"
 METRICS = {FOUND: "share found among the alerts", RANKED: "average precision", RIGHT: "test accuracy"}

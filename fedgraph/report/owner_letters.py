@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import choices
-from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, joined, out_of
+from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
 from fedgraph.report.report_rows import rounded
 
 LIMITS = {  # assumptions that an owner has to know: name → plain words
@@ -68,7 +68,7 @@ def _best_joined(found: Choices, client: str, epsilon: float) -> float | None:
     picked = found.best(epsilon, JOINED)
     if picked is None:
         return None
-    tried = [found.value(picked[0], epsilon, joined(picked[1].trust, own), client) for own in Own]
+    tried = [found.value(picked[0], epsilon, join(picked[1].trust, own), client) for own in Own]
     return max((v for v in tried if v is not None), default=None)
 
 
@@ -175,7 +175,7 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     text = f"Joined at ε = {rounded(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
     for own, what in ((Own.HEAD, "the last step"), (Own.WEIGHTS, "the whole model")):
-        value = found.value(picked[0], epsilon, joined(picked[1].trust, own), client)
+        value = found.value(picked[0], epsilon, join(picked[1].trust, own), client)
         if value is not None:
             text += f" If you adapt {what} to your own {found.called[1]}, and keep that to yourself: {_hundred(value)}"
             text += f"{_compared(found, client, value, base)}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
@@ -89,16 +88,17 @@ class World:
         word = self.trust.stream_word
         return word if self.without is None else f"{word} without {self.without.name}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """For a cell's file."""
         left = None if self.without is None else {"client": self.without.client, "name": self.without.name}
         return {"kind": self.kind.value, "trust": self.trust.value, "without": left}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> World:
+    def from_dict(cls, data: dict[str, object]) -> World:
         """Inverse of ``to_dict``."""
         left = data["without"]
-        return cls(Kind(data["kind"]), Trust(data["trust"]), None if left is None else LeftOut(left["client"], left["name"]))
+        without = LeftOut(int(left["client"]), str(left["name"])) if isinstance(left, dict) else None
+        return cls(Kind(data["kind"]), Trust(data["trust"]), without)
 
 
 def trusting(trust: Trust) -> World:

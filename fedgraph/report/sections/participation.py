@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, choices, owner_letters
-from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, joined, out_of
+from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, join, out_of
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
 
-LINES = (ALONE, *(joined(Trust.SUMS, own) for own in Own), joined(Trust.OWN_CLIENT), CURATOR)
+LINES = (ALONE, *(join(Trust.SUMS, own) for own in Own), join(Trust.OWN_CLIENT), CURATOR)
 MOST_NAMED = 6  # rows that a sentence lists
 KINDS = ("participation",)  # the tasks that this section speaks of
 
