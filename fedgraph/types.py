@@ -42,8 +42,7 @@ class Masks:
 
     def check(self, num_nodes: int, name: str) -> None:
         """``DataError`` unless the three are disjoint sets of nodes, and training and test have some."""
-        for part in ("train", "validation", "test"):
-            ids = getattr(self, part)
+        for part, ids in (("train", self.train), ("validation", self.validation), ("test", self.test)):
             if ids.size and (ids.min() < 0 or ids.max() >= num_nodes):
                 bad = int(ids[(ids < 0) | (ids >= num_nodes)][0])
                 raise DataError(f"{name}: its {part} nodes name node {bad}; allowed: 0 … {num_nodes - 1}")

@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str] | None] = {
     },
     "report": {"privacy", "worlds", "audit", "types", "errors", "plugins", "cells", "documents"},
     "pricing": {"privacy", "errors", "plugins"},
-    "scenario": {"privacy", "errors", "plugins", "documents", "data", "types", "methods"},
+    "scenario": {"privacy", "errors", "plugins", "documents", "data", "types", "methods", "tasks"},
     "runs": EVERYTHING,
     "commands": EVERYTHING,
     "library": EVERYTHING,

@@ -57,12 +57,14 @@ def _docstring(package: str, name: str) -> str | None:
 
 def _data() -> list[tuple[str, str]]:
     from fedgraph import data
+    from fedgraph.data.base import Published
 
     found = []
     for name in data.names():
         family, _, dataset = name.partition("/")
         entry = data.families()[family][dataset]
-        found.append((name, str(getattr(entry, "title", "") or first_sentence(_docstring("data", family)))))
+        title = entry.title if isinstance(entry, Published) else ""
+        found.append((name, title or first_sentence(_docstring("data", family))))
     return found
 
 

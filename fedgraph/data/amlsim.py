@@ -52,6 +52,7 @@ DATASETS = {
         folder="amlsim/20K_fanin200cycle200",
         files=(_NODES, _TRANSFERS),
         direct=False,
+        parameters=Params,
     )
 }
 

@@ -33,7 +33,7 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from fedgraph import plugins
 from fedgraph.data import base
@@ -84,7 +84,7 @@ class FederationParams(CampusParams):
     )
 
 
-DATASETS: dict[str, type[BaseModel]] = {
+DATASETS: dict[str, type[Settings]] = {
     **{name.casefold(): CampusParams for name in CAMPUSES},
     "federation": FederationParams,
 }

@@ -54,9 +54,10 @@ DATASETS = {
         folder=f"twitch/{name.upper()}/raw",
         files=tuple(f"musae_{name.upper()}_{part}" for part in ("edges.csv", "features.json", "target.csv")),
         direct=False,
+        parameters=Params,
     )
     for name in _COUNTS
-} | {"federation": base.Published("twitch/federation", "Twitch, seven languages", "twitch", ())}
+} | {"federation": base.Published("twitch/federation", "Twitch, seven languages", "twitch", (), parameters=Params)}
 
 
 def load(dataset: str, request: base.Request) -> Graph:

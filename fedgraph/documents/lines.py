@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -41,8 +40,9 @@ class Source:
             self._require_small(text)
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            raise self._at(mark.line + 1 if mark else 1, f"not YAML: {getattr(error, 'problem', None) or error}") from error
+            marked = error if isinstance(error, yaml.MarkedYAMLError) else yaml.MarkedYAMLError()
+            line = marked.problem_mark.line + 1 if marked.problem_mark else 1
+            raise self._at(line, f"not YAML: {marked.problem or error}") from error
         self.data = None if node is None else self._plain(node, (), ())
 
     @classmethod
@@ -54,7 +54,9 @@ class Source:
             with path.open("rb") as file:
                 content = file.read(MOST_BYTES + 1)
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-            raise ScenarioError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+            raise ScenarioError(
+                f"{path}: cannot be read: {(error.strerror if isinstance(error, OSError) else None) or error}"
+            ) from error
         if len(content) > MOST_BYTES:
             raise ScenarioError(f"{path}: larger than {MOST_BYTES:,} bytes; allowed: a scenario in YAML")
         try:
@@ -86,9 +88,8 @@ class Source:
         depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             line = event.start_mark.line + 1 if event.start_mark else 1
-            tag = getattr(event, "tag", None)
-            if tag is not None:
-                raise self._at(line, f"tag {one_line(tag)}; allowed: plain values, a scenario needs no tags")
+            if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
+                raise self._at(line, f"tag {one_line(event.tag)}; allowed: plain values, a scenario needs no tags")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MOST_DEPTH:
@@ -96,7 +97,7 @@ class Source:
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
 
-    def _plain(self, node: yaml.Node, at: Location, above: tuple[yaml.Node, ...]) -> Any:
+    def _plain(self, node: yaml.Node, at: Location, above: tuple[yaml.Node, ...]) -> object:
         """The value of ``node``, aliases written out; notes the line of everything."""
         line = node.start_mark.line + 1
         self.lines.setdefault(at, line)
@@ -120,9 +121,9 @@ class Source:
             said = f"{one_line(node.value)} cannot be read as the value it looks like: {one_line(error)}"
             raise self._at(line, said) from error
 
-    def _mapping(self, node: yaml.MappingNode, at: Location, inside: tuple[yaml.Node, ...]) -> dict[str, Any]:
-        own: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
+    def _mapping(self, node: yaml.MappingNode, at: Location, inside: tuple[yaml.Node, ...]) -> dict[str, object]:
+        own: dict[str, object] = {}
+        merged: dict[str, object] = {}
         seen: dict[str, int] = {}
         merges = [(key, value) for key, value in node.value if key.tag == _MERGE]
         for key, value in [(k, v) for k, v in node.value if k.tag != _MERGE]:
@@ -140,7 +141,8 @@ class Source:
                     raise self._at(
                         key.start_mark.line + 1, "'<<' merges mappings; allowed: an alias of a mapping, or a list of them"
                     )
-                merged = {**self._plain(part, at, inside), **merged}
+                if isinstance(given := self._plain(part, at, inside), dict):
+                    merged = {**given, **merged}
         return {**merged, **own}
 
 
@@ -150,7 +152,7 @@ def one_line(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def assign(data: Any, key: str, value: Any, error: Callable[[str], ScenarioError]) -> Location:
+def assign(data: object, key: str, value: object, error: Callable[[str], ScenarioError]) -> Location:
     """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > MOST_DEPTH:

@@ -74,7 +74,7 @@ class Settings(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_truth_as_number(cls, value: Any, info: ValidationInfo) -> Any:
+    def _no_truth_as_number(cls, value: object, info: ValidationInfo) -> object:
         annotation = cls.model_fields[str(info.field_name)].annotation
         if not _mentions(annotation, (bool, Any, object)) and any(isinstance(v, bool) for v in _leaves(value)):
             raise ValueError("true and false (in YAML also yes, no, on, off) are not allowed here")
@@ -82,7 +82,7 @@ class Settings(BaseModel):
 
     @field_validator("*", mode="after")
     @classmethod
-    def _numbers_that_can_be_meant(cls, value: Any, info: ValidationInfo) -> Any:
+    def _numbers_that_can_be_meant(cls, value: object, info: ValidationInfo) -> object:
         name = str(info.field_name)
         field, says = cls.model_fields[name], cls.says(name)
         if _mentions(field.annotation, (Any, object)):  # settings of a plugin: checked by its own model
@@ -114,7 +114,7 @@ def _check(number: int | float, infinite: bool, most: float | None) -> None:
         raise ValueError(f"too small; allowed: 0 where 0 makes sense, else at least {LEAST_NUMBER:g}")
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaves(value: object) -> Iterator[object]:
     """Everything inside lists, tuples and mappings that is none of these. Models check themselves."""
     if isinstance(value, (list, tuple)):
         for entry in value:
@@ -126,7 +126,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _mentions(annotation: Any, wanted: tuple[Any, ...]) -> bool:
+def _mentions(annotation: object, wanted: tuple[object, ...]) -> bool:
     """Whether one of ``wanted``, or a model (which checks its own fields), is somewhere inside a type."""
     if annotation in wanted or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return True

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import typing
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from fedgraph import plugins
 from fedgraph.documents.lines import SHOWN, Location, Source, one_line
@@ -14,7 +15,7 @@ from fedgraph.documents.settings import Settings
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def validate(model: type[Model], data: Any, source: Source, at: Location) -> Model:
+def validate(model: type[Model], data: object, source: Source, at: Location) -> Model:
     """``data`` as ``model``; the first problem becomes a ``ScenarioError`` at its line."""
     try:
         return model.model_validate(data)
@@ -24,7 +25,7 @@ def validate(model: type[Model], data: Any, source: Source, at: Location) -> Mod
         raise source.error((*at, *where), _explain(model, where, problem)) from None
 
 
-def _explain(model: type[BaseModel], where: Location, problem: Any) -> str:
+def _explain(model: type[BaseModel], where: Location, problem: ErrorDetails) -> str:
     key = ".".join(str(p) for p in where)
     if problem["type"] == "extra_forbidden":
         allowed, now = _keys(model, where[:-1]), _todays_key(model, where)
@@ -72,7 +73,7 @@ def _nearest(model: type[BaseModel], where: Location) -> type[BaseModel]:
     return current
 
 
-def _model_inside(annotation: Any) -> type[BaseModel] | None:
+def _model_inside(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in typing.get_args(annotation):

@@ -92,13 +92,14 @@ class Participation(Settings):
 
     @model_validator(mode="after")
     def _asynchronous(self) -> Participation:
+        own, fields = dict(self), type(self).model_fields
         if self.mode == "synchronous":
-            fields = type(self).model_fields  # a run's own copy of its scenario writes every default
-            if given := [key for key in ("buffer", "concurrency") if getattr(self, key) != fields[key].default]:
+            # a run's own copy of its scenario writes every default
+            if given := [key for key in ("buffer", "concurrency") if own[key] != fields[key].default]:
                 raise ValueError(f"{', '.join(given)}: for mode: asynchronous only, found synchronous")
             return self
         for key in ("sample", "deadline_s", "least", "secure_aggregation"):
-            if getattr(self, key) != type(self).model_fields[key].default:
+            if own[key] != fields[key].default:
                 raise ValueError(f"{key} is for mode: synchronous; asynchronous clients begin anew whenever they are done")
         if self.drop_out > MOST_LOST:
             most = f"at most {MOST_LOST} in mode: asynchronous, where the server waits until a buffer is full"

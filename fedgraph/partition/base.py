@@ -1,15 +1,20 @@
-"""From lists of nodes to a partition, and the checks that every partition shares."""
+"""From lists of nodes to a partition, what a partition says of itself, and the checks that every partition shares."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph import plugins
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
+
+P = TypeVar("P", bound=Settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +26,32 @@ class Shares:
 
     members: tuple[np.ndarray, ...]
     description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionOffers(Generic[P]):
+    """What a partition can do: ``PARTITION: PartitionOffers[Params] = PartitionOffers(…)`` at the end of its module.
+
+    split: who holds which node of one graph. deal: who holds which graph of a collection; None: it deals no whole graphs.
+    keeps_owners: the clients are the owners that the data set names, so they keep their names.
+    """
+
+    split: Callable[[Graph, P, np.random.Generator], Partition]
+    deal: Callable[[GraphCollection, P, np.random.Generator], Shares] | None = None
+    keeps_owners: bool = False
+
+
+class PartitionModule(Protocol):
+    """The module of a partition."""
+
+    PARTITION: PartitionOffers[Any]
+    Params: type[Settings]
+
+
+def chosen(spec: dict[str, Any]) -> tuple[PartitionOffers[Any], Settings]:
+    """(what the partition named under ``partition`` can do, its settings); ``ScenarioError`` where there is none."""
+    module = cast(PartitionModule, plugins.load("partition", spec["partition"]))
+    return module.PARTITION, module.Params(**{key: value for key, value in spec.items() if key != "partition"})
 
 
 def require_clients(clients: int, available: int, what: str = "nodes") -> None:

@@ -60,3 +60,6 @@ def _owners(labels: np.ndarray, params: Params, rng: np.random.Generator, what: 
         owner[rng.choice(np.flatnonzero(owner == giver))] = taker
         sizes = np.bincount(owner, minlength=params.clients)
     return owner
+
+
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal)

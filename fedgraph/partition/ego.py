@@ -67,3 +67,6 @@ def largest_component(graph: Graph) -> np.ndarray:
     """Node ids, sorted, of the largest connected component (ties: the one with the smallest id)."""
     _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
     return np.flatnonzero(component == np.bincount(component).argmax())
+
+
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split)

@@ -94,3 +94,6 @@ def _merge(groups: list[np.ndarray], clients: int) -> list[np.ndarray]:
         dealt[client].append(group)
         heapq.heappush(load, (size + group.size, client))
     return [np.concatenate(parts) for parts in dealt]
+
+
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split)

@@ -32,3 +32,6 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     order = np.argsort(graph.owner, kind="stable")
     groups = np.split(order, np.searchsorted(graph.owner[order], present[1:]))
     return base.disjoint(graph, groups, f"{present.size} clients, each a graph of its own")
+
+
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, keeps_owners=True)

@@ -28,3 +28,6 @@ def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) 
     base.require_clients(params.clients, len(collection.graphs), "graphs")
     parts = np.array_split(rng.permutation(len(collection.graphs)), params.clients)
     return base.Shares(tuple(np.sort(p).astype(np.int64) for p in parts), f"{params.clients} equal random shares of the graphs")
+
+
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal)

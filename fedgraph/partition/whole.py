@@ -21,3 +21,6 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
     """Every graph to client 0."""
     return base.Shares((np.arange(len(collection.graphs), dtype=np.int64),), "one client with every graph")
+
+
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal)

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from fedgraph.report import answer, charts, first_screen, plots
 from fedgraph.report.report_rows import group_rows, rounded
 from fedgraph.report.scores import METRICS, Score, score_rows
@@ -94,7 +96,7 @@ def _thing(tasks: Mapping[str, Records]) -> tuple[str, dict[str, float | str]]:
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """(dotted path, value) of every setting but names."""
-    if hasattr(value, "model_dump"):
+    if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, dict):
         for key, inner in value.items():

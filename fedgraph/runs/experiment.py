@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from fedgraph import data, plugins, runtime, seeds
+from fedgraph import data, runtime, seeds
 from fedgraph.cells import store
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
@@ -25,6 +25,7 @@ from fedgraph.runs.schedule import Stage
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.beside import Beside
 from fedgraph.scenario.read import DatasetSettings, Ready, file_name
+from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, describe
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
 def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan[Any, Any] | None:
     """The cell's plan. ``ScenarioError`` with file and line where the scenario asks for what cannot be."""
     try:
-        made: Plan[Any, Any] | None = plugins.load("tasks", stage.task.kind).plan(stage.task.params, cell, stage.context)
+        made = tasks.task(stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
         raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
     except Exception as error:
@@ -143,7 +144,8 @@ def stages_of(
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:
         for task in ready.tasks:
-            if getattr(plugins.load("tasks", task.kind), "NEEDS_DATA", True) != (graph is not None):
+            module = tasks.task(task.kind)
+            if module.TASK.needs_data != (graph is not None):
                 continue
             if task.datasets and graph is not None and name not in task.datasets:
                 continue
@@ -157,7 +159,6 @@ def stages_of(
                 progress=console.progress,
                 pairs=pairs,
             )
-            module = plugins.load("tasks", task.kind)
             try:
                 asked = tuple(module.cells(task.params, context))
             except (DataError, ScenarioError) as error:

@@ -20,7 +20,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fedgraph import plugins
 from fedgraph.cells.cell import Cell, Context, Outcome
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
@@ -28,6 +27,7 @@ from fedgraph.runtime import memory
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario.read import TaskSettings
+from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection
 
 Spread = Literal["auto", "cells", "clients"]
@@ -94,7 +94,7 @@ def beside(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, spread: Spread) 
 
 def is_alone(stage: Stage, cell: Cell) -> bool:
     """Whether the task says that one worker can do the whole cell; a task that says nothing needs the pool."""
-    alone = getattr(plugins.load("tasks", stage.task.kind), "alone", None)
+    alone = tasks.task(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)
 
 
@@ -168,5 +168,5 @@ def sentence(error: Exception) -> str:
 def timed(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
     """(outcome, wall seconds) of one cell, run in this process."""
     began = time.perf_counter()
-    outcome: Outcome = plugins.load("tasks", task.kind).run(task.params, cell, context)
+    outcome = tasks.task(task.kind).run(task.params, cell, context)
     return outcome, time.perf_counter() - began

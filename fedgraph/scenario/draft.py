@@ -11,7 +11,6 @@ from pathlib import Path
 
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
-from fedgraph.scenario import draft_federation, draft_rows
 from fedgraph.types import Graph
 
 UNITS = ("node", "edge")
@@ -128,6 +127,8 @@ def _of_federation(name: str, path: Path | None, title: str, found: str, graph: 
 
 def text(wanted: Wanted, folder: Path) -> str:
     """The YAML, commented. folder: where it will lie; the data's path is written relative to it."""
+    from fedgraph.scenario import draft_federation  # what methods offer is not needed before
+
     data = wanted.data
     path = ""
     if data.path is not None:
@@ -158,6 +159,8 @@ quick:                           # what --quick replaces
 
 def _task(wanted: Wanted) -> str:
     """A node classification of one graph that is dealt out."""
+    from fedgraph.scenario import draft_rows
+
     edge = wanted.unit == "edge"
     trust = ", ".join(t.value for t in wanted.trust)
     epsilons = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in wanted.epsilons)

@@ -14,7 +14,7 @@ import types
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -24,6 +24,9 @@ from fedgraph.documents.lines import Location, Source, assign, one_line
 from fedgraph.documents.settings import Settings
 from fedgraph.documents.validation import validate
 from fedgraph.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from fedgraph.tasks.base import TaskOffers
 
 MOST_LABEL = 80
 
@@ -48,7 +51,7 @@ class DatasetSettings(Settings):
     root: Path | None = Field(None, description="folder in PyG's raw layout; never written to")
     path: Path | None = Field(None, description="one's own file or folder")
     when_unavailable: Literal["error", "synthetic"] = Field("error", description="no files and no network: stop, or a stand-in")
-    parameters: dict[str, Any] = Field(default_factory=dict, description="of generated and own data")
+    parameters: dict[str, object] = Field(default_factory=dict, description="of generated and own data")
     enabled: bool = Field(True, description="false: listed, and left out until --set datasets.N.enabled=true")
 
 
@@ -64,8 +67,8 @@ class Scenario(Settings):
     seeds: int = Field(1, ge=1, description="independent repetitions")
     runtime: RuntimeSettings = RuntimeSettings()
     datasets: list[DatasetSettings] = Field(default_factory=list, description="each task that needs data runs on each of them")
-    tasks: list[dict[str, Any]] = Field(min_length=1, description="what to run, see fedgraph/tasks")
-    quick: dict[str, Any] = Field(default_factory=dict, description="dotted keys that --quick replaces")
+    tasks: list[dict[str, object]] = Field(min_length=1, description="what to run, see fedgraph/tasks")
+    quick: dict[str, object] = Field(default_factory=dict, description="dotted keys that --quick replaces")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class TaskSettings:
 
     label: str
     kind: str
-    params: Any
+    params: Settings
     datasets: tuple[str, ...] = ()
     at: Location = ()
 
@@ -88,7 +91,7 @@ class Ready:
 
     scenario: Scenario
     tasks: tuple[TaskSettings, ...]
-    resolved: dict[str, Any]
+    resolved: dict[str, object]
     source: Source
     quick: bool = False
 
@@ -105,7 +108,7 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
     source = Source.read(path)
     if not isinstance(source.data, dict):
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
-    data = _in_todays_words(source.data)
+    data = _mapping_in_todays_words(source.data)
     if not isinstance(data.get("quick", {}), dict):
         raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {one_line(data['quick'])}")
     if data.get("quick") and not quick:
@@ -113,12 +116,13 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
     return _changed(source, data, changes, quick, seeds)
 
 
-def _changed(source: Source, given: dict[str, Any], changes: Sequence[str], quick: bool, seeds: int | None) -> Ready:
+def _changed(source: Source, given: dict[str, object], changes: Sequence[str], quick: bool, seeds: int | None) -> Ready:
     """The scenario ``given`` with what the command line changes."""
     data = copy.deepcopy(given)
     source.changes.clear()
     if quick:
-        for key, value in (data.get("quick") or {"seeds": 1}).items():
+        asked = data.get("quick")
+        for key, value in (asked if isinstance(asked, dict) and asked else {"seeds": 1}).items():
             source.changes[assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
                 f"{source.name}:{source.line(('quick', key))}"
             )
@@ -139,14 +143,15 @@ def _of(what: str, message: str) -> ScenarioError:
     return ScenarioError(f"{what}: {message}")
 
 
-def _validated(source: Source, data: dict[str, Any]) -> Ready:
+def _validated(source: Source, data: dict[str, object]) -> Ready:
     scenario = validate(Scenario, data, source, ())
     for index, dataset in enumerate(scenario.datasets):
         _dataset(source, index, dataset)
         if dataset.label:
             _label(source, ("datasets", index, "label"), dataset.label, slashes=True)
     every = [d.label or d.name for d in scenario.datasets]
-    written = (source.data or {}).get("datasets")  # --quick may leave some out, and what is said of those stays
+    # --quick may leave some out, and what is said of those stays
+    written = source.data.get("datasets") if isinstance(source.data, dict) else None
     every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
     _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
     own = [_beside(source, d) for d in scenario.datasets if d.enabled]
@@ -197,9 +202,8 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
         family, name = families.resolve(dataset.name)
     except ScenarioError as error:
         raise source.error((*at, "name"), str(error)) from None
-    module = plugins.load("data", family)
-    model = getattr(module, "Params", module.DATASETS[name])
-    if isinstance(model, type) and issubclass(model, Settings):
+    model = families.settings_of(family, name)
+    if model is not None:
         validate(model, dataset.parameters, source, (*at, "parameters"))
     elif dataset.parameters:
         raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
@@ -214,12 +218,14 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
 _LEVELS = {"gap": "edge", "sage": "node"}  # methods of version 0.1 that held two, and the level that was meant where none stood
 
 
-def _in_todays_words(data: Any) -> Any:
+def _in_todays_words(data: object) -> object:
     """``data`` with methods as this version names them: ``method: gap, level: node`` of version 0.1 is ``method: gap_node``."""
     if isinstance(data, list):
         return [_in_todays_words(entry) for entry in data]
-    if not isinstance(data, dict):
-        return data
+    return _mapping_in_todays_words(data) if isinstance(data, dict) else data
+
+
+def _mapping_in_todays_words(data: dict[str, object]) -> dict[str, object]:
     found = {key: _in_todays_words(value) for key, value in data.items()}
     name = found.get("method")
     if isinstance(name, str) and name in _LEVELS:
@@ -228,7 +234,7 @@ def _in_todays_words(data: Any) -> Any:
     return found
 
 
-def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str], every: Sequence[str]) -> TaskSettings:
+def _task(source: Source, index: int, task: dict[str, object], names: Sequence[str], every: Sequence[str]) -> TaskSettings:
     """One task, validated with everything inside it. names: of the enabled data sets; every: of all."""
     at: Location = ("tasks", index)
     settings = dict(task)
@@ -244,7 +250,8 @@ def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str]
             f"a list of the scenario's data sets, each once, was expected, found {one_line(only)}; allowed: {list(names)}",
         )
     params = validate(module.Params, settings, source, at)
-    if getattr(module, "NEEDS_DATA", True) and not names:
+    task_offers: TaskOffers[Any] = module.TASK
+    if task_offers.needs_data and not names:
         raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
     _require_known_data(source, at, params, every)
     for where, package, spec in module.plugins_of(params):
@@ -254,15 +261,16 @@ def _task(source: Source, index: int, task: dict[str, Any], names: Sequence[str]
         if name is None:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
-        if package == "methods" and (problem := module.refuses(params, str(name))):
+        refuses = task_offers.refuses if package == "methods" else None
+        if refuses is not None and (problem := refuses(params, str(name))):
             raise source.error((*at, *where, key), problem)
         if package == "methods" and "label" in spec:
             _label(source, (*at, *where, "label"), spec.pop("label"))
         validate(inner.Params, spec, source, (*at, *where))
-    return TaskSettings(label, kind, params, tuple(map(str, only)), at)
+    return TaskSettings(label, str(kind), params, tuple(map(str, only)), at)
 
 
-def _label(source: Source, at: Location, label: Any, slashes: bool = False) -> str:
+def _label(source: Source, at: Location, label: object, slashes: bool = False) -> str:
     """A name for tables and files; ``ScenarioError`` for anything else. slashes: it may hold ``/``."""
     without = "" if slashes else " without '/'"
     allowed = f"allowed: 1 to {MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
@@ -275,10 +283,9 @@ def _label(source: Source, at: Location, label: Any, slashes: bool = False) -> s
     return label
 
 
-def _require_known_data(source: Source, at: Location, params: Any, every: Sequence[str]) -> None:
+def _require_known_data(source: Source, at: Location, params: Settings, every: Sequence[str]) -> None:
     """``ScenarioError`` where a setting given per data set names one that the scenario does not have."""
-    for field in type(params).model_fields:
-        value = getattr(params, field)
+    for field, value in dict(params).items():
         if isinstance(value, dict) and type(params).says(field).per_dataset:
             for name in value:
                 if name not in every:
@@ -288,7 +295,7 @@ def _require_known_data(source: Source, at: Location, params: Any, every: Sequen
                     )
 
 
-def _plugin(source: Source, at: Location, package: str, name: Any) -> types.ModuleType:
+def _plugin(source: Source, at: Location, package: str, name: object) -> types.ModuleType:
     try:
         return plugins.load(package, str(name))
     except ScenarioError as error:

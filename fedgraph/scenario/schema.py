@@ -6,32 +6,34 @@ model would also accept a number written as text (``1e-6`` in YAML), the schema 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
 from fedgraph import plugins
 from fedgraph.scenario.read import Scenario
+from fedgraph.tasks.base import task
 
+Schema: TypeAlias = dict[str, Any]  # JSON: nested as deep as the models are
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # key of a task → package, and the key that names the plugin
 NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "partition": ("partition", "partition")}
 
 
-def of_scenarios() -> dict[str, Any]:
+def of_scenarios() -> Schema:
     """The whole schema, self-contained."""
-    definitions: dict[str, Any] = {}
+    definitions: Schema = {}
     found = _model(Scenario, definitions)
     found["properties"]["tasks"]["items"] = {"anyOf": [_task(name, definitions) for name in plugins.names("tasks")]}
     return {"$schema": DIALECT, "title": "fedgraph scenario", **found, "$defs": definitions}
 
 
-def _task(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    module = plugins.load("tasks", name)
+def _task(name: str, definitions: Schema) -> Schema:
+    module = task(name)
     own = _model(module.Params, definitions)
-    properties = own["properties"]
-    of_task = _model(module.ROW, definitions)["properties"] if hasattr(module, "ROW") else {}
-    if getattr(module, "ONE_METHOD", False):
+    properties, row_keys = own["properties"], module.TASK.row_keys
+    of_task = {} if row_keys is None else _model(row_keys, definitions)["properties"]
+    if module.TASK.one_method:
         properties["method"] = {"description": "one method in place of methods"}
     for key, (package, word) in NESTED.items():
         if key in properties:
@@ -45,7 +47,7 @@ def _task(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     return {**own, "required": ["task", *own.get("required", [])]}
 
 
-def _plugin(package: str, word: str, name: str, definitions: dict[str, Any], of_task: dict[str, Any]) -> dict[str, Any]:
+def _plugin(package: str, word: str, name: str, definitions: Schema, of_task: Schema) -> Schema:
     own = _model(plugins.load(package, name).Params, definitions)
     own["properties"][word] = {"const": name}
     if package == "methods":
@@ -53,7 +55,7 @@ def _plugin(package: str, word: str, name: str, definitions: dict[str, Any], of_
     return {**own, "required": [word, *own.get("required", [])]}
 
 
-def _model(model: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
+def _model(model: type[BaseModel], definitions: Schema) -> Schema:
     """The model's own schema; what it refers to goes into ``definitions``. Numbers may also be text, as in YAML."""
     found = model.model_json_schema(mode="validation")
     definitions.update(_relaxed(found.pop("$defs", {})))
@@ -73,5 +75,5 @@ def _relaxed(schema: Any) -> Any:
     return found
 
 
-def _described(schema: dict[str, Any]) -> dict[str, Any]:
+def _described(schema: Schema) -> Schema:
     return {k: v for k, v in schema.items() if k in ("description", "default")}

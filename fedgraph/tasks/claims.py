@@ -14,10 +14,8 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy import claims
-from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers
 from fedgraph.worlds.world import PAPER
-
-NEEDS_DATA = False
 
 
 class Params(Settings):
@@ -66,3 +64,6 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         theorem=claim.explanation,
         paths={},
     )
+
+
+TASK: TaskOffers[Params] = TaskOffers(needs_data=False)

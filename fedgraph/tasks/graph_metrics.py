@@ -21,7 +21,7 @@ from fedgraph.comparison import edits, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.tasks.base.graphs.raw_distances import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base.graphs.solver_settings import Solving
@@ -164,3 +164,6 @@ def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:
         first += graph.num_nodes
     sizes = np.array([g.num_nodes for g in graphs])
     return {"places": np.concatenate(places), "edges": np.concatenate(joined), "sizes": sizes}
+
+
+TASK: TaskOffers[Params] = TaskOffers(alone=alone)

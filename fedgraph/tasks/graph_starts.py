@@ -21,7 +21,7 @@ from fedgraph.comparison import starts
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.tasks.base import Cell, Context, Outcome, require_distinct
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, require_distinct
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.worlds.world import JOINED
 
@@ -154,7 +154,7 @@ def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:
     context.runtime.forget(handle)
     weights = [len(chunk) / len(which) for chunk in chunks]
     joined = {
-        n: np.concatenate([getattr(p, n) for p in parts], axis=-1) for n in ("product", "nudged", "random", "noise", "noised")
+        n: np.concatenate([vars(p)[n] for p in parts], axis=-1) for n in ("product", "nudged", "random", "noise", "noised")
     }
     steps = np.sum([w * p.steps for w, p in zip(weights, parts, strict=True)], axis=0)
     return starts.Ends(**joined, steps=steps)
@@ -165,3 +165,6 @@ def _explore(
 ) -> starts.Ends:
     which, seed = task
     return starts.explore(rows, which, levels, np.random.default_rng(noise_seed), np.random.default_rng(seed))
+
+
+TASK: TaskOffers[Params] = TaskOffers()

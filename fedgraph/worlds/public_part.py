@@ -37,7 +37,7 @@ class PublicSet(Settings):
 
     @model_validator(mode="after")
     def _one(self) -> PublicSet:
-        given = [key for key in ("share", "mask", "dataset") if getattr(self, key) is not None]
+        given = [key for key, value in dict(self).items() if key in ("share", "mask", "dataset") and value is not None]
         if len(given) != 1:
             raise ValueError(f"a public set is one of share, mask and dataset, found {' and '.join(given) or 'none of them'}")
         return self

@@ -19,6 +19,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
 
 EMBEDS = {m for m in plugins.names("methods") if kinds.method(m).OFFERS.kind == "embedder"}  # clients overlap
+KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear")}
 CONTRACT = ("REFERENCE", "OFFERS", "Params", "plan", "start", "prepare", "client", "server")
 OWN_PROTOCOL = set(kinds.names_offering(lambda offers: not offers.serves("inductive"))) - EMBEDS  # suites of their own
 
@@ -56,13 +57,16 @@ def trained(plan: Plan, partition: Partition, engine: Runtime, tag: str) -> roun
     return rounds.run(engine, shared, plan, 0, ("cell", plan.method), ("common", plan.method), rounds.Prefixes())
 
 
-@pytest.mark.parametrize("name", methods())
+@pytest.mark.parametrize("name", plugins.names("methods"))
 def test_the_file_holds_the_contract(name: str) -> None:
     module = plugins.load("methods", name)
     for part in CONTRACT:
         assert hasattr(module, part), f"methods/{name}.py lacks {part}"
     assert "@" in module.REFERENCE
-    assert list(inspect.signature(module.plan).parameters) == ["params", "facts", "budget"]
+    wanted = kinds.Classifier if module.OFFERS.kind == "classifier" else kinds.Embedder
+    for function in ("plan", "start", "prepare", "client", "server", *KIND_OF[module.OFFERS.kind]):
+        here = list(inspect.signature(getattr(module, function)).parameters)
+        assert here == list(inspect.signature(getattr(wanted, function)).parameters)[1:], f"{name}.{function}"
     for key, field in module.Params.model_fields.items():
         assert field.description, f"{name}.Params.{key} says nothing about itself"
 

@@ -16,7 +16,7 @@ from fedgraph import library as api
 from fedgraph import plugins
 from fedgraph.attacks import gradient_inversion, graph_reconstruction, label_distribution
 from fedgraph.commands.base import main
-from fedgraph.methods.base import Budget, PublicFacts, kinds
+from fedgraph.methods.base import Budget, Offers, PublicFacts, kinds
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import draft, schema
 from fedgraph.tasks.base import grid
@@ -107,6 +107,13 @@ def test_methods_are_compared_where_their_offers_say() -> None:
     edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")}
     assert set(found["edge-level"]) == edges
     assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {"gap_edge", "gcon", "sage_edge"}
+
+
+def test_every_field_is_described_for_whoever_adds_a_method() -> None:
+    guide = (Path(fedgraph.__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for field in dataclasses.fields(Offers):
+        assert f"{field.name}:" in (Offers.__doc__ or ""), field.name
+        assert f"`{field.name}`" in guide, f"CONTRIBUTING.md does not describe Offers.{field.name}"
 
 
 # where a method is written by name for a reason: rows of a published table; mutants; the example in a docstring; a check

@@ -26,7 +26,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
 from fedgraph.privacy.events import GatedSums, Gaussian, NoisyDegreeBits, PoissonGaussian, Repeated, Unprotected
 from fedgraph.privacy.ledger import spent
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoisyThreshold
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoisyThreshold
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
@@ -149,6 +149,26 @@ def test_at_infinity_no_noise_is_drawn(
         scores = kinds.classifier(name).predict(plan, first, asked)
         assert np.array_equal(scores, kinds.classifier(name).predict(other, second, asked))
         assert scores.shape == (asked.num_nodes, asked.num_classes)
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+def test_the_plan_is_what_is_offered(name: str, index: int, trusted: str, library: Graph) -> None:
+    offers = kinds.method(name).OFFERS
+    situation = offers.situations[index]
+    plan = planned(name, index, trusted, library, 2.0)[0]
+    assert plan.protection.unit in offers.units
+    assert (plan.protection.viewer is Viewer.WORLD) == offers.trusts_nobody
+    in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.releases)
+    assert in_clear != offers.is_private(situation.settings)
+    if offers.ignores_budget is not None:
+        free = dataclasses.replace(situation, settings={**situation.settings, **offers.ignores_budget})
+        facts = placed(free, trusted, library)[1]
+        method = kinds.method(name)
+        without = method.plan(method.Params(**free.settings), facts, Budget(2.0, 1e-3))
+        assert all(isinstance(r.mechanism, Disclose) for r in without.releases)
+        assert math.isinf(without.provable().epsilon)
+    if offers.num_sent is not None:
+        assert offers.num_sent(plan) >= 0
 
 
 @pytest.mark.parametrize("name", plugins.names("methods"))

@@ -2,7 +2,7 @@
 
 A family is one file of ``fedgraph/data``. It offers
 
-- ``DATASETS``: a mapping whose keys are its data sets (lower case);
+- ``DATASETS``: a mapping from its data sets (lower case) to what describes each (``Described``);
 - ``load(dataset, request) -> Graph | GraphCollection``.
 
 A family of *published* data describes each data set by a :class:`Published` record and hands its reader, its stand-in
@@ -17,7 +17,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,6 +25,8 @@ from fedgraph import plugins
 from fedgraph.data.base import content
 from fedgraph.data.base import files as _files
 from fedgraph.data.base.files import RawFiles, cache_dir
+from fedgraph.data.base.structure import Counts
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
@@ -63,7 +65,8 @@ class Published:
     key: ``family/dataset``. title: its name in tables. folder: where its files lie below a data root, in PyG's layout
     (``planetoid/CiteSeer/raw``). files: their names. sha256: file name → digest, demanded before a byte is interpreted; left
     empty where copies with equal content differ in bytes. direct: whether a PyG root of this very family (the folder without
-    its first part) is recognised beyond doubt. columns_from_rows: as in ``Graph``.
+    its first part) is recognised beyond doubt. columns_from_rows: as in ``Graph``. parameters: the model of what a scenario
+    may say under ``parameters``; None: nothing.
     """
 
     key: str
@@ -73,6 +76,11 @@ class Published:
     sha256: Mapping[str, str] = field(default_factory=dict)
     direct: bool = True
     columns_from_rows: bool = False
+    parameters: type[Settings] | None = None
+
+
+# of a data set: the facts of a published one, the counts of a shipped one, or the model of the parameters of another
+Described: TypeAlias = Published | Counts | type[Settings]
 
 
 def default_roots() -> tuple[Path, ...]:
@@ -81,10 +89,17 @@ def default_roots() -> tuple[Path, ...]:
     return (Path(named).expanduser(),) if named else ()
 
 
-def families() -> dict[str, Mapping[str, object]]:
-    """Family name → its data sets. A module of this folder without ``DATASETS`` is not a family."""
-    modules = {name: plugins.load("data", name) for name in plugins.names("data")}
-    return {name: module.DATASETS for name, module in modules.items() if hasattr(module, "DATASETS")}
+def families() -> dict[str, Mapping[str, Described]]:
+    """Family name → its data sets."""
+    return {name: plugins.load("data", name).DATASETS for name in plugins.names("data")}
+
+
+def settings_of(family: str, dataset: str) -> type[Settings] | None:
+    """The model of the parameters that a data set takes; None where it takes none."""
+    entry = families()[family][dataset]
+    if isinstance(entry, Published):
+        return entry.parameters
+    return entry if isinstance(entry, type) else None
 
 
 def names() -> list[str]:

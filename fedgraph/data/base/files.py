@@ -45,7 +45,9 @@ class RawFiles:
                 raise DataError(f"{file}: {size:,} bytes; allowed: at most {MOST_BYTES:,}")
             content = file.read_bytes()
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-            raise DataError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+            raise DataError(
+                f"{file}: cannot be read ({(error.strerror if isinstance(error, OSError) else None) or error})"
+            ) from error
         found = hashlib.sha256(content).hexdigest()
         expected = self.expected.get(name, found)
         if found != expected:

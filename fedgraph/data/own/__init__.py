@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from fedgraph.data import base
 from fedgraph.data.base import masks as _masks
@@ -57,7 +57,7 @@ class ObjectParams(Settings):
     """Nothing: the graph is in memory."""
 
 
-DATASETS: dict[str, type[BaseModel]] = {
+DATASETS: dict[str, type[Settings]] = {
     "npz": NpzParams,
     "csv": CsvParams,
     "federation": FederationParams,

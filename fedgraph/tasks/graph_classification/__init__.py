@@ -19,17 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison.classify import Split
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.methods.base.kinds import Embedding
+from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Outcome, promises
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, promises
 from fedgraph.tasks.base.graphs import embedded_spaces as embedded
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.base.graphs import graph_settings
@@ -215,12 +216,11 @@ def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) 
     def make() -> tuple[Split, collections.Dealt]:
         collection = _collection(params, context)
         split = collections.fold(collection.labels, params.folds, params.validation, context.root, context.dataset, seed)
-        settings = dict(params.partition)
-        module = plugins.load("partition", settings.pop("partition"))
-        if not hasattr(module, "deal"):
+        offers, settings = base.chosen(params.partition)
+        if offers.deal is None:
             raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
         rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
-        shares = module.deal(collection, module.Params(**settings), rng)
+        shares = offers.deal(collection, settings, rng)
         kinds = collections.node_kinds(collection)[0] if on_nodes else None
         return split, collections.deal(collection, shares, split.train, kinds)
 
@@ -241,3 +241,6 @@ def _collection(params: Params, context: Context) -> GraphCollection:
 
 def _has_features(context: Context) -> bool:
     return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses)

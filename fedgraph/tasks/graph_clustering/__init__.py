@@ -17,24 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.methods.base.kinds import Embedding
+from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Outcome, promises
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, promises
 from fedgraph.tasks.base.graphs.embedded_spaces import CONSTANT, constant_spaces
 from fedgraph.tasks.base.graphs.graph_settings import clear
 from fedgraph.tasks.base.graphs.raw_distances import DEGREES, SIZE, degree_distances
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.graph_clustering import compare
 from fedgraph.tasks.graph_clustering.compare import OF_VECTORS, Clustering, Found
-from fedgraph.tasks.graph_clustering.settings import ONE_METHOD as ONE_METHOD
 from fedgraph.tasks.graph_clustering.settings import PLAIN, Params, Row
 from fedgraph.tasks.graph_clustering.settings import RowKeysOfClustering as ROW
 from fedgraph.tasks.graph_clustering.settings import rows as rows_of
@@ -244,12 +244,11 @@ def _graph(context: Context) -> Graph:
 
 
 def _partition(params: Params, seed: int, context: Context) -> Partition:
-    settings = dict(params.partition)
-    module = plugins.load("partition", settings.pop("partition"))
+    offers, settings = base.chosen(params.partition)
 
     def make() -> Partition:
         rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
-        found: Partition = module.split(_graph(context), module.Params(**settings), rng)
+        found = offers.split(_graph(context), settings, rng)
         if any(s.center is None for s in found.subgraphs):
             raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
         return found if params.labels == "all" else without_labels_of(found, _centres(found))
@@ -285,3 +284,6 @@ def _public(params: Params, seed: int, context: Context) -> Graph | None:
         return graph.induced(np.sort(rng.permutation(free)[:count]))
 
     return context.cached(("public", context.label, context.dataset, seed), make)
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, one_method=True)

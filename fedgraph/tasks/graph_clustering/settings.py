@@ -18,7 +18,6 @@ from fedgraph.tasks.base.row_keys import RowKeys, checker
 from fedgraph.tasks.graph_clustering.compare import Compare
 
 PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
-ONE_METHOD = True  # ``method: {…}`` is understood as a list of one
 
 
 class RowKeysOfClustering(RowKeys):

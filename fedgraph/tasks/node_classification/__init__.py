@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph import plugins, seeds
+from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.partition import base
-from fedgraph.tasks.base import Cell, Context, Outcome, grid, measures, training
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, measures, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.row_keys import of_method
@@ -219,12 +219,11 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
         whole = Subgraph(0, held, np.arange(held.num_nodes))
         one = Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
         return context.cached(key, lambda: one)
-    settings = dict(params.partition)
-    module = plugins.load("partition", settings.pop("partition"))
+    offers, settings = base.chosen(params.partition)
 
     def make() -> Partition:
         rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
-        found: Partition = module.split(held, module.Params(**settings), rng)
+        found = offers.split(held, settings, rng)
         if not found.disjoint:
             raise ScenarioError(
                 f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps"
@@ -233,3 +232,6 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
         return missing.stood_in(told, held.features) if params.cut_edges == "generated" else told
 
     return context.cached(key, make)
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, alone=alone)

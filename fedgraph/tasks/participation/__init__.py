@@ -34,7 +34,7 @@ from fedgraph.privacy.lines import Line
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Cell, Context, Outcome, grid, node_settings, training
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, node_settings, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.participation import records as clients
@@ -284,3 +284,6 @@ def _federation(params: Params, seed: int, context: Context) -> joining.Federati
         return joining.dealt(setting, whole.owner_names, description, from_edges, params.cut_edges)
 
     return context.cached(_key(params, seed, context), make)
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, alone=alone)

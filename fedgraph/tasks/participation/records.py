@@ -12,6 +12,7 @@ from fedgraph import plugins
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import personal_head
 from fedgraph.methods.base import Plan, kinds
+from fedgraph.partition import base
 from fedgraph.privacy.settle import per_client
 from fedgraph.tasks.base import Cell, Outcome, measures
 from fedgraph.tasks.base.training import Trained
@@ -39,16 +40,15 @@ def number(name: str, names: Sequence[str], key: str) -> int:
 
 def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> tuple[Graph, str, bool]:
     """(the graph whose nodes know their owner, how they were dealt, whether that was computed from edges)."""
-    settings = dict(partition)
-    module = plugins.load("partition", settings.pop("partition"))
-    found = module.split(graph, module.Params(**settings), rng)
+    offers, settings = base.chosen(partition)
+    found = offers.split(graph, settings, rng)
     if not found.disjoint:
         raise ScenarioError(f"participation needs clients that share no node; partition {partition['partition']!r} overlaps")
     owner = np.zeros(graph.num_nodes, dtype=np.int64)
     for share in found.subgraphs:
         owner[share.nodes] = share.client
     names: tuple[str, ...] = ()
-    if graph.owner is not None and graph.owner_names and partition["partition"] == "natural":
+    if graph.owner is not None and graph.owner_names and offers.keeps_owners:
         names = tuple(graph.owner_names[int(k)] for k in np.unique(graph.owner))
     names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
     if len(set(names)) < len(names):

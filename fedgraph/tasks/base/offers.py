@@ -1,0 +1,51 @@
+"""What a task says of itself beside its functions, and how a task is found by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
+
+from fedgraph import plugins
+from fedgraph.cells.cell import Cell, Context, Outcome
+from fedgraph.documents.settings import Settings
+from fedgraph.methods.base import Plan
+from fedgraph.tasks.base.row_keys import RowKeys
+
+P = TypeVar("P")  # the task's settings
+Nested: TypeAlias = tuple[tuple[str | int, ...], str, dict[str, Any]]  # (place in the settings, room of plugins, its settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOffers(Generic[P]):
+    """What a task says of itself: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module.
+
+    needs_data: it runs on each data set; without, it runs once and reads none.
+    row_keys: the keys of an entry of ``methods`` that are the task's and not the method's; None: it has no such entries.
+    one_method: ``method: {…}`` is understood as a list of one.
+    refuses: why the method of that name cannot serve here (kind, protocol, setting), one sentence for the scenario's line.
+    alone: whether one worker can do the whole cell, so that cells may run side by side; None: never.
+    """
+
+    needs_data: bool = True
+    row_keys: type[RowKeys] | None = None
+    one_method: bool = False
+    refuses: Callable[[P, str], str | None] | None = None
+    alone: Callable[[P, Cell], bool] | None = None
+
+
+class Task(Protocol):
+    """The module of a task; its functions are described in ``tasks.base``."""
+
+    TASK: TaskOffers[Any]
+    Params: type[Settings]
+
+    def plugins_of(self, params: Any) -> Sequence[Nested]: ...
+    def cells(self, params: Any, context: Context) -> Sequence[Cell]: ...
+    def plan(self, params: Any, cell: Cell, context: Context) -> Plan[Any, Any] | None: ...
+    def run(self, params: Any, cell: Cell, context: Context) -> Outcome: ...
+
+
+def task(kind: str) -> Task:
+    """The task called ``kind``; ``ScenarioError`` where there is none."""
+    return cast(Task, plugins.load("tasks", kind))
