@@ -4,13 +4,14 @@
     quote(document, reader, fix) -> Quote              the same, where the file is read already
 
 A reader is one file of ``readers``, found by its name (``base`` states the contract). The file is parsed, never run
-(``documents``, ``python_source``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_text`` and
+(``documents``, ``python_program``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_text`` and
 ``html_page`` show it.
 This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -26,13 +27,16 @@ def systems() -> list[str]:
     return plugins.names("pricing.readers")
 
 
-def price(path: str | Path, system: str | None = None, fix: float | None = None) -> Quote:
+def price(
+    path: str | Path, system: str | None = None, fix: float | None = None, given: Mapping[str, float] | None = None
+) -> Quote:
     """Price what an existing configuration buys. The file is read as data; nothing in it is run.
 
     Args:
         path: The configuration: a script, YAML, TOML or JSON of another system, or a neutral YAML.
         system: A key of ``systems()``, where the file does not tell whose it is.
         fix: An ε > 0; the quote then holds the settings of the same system that honestly buy it.
+        given: Answers to its questions, by their names, such as ``{"sampling rate": 0.01, "steps": 2000}``.
 
     Returns:
         The quote: what the file claims, the ε (at its δ) that its noise provably buys, what is not protected, and questions
@@ -46,16 +50,17 @@ def price(path: str | Path, system: str | None = None, fix: float | None = None)
         >>> fedgraph.price("pyproject.toml", fix=8.0).headline
     """
     document = documents.read(Path(path))
-    return quote(document, reader_of(document, system), fix)
+    return quote(document, reader_of(document, system), fix, given)
 
 
-def quote(document: Document, reader: ModuleType, fix: float | None = None) -> Quote:
+def quote(document: Document, reader: ModuleType, fix: float | None = None, given: Mapping[str, float] | None = None) -> Quote:
     """Price a document that is read already.
 
     Args:
         document: The parsed file.
         reader: A module of ``fedgraph.pricing.readers``.
         fix: An ε > 0 to be bought honestly, or None.
+        given: Answers to its questions, by their names.
 
     Returns:
         The quote of the document.
@@ -65,7 +70,7 @@ def quote(document: Document, reader: ModuleType, fix: float | None = None) -> Q
     """
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    return quotes.of(document, reader, fix)
+    return quotes.of(document, reader, fix, given)
 
 
 def reader_of(document: Document, system: str | None = None) -> ModuleType:

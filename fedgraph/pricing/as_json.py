@@ -35,6 +35,7 @@ def of(quote: Quote, details: bool = False) -> dict[str, Json]:
             "source": quote.source,
             "authors_say": quote.said,
             "published": [_published(p) for p in published],
+            "assumed": list(quote.reading.assumed),
             "order": list(quote.reading.order),
             "guarantees": [_row(p) for p in quote.rows],
         }

@@ -29,7 +29,12 @@ def _lines(quote: Quote) -> Iterator[str]:
     yield f"  {'ε':>10} {'per round':>10}  {'unit':<8} {'relation':<10} seen by"
     for priced in quote.rows:
         yield from _row(priced)
-    said_in_turn = {"order      ": reading.order, "unprotected": reading.unprotected, "not priced ": reading.not_priced}
+    said_in_turn = {
+        "assumed    ": reading.assumed,
+        "order      ": reading.order,
+        "unprotected": reading.unprotected,
+        "not priced ": reading.not_priced,
+    }
     for title, sentences in said_in_turn.items():
         for sentence in sentences:
             yield from _wrapped(title, sentence)

@@ -89,6 +89,26 @@ class Reading:
     order: tuple[str, ...] = ()
     settings: Settings | None = None
     no_fix: str = ""
+    assumed: tuple[str, ...] = ()  # what the price takes for granted and somebody may change: defaults of options
+
+
+def delta_said(delta: float | None, people: float | None) -> tuple[str, ...]:
+    """A δ above one over the people lets a mechanism give one of them away in full."""
+    if not delta or not people or delta <= 1 / people:
+        return ()
+    return (
+        f"δ = {delta:g} is above 1/{people:,.0f}, one over the number of those protected: it allows giving one of them away.",
+    )
+
+
+def in_clear(unit: str, viewer: str, reason: str, no_fix: str, rounds: int = 1, relation: str = "zero-out") -> Reading:
+    """Nothing protects the unit: ∞, because."""
+    from fedgraph.pricing.costs import unprotected
+
+    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
+        return (Row(unit, relation, viewer, unprotected(reason), max(rounds, 1), 0.0, reason),)
+
+    return Reading(rows, (Published(None, None, "none", "no ε is stated"),), unprotected=("everything",), no_fix=no_fix)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
-    .toml         tomllib                               .py      syntax only (``_python``)
+    .toml         tomllib                               .py .ipynb   followed as a program (``python_program``)
+    .conf         HOCON, or JSON (``hocon``)
     .sh .txt …    a command line, ``Namespace(…)`` as argparse prints it, or ``key: value`` / ``key=value`` lines
 
 Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with
@@ -17,32 +18,75 @@ import re
 import shlex
 import tomllib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn
 
 import yaml
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import python_source
-from fedgraph.pricing.python_source import Call
+from fedgraph.pricing import hocon, python_program
+from fedgraph.pricing.python_program import Program
+from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.questions import Answers
 
 Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 MOST_BYTES, DEEPEST, MOST_VALUES = 1_000_000, 60, 100_000
-KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".sh", ".txt", ".cmd", ".args", ".log")
+KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", ".sh", ".txt", ".cmd", ".args", ".log")
 
 
 @dataclass(frozen=True)
 class Document:
     """One file. kind: yaml, json, toml, python, command, namespace or ledger. data: its mapping (options of a command, the
-    namespace). command: the words of a command line. calls, constants: what a Python file says. lines: where keys stand."""
+    namespace). command: the words of a command line. text: a Python program. lines: where keys stand. answers: what the user
+    says of facts that the file leaves open. followed: the program of an app of several files."""
 
     path: Path
     kind: str
     data: dict[str, Tree] = field(default_factory=dict)
     command: tuple[str, ...] = ()
-    calls: tuple[Call, ...] = ()
-    imports: frozenset[str] = frozenset()
+    text: str = ""
     lines: dict[tuple[str, ...], int] = field(default_factory=dict)
+    answers: Answers = field(default_factory=Answers)
+    followed: Program | None = None
+
+    @property
+    def program(self) -> Program:
+        """The file, and those of its folder that it imports, followed as a program."""
+        if self.followed is not None:
+            return self.followed
+        found = _followed(self.path, self.text, tuple(sorted(self.answers.given.items())))
+        self.answers.used |= found.used
+        self.answers.notes |= dict.fromkeys(found.skipped)
+        return found
+
+    @property
+    def imports(self) -> frozenset[str]:
+        return self.program.imports if self.kind == "python" or self.followed else frozenset()
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of what is not part of the program, in order."""
+        return tuple(call for call in self.program.calls if call.own is None)
+
+    def made(self, *names: str) -> list[Call]:
+        """The calls of these names that are reached. Where all of them stand in functions that nothing calls: none in a program
+        that does something, all in a file that only defines."""
+        found = [call for call in self.calls if call.name in names]
+        live = [call for call in found if call.reached]
+        if found and not live and not self.program.standalone:
+            self.answers.notes[f"{found[0].function}() is called elsewhere; nothing in this file calls it"] = None
+            return found
+        return live
+
+    def dead(self, *names: str) -> Call | None:
+        """A call of these names that nothing reaches, where no other one is reached."""
+        found = [call for call in self.calls if call.name in names and not call.reached]
+        return found[0] if found and not self.made(*names) else None
+
+    def number(self, call: Call, name: str, position: int | None = None, asked: str = "") -> float | None:
+        """The number of an argument, None where it is not given; asked: the fact's name where it is not the argument's."""
+        return self.answers.number(call.get(name, position), asked or name, call.line)
 
     def line(self, *keys: str) -> int:
         """The line of a key, or of the nearest one above it."""
@@ -57,23 +101,55 @@ class Document:
 def read(path: Path) -> Document:
     """The file as data. ``PricingError`` in one line where it is missing, too large, of another type, damaged or a bomb."""
     if path.is_dir():
+        if (job := _job(path)) is not None:
+            return job
         path = _inside(path)
     suffix = path.suffix.lower()
-    try:
-        size = path.stat().st_size
-        if suffix == ".jsonl":
-            return Document(path, "ledger")
-        if size > MOST_BYTES:
-            raise PricingError(f"{path}:1: a configuration of {size:,} bytes; at most {MOST_BYTES:,} are read")
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise PricingError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise PricingError(f"{path}:1: not UTF-8 text; allowed: {', '.join(KINDS)}") from error
+    if suffix == ".jsonl" and path.is_file():
+        return Document(path, "ledger")
+    text = text_of(path)
     try:
         return _parsed(path, suffix, text)
     except RecursionError:
         raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read") from None
+
+
+def text_of(path: Path) -> str:
+    """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
+    try:
+        if path.exists() and not path.is_file():
+            raise PricingError(f"{path}: not an ordinary file; a configuration is one")
+        with path.open("rb") as file:
+            held = file.read(MOST_BYTES + 1)
+        if len(held) > MOST_BYTES:
+            raise PricingError(f"{path}:1: a configuration of {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read")
+        return held.decode("utf-8-sig")
+    except OSError as error:
+        raise PricingError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise PricingError(f"{path}:1: not UTF-8 text; allowed: {', '.join(KINDS)}") from error
+
+
+@lru_cache(maxsize=16)
+def _followed(path: Path, text: str, given: tuple[tuple[str, float], ...]) -> Program:
+    return python_program.follow(path, text, text_of, dict(given))
+
+
+def _job(folder: Path) -> Document | None:
+    """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
+    found = [p for end in ("json", "conf", "yml", "yaml") for p in sorted(folder.glob(f"*/config/config_fed_*.{end}"))]
+    found = found or [p for end in ("json", "conf", "yml", "yaml") for p in sorted(folder.glob(f"config/config_fed_*.{end}"))]
+    if not found:
+        return None
+    if len(found) > 100:
+        raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
+    apps: dict[str, Tree] = {}
+    for path in found:
+        held = table(apps.setdefault(path.parents[1].name if path.parents[1] != folder else "app", {}))
+        held[path.stem] = dict(read(path).data)
+        apps[path.parents[1].name if path.parents[1] != folder else "app"] = held
+    meta = next((read(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {})
+    return Document(folder, "json", {"meta": dict(meta), "apps": apps})
 
 
 def _inside(folder: Path) -> Path:
@@ -91,9 +167,11 @@ def _parsed(path: Path, suffix: str, text: str) -> Document:
     if suffix == ".toml":
         return _toml(path, text)
     if suffix == ".py":
-        calls, imports, found = python_source.read(path, text)
-        plain = {k: v for k, v in found.items() if v is None or isinstance(v, (bool, int, float, str))}
-        return Document(path, "python", dict(plain), calls=calls, imports=imports)
+        return Document(path, "python", text=text)
+    if suffix == ".ipynb":
+        return Document(path, "python", text=_notebook(path, text))
+    if suffix == ".conf":
+        return Document(path, "json", _mapping(path, hocon.parse(path, text)))
     if suffix in (".sh", ".txt", ".cmd", ".args", ".log", ""):
         return from_text(path, text)
     raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
@@ -169,6 +247,23 @@ def _json(path: Path, text: str) -> Document:
     return Document(path, "json", _mapping(path, found))
 
 
+def _notebook(path: Path, text: str) -> str:
+    """The code cells of a notebook, one below the other; lines for the shell and magic words are left out."""
+    cells = _json(path, text).data.get("cells")
+    rows: list[str] = []
+    for cell in cells if isinstance(cells, list) else ():
+        source = table(cell).get("source") if table(cell).get("cell_type") == "code" else None
+        joined = (
+            "".join(str(part) for part in source) if isinstance(source, list) else source if isinstance(source, str) else ""
+        )
+        rows += (
+            ["pass" if re.match(r"\s*[%!?]", row) else row for row in joined.splitlines()]
+            if not joined.startswith("%%")
+            else []
+        )
+    return "\n".join(rows) + "\n"
+
+
 def _toml(path: Path, text: str) -> Document:
     try:
         found = tomllib.loads(text)
@@ -210,9 +305,12 @@ def _namespace(path: Path, body: str) -> dict[str, Tree]:
         raise PricingError(f"{path}:1: not one Namespace(key=value, …)")
     out: dict[str, Tree] = {}
     for keyword in call.keywords:
-        value = python_source.constant(keyword.value, {})
+        try:
+            value = ast.literal_eval(keyword.value)
+        except (ValueError, TypeError, MemoryError):
+            value = None if isinstance(keyword.value, ast.Constant) else ast.unparse(keyword.value)
         plain = value is None or isinstance(value, (bool, int, float, str))
-        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)  # type: ignore[assignment]
+        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)
     return out
 
 
@@ -264,7 +362,9 @@ def scalar(text: str) -> Tree:
     (1e-05, 7, True, 'gap')
     """
     text = text.strip().strip("\"'")
-    if re.fullmatch(r"[+-]?\d{1,18}", text):
+    if not text.isascii():
+        return text
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         return int(text)
     if text.lower() in ("true", "false", "none", "null"):
         return {"true": True, "false": False}.get(text.lower())

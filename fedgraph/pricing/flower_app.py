@@ -1,69 +1,99 @@
-"""A Flower app as data: ``pyproject.toml``, the two Python files it names with the files of the same app that those import, and
-the run configuration that they look up."""
+"""A Flower app as a program: ``pyproject.toml`` and the two Python files it names, followed from their entry points.
+
+What takes part is what is reached: the strategy that ``start`` (or ``ServerAppComponents``, ``LegacyContext``, ``start_server``
+…) gets, and the chain of mods of each function that answers a training message: those of ``ClientApp(mods=…)``, then those of
+``@app.train(mods=…)``. What ``@app.evaluate(mods=…)`` gets takes no part in training.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import ast
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fedgraph.errors import PricingError
-from fedgraph.pricing import documents
+from fedgraph.pricing import documents, python_program
+from fedgraph.pricing import python_values as values
+from fedgraph.pricing.base import Unknown
 from fedgraph.pricing.documents import Document, Tree, table
-from fedgraph.pricing.python_source import Call, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, plain
+from fedgraph.pricing.questions import text
 
-MOST_FILES = 50
+STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
+ROUNDS = (1000.0, 100.0, 10.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The mods that a reply of training passes. names: of mods that are not part of the app. whole: whether all are known."""
+
+    what: str
+    mods: tuple[Call, ...]
+    names: frozenset[str]
+    whole: bool
 
 
 @dataclass(frozen=True)
 class App:
-    """What the files say together: DP calls, the run configuration, rounds, clients in all."""
+    """document: with the app's program. strategies: what runs, each with its rounds, None where they are not said. chains: of
+    the client's functions for training; None where the client is not in these files. clients: nodes in all."""
 
     document: Document
-    calls: tuple[tuple[Path, Call], ...]
-    config: Mapping[str, Tree]
-    rounds: int | None
+    strategies: tuple[tuple[Value, int | None], ...]
+    chains: tuple[Chain, ...] | None
     clients: int | None
-    mentions: frozenset[str]
+    queries: tuple[Call, ...]
+    notes: tuple[str, ...]
 
+    @property
+    def rounds(self) -> int | None:
+        """Of all strategies together."""
+        found = [rounds for _, rounds in self.strategies]
+        return sum(r for r in found if r is not None) if found and None not in found else None
 
-def number(app: App, path: Path, call: Call, name: str, position: int) -> float:
-    value = _value(app, call.get(name, position))
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        said = value.text if isinstance(value, Unresolved) else value
-        raise PricingError(
-            f"{path}:{call.line}: {call.name} needs {name}, found {said!r}; write a number, or name its key in "
-            "[tool.flwr.app.config]"
-        )
-    return float(value)
+    def number(self, call: Call, name: str, position: int | None = None) -> float | None:
+        """A number that the object holds at the end: what is set on it later counts, what it was made with before."""
+        held = call.attributes.get(name, call.get(name, position))
+        return self.document.answers.number(held, name, call.set_at.get(name, call.line))
 
-
-def _value(app: App, value: Value) -> Value:
-    if isinstance(value, Unresolved) and value.key is not None:
-        return app.config.get(value.key, value.default)
-    return value
+    def calls(self, *names: str) -> list[Call]:
+        return self.document.made(*names)
 
 
 def assemble(document: Document) -> App:
-    """The app of a ``pyproject.toml`` or of one Python file."""
+    """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
     if document.kind == "python":
-        return _assembled(document, [document], {}, None)
+        clients = _simulated(document)
+        return _assembled(document, None, clients, ())
     flwr = table(table(document.data.get("tool")).get("flwr"))
     app = table(flwr.get("app"))
     components, config = table(app.get("components")), _flat(app.get("config"))
-    files = []
+    files: dict[str, tuple[Path, str]] = {}
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
         if not isinstance(reference, str):
             raise document.error(f"missing [tool.flwr.app.components] {role}", "tool", "flwr", "app", "components")
-        files.append(documents.read(_python_file(document, role, reference)))
-    files = _with_imports(document.path.parent, files)
-    clients = None
-    for federation in table(flwr.get("federations")).values():
-        found = _flat(federation).get("options.num-supernodes")
-        clients = found if isinstance(found, int) and found > 0 else clients
-    return _assembled(document, files, config, clients)
+        files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
+    (server, _), (client, name) = files["serverapp"], files["clientapp"]
+    known: dict[str, Value] = {}
+    for key, value in config.items():
+        known[key] = (
+            document.answers.known(key)
+            if document.answers.known(key) is not None
+            else value
+            if values.is_plain(value)
+            else None
+        )
+    program = python_program.follow(
+        server, documents.text_of(server), documents.text_of, document.answers.given, known, document.path.parent, (client,)
+    )
+    document.answers.used |= program.used
+    document.answers.notes |= dict.fromkeys(program.skipped)
+    found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
+    if found is None:
+        raise document.error(f"clientapp: {client.name} has no {name!r}", "tool", "flwr", "app", "components", "clientapp")
+    followed = replace(document, followed=program)
+    return _assembled(followed, found, _nodes(document, flwr), _newer(document))
 
 
 def _python_file(document: Document, role: str, reference: str) -> Path:
@@ -73,51 +103,169 @@ def _python_file(document: Document, role: str, reference: str) -> Path:
         raise document.error(f"{role} = {reference!r} is not package.module:name", "tool", "flwr", "app", "components", role)
     root = document.path.parent
     for base in (root, root / "src"):
-        path = base.joinpath(*parts).with_suffix(".py")
-        if path.is_file():
-            return path
+        for path in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts, "__init__.py")):
+            if path.is_file():
+                return path
     raise document.error(
         f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", "tool", "flwr", "app", "components", role
     )
 
 
-def _with_imports(root: Path, files: list[Document]) -> list[Document]:
-    """The files, and those below ``root`` that they import, at most ``MOST_FILES`` of them."""
-    found = {file.path.resolve(): file for file in files}
-    waiting = list(found.values())
-    while waiting:
-        file = waiting.pop()
-        for name in sorted(file.imports):
-            parts = name.split(".")
-            for base in (file.path.parent, root, root / "src"):
-                for length in (len(parts), len(parts) - 1):
-                    path = base.joinpath(*parts[:length]).with_suffix(".py") if length else None
-                    if path is None or not path.is_file() or path.resolve() in found:
-                        continue
-                    if not path.resolve().is_relative_to(root.resolve()):
-                        continue
-                    if len(found) >= MOST_FILES:
-                        raise PricingError(
-                            f"{root}: an app of more than {MOST_FILES} Python files; name the one with its privacy"
-                        )
-                    found[path.resolve()] = documents.read(path)
-                    waiting.append(found[path.resolve()])
-    return list(found.values())
+def _nodes(document: Document, flwr: dict[str, Tree]) -> int | None:
+    """The nodes of the default federation, or of the only one; of several without a default it is asked."""
+    federations = table(flwr.get("federations"))
+    sizes = {name: _flat(held).get("options.num-supernodes") for name, held in federations.items() if isinstance(held, dict)}
+    named = federations.get("default")
+    if isinstance(named, str):
+        size = sizes.get(named)
+        return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+    counts = sorted({s for s in sizes.values() if isinstance(s, int) and not isinstance(s, bool) and s > 0})
+    if len(sizes) == 1:
+        return counts[0] if counts else None
+    if len(counts) > 1 or (counts and len(sizes) > len(counts)):
+        words = f"{len(sizes)} federations and no default: how many clients has the one that is run?"
+        return int(document.answers.pick(Unknown("clients in all", words, tuple(float(c) for c in counts), float(counts[0]))))
+    return counts[0] if counts else None
 
 
-def _assembled(document: Document, files: list[Document], config: Mapping[str, Tree], clients: int | None) -> App:
-    calls = tuple((file.path, call) for file in files for call in file.calls)
-    app = App(document, calls, config, None, clients, frozenset(n.rsplit(".", 1)[-1] for f in files for n in f.imports))
-    rounds = [_value(app, call.keywords["num_rounds"]) for _, call in calls if "num_rounds" in call.keywords]
-    whole = [r for r in rounds if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
-    listed = config.get("num-server-rounds")
-    chosen = whole[0] if whole else listed if isinstance(listed, int) and not rounds else None
-    return App(document, calls, config, chosen, clients, app.mentions)
+def _simulated(document: Document) -> int | None:
+    """The nodes that a simulation in the file is started with."""
+    for call in document.made("run_simulation", "start_simulation"):
+        name = "num_supernodes" if call.name == "run_simulation" else "num_clients"
+        if (found := document.number(call, name, 2, "clients in all")) is not None and found >= 1:
+            return int(found)
+    return None
 
 
-def _flat(table: Tree, at: str = "") -> dict[str, Tree]:
+def _assembled(document: Document, client: Value, clients: int | None, notes: tuple[str, ...]) -> App:
+    program = document.program
+    strategies = _strategies(document)
+    apps = [plain(client)] if client is not None else [c for c in program.calls if c.name == "ClientApp" and c.reached]
+    if client is None and not apps and document.made("start_client", "start_numpy_client", "start_simulation"):
+        return App(document, strategies, (Chain("the client", (), frozenset(), True),), clients, (), notes)
+    chains = tuple(chain for app in apps for chain in _chains(document, app)) if apps else None
+    queries = tuple(
+        c for c in program.calls if c.name == "query" and c.decorates is not None and any(c.owner is app for app in apps)
+    )
+    return App(document, strategies, chains, clients, queries, notes)
+
+
+def _strategies(document: Document) -> tuple[tuple[Value, int | None], ...]:
+    """What is started, with its rounds; the same object started twice runs both."""
+    answers, found = document.answers, []
+    for call in document.program.calls:
+        if not call.reached or call.own is not None:
+            continue
+        if call.name == "start" and isinstance(plain(call.owner), (Call, values.Choice)):
+            default = 3.0 if call.get("num_rounds", 2) is None else None
+            rounds = default if default else answers.number(call.get("num_rounds", 2), "rounds", call.line)
+            found.append((plain(call.owner), _whole(rounds), call))
+        elif call.name in STARTERS and call.get("strategy") is not None:
+            config = plain(call.get("config"))
+            rounds = None
+            if isinstance(config, Call) and config.name == "ServerConfig":
+                rounds = (
+                    1.0
+                    if config.get("num_rounds", 0) is None
+                    else answers.number(config.get("num_rounds", 0), "rounds", config.line)
+                )
+            found.append((plain(call.get("strategy")), _whole(rounds), call))
+    taken = [(strategy, rounds) for strategy, rounds, call in found if answers.taken(call)]
+    looped = next((call for _, _, call in found if call.repeated), None)
+    if looped is not None:
+        question = f"How often is {looped.name} (line {looped.line}) called by {looped.repeated}?"
+        often = int(answers.pick(Unknown("runs", question, (100.0, 10.0, 1.0))))
+        taken = [(strategy, rounds * often if rounds is not None else None) for strategy, rounds in taken]
+    return tuple(taken)
+
+
+def _whole(value: float | None) -> int | None:
+    return int(value) if value is not None and value >= 0 else None
+
+
+def _chains(document: Document, app: Value) -> list[Chain]:
+    """One chain for each function that answers a training message."""
+    if isinstance(app, values.Choice):
+        return [chain for each in app.values for chain in _chains(document, each)]
+    if not isinstance(app, Call) or app.name != "ClientApp":
+        return [Chain(f"the client app, {text(app)}", (), frozenset(), False)]
+    first = _mods(document, app.get("mods", 1))
+    if app.get("client_fn", 0) is not None:
+        return [Chain("client_fn", *first)]
+    out = []
+    for call in document.program.calls:
+        if call.name == "train" and call.owner is app and call.decorates is not None:
+            mods, names, whole = _mods(document, call.get("mods"))
+            action = plain(call.get("action", 0)) or "default"
+            out.append(Chain(f"train ({action}, line {call.line})", (*first[0], *mods), first[1] | names, first[2] and whole))
+    return out or [Chain("the client app", *first)]
+
+
+def _mods(document: Document, value: Value) -> tuple[tuple[Call, ...], frozenset[str], bool]:
+    """The mods of a list: objects, names, and whether everything in it is known. A mod that is there only perhaps is none."""
+    inner = plain(value)
+    if inner is None:
+        return (), frozenset(), True
+    if isinstance(inner, values.Choice):
+        each = [_mods(document, v) for v in inner.values]
+        common = [call for call in each[0][0] if all(any(call is c for c in other[0]) for other in each[1:])]
+        return tuple(common), frozenset.intersection(*(e[1] for e in each)), False
+    if not isinstance(inner, (Items, tuple)):
+        return (), frozenset(), False
+    calls: list[Call] = []
+    names: set[str] = set()
+    whole = inner.whole if isinstance(inner, Items) else True
+    for mod in inner:
+        held = plain(mod)
+        if isinstance(held, Call):
+            calls.append(held)
+        elif isinstance(held, Name):
+            names.add(held.dotted.rsplit(".", 1)[-1])
+        elif isinstance(held, Function):
+            inside, used = _wrapped(document, held)
+            calls += inside
+            names |= used
+        else:
+            whole = False
+    return tuple(calls), frozenset(names), whole
+
+
+def _wrapped(document: Document, mod: Function) -> tuple[list[Call], set[str]]:
+    """The mods that a mod of the app's own hands its message to, certainly, with the ``call_next`` that it got."""
+    node = mod.node
+    if isinstance(node, ast.Lambda) or len(node.args.args) != 3:
+        return [], set()
+    last = node.args.args[2].arg
+    for statement in node.body:
+        if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Call):
+            handed = statement.value
+            ends = isinstance(handed.args[-1], ast.Name) and handed.args[-1].id == last if len(handed.args) == 3 else False
+            if not ends:
+                return [], set()
+            inside = [
+                c for c in document.program.calls if c.line == handed.lineno and c.path == mod.scope.path and len(c.args) == 3
+            ]
+            owners = [plain(c.owner) for c in inside if c.name == "()"]
+            names = {c.name for c in inside if c.name != "()"}
+            return [o for o in owners if isinstance(o, Call)], names
+        if any(isinstance(n, ast.Return) for n in ast.walk(statement)):
+            return [], set()
+    return [], set()
+
+
+def _newer(document: Document) -> tuple[str, ...]:
+    """Whether the project asks for a version of flwr that this reader has not seen."""
+    listed = table(document.data.get("project")).get("dependencies")
+    for entry in listed if isinstance(listed, list) else ():
+        found = re.match(r"flwr(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*(\d+)\.(\d+)", str(entry))
+        if found and (int(found[1]), int(found[2])) > (1, 42):
+            return (f"The project asks for {entry}; this reader was checked with flwr up to 1.42.",)
+    return ()
+
+
+def _flat(held: Tree, at: str = "") -> dict[str, Tree]:
     out: dict[str, Tree] = {}
-    for key, value in table.items() if isinstance(table, dict) else ():
+    for key, value in held.items() if isinstance(held, dict) else ():
         name = f"{at}{key}"
         out |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
     return out

@@ -4,41 +4,77 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
 
 from fedgraph.errors import PricingError, PrivacyError
+from fedgraph.plugins import suggest
 from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Setting, Unknown
 from fedgraph.pricing.documents import Document
+from fedgraph.pricing.questions import Answers
 
 MOST_ROUNDS = 10**12
 _STEPS = 60
 
 
-def of(document: Document, reader: ModuleType, target: float | None) -> Quote:
-    """The whole quote. ``PricingError`` in one line for numbers that mean nothing."""
+def of(document: Document, reader: ModuleType, target: float | None, given: Mapping[str, float] | None = None) -> Quote:
+    """The whole quote. given: answers to its questions. ``PricingError`` in one line for numbers that mean nothing."""
     try:
         with np.errstate(all="ignore"):
-            return _of(document, reader, target)
+            return _of(document, reader, target, given or {})
     except PrivacyError as error:
         raise PricingError(f"{document.path}: {' '.join(str(error).split())}") from None
     except (ArithmeticError, ValueError) as error:
         raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
 
 
-def _of(document: Document, reader: ModuleType, target: float | None) -> Quote:
+def _of(document: Document, reader: ModuleType, target: float | None, given: Mapping[str, float]) -> Quote:
+    answers = Answers(given)
+    document = replace(document, answers=answers)
     reading: Reading = reader.read(document)
-    facts = _facts(reading)
+    missing = reading.unknowns
+    said = {u.name: _within(answers.known(u.name), u, document) for u in missing}
+    facts = {u.name: _worst(u) if (answer := said[u.name]) is None else answer for u in missing}
+    if unused := answers.unused():
+        asked = sorted({u.name for u in (*answers.open.values(), *missing)})
+        allowed = f"asked here: {', '.join(asked)}" if asked else "nothing is asked here"
+        raise PricingError(f"{document.path}: --given {unused[0]!r} answers no question{suggest(unused[0], asked)}; {allowed}")
+    reading = replace(reading, unknowns=(*answers.open.values(), *(u for u in missing if said[u.name] is None)))
+    if answers.notes:
+        reading = replace(reading, assumed=(*reading.assumed, *answers.notes))
     rows = tuple(_priced(row, reading) for row in reading.rows(facts, 1.0))
-    asked = tuple(_asked(reading, unknown, facts) for unknown in reading.unknowns)
+    tables = [_reread(document, reader, answers, unknown, facts) for unknown in answers.open.values()]
+    tables += [_asked(reading, u, facts) for u in missing if said[u.name] is None]
     fix = None if target is None else _fix(reading, facts, target)
-    return Quote(str(document.path), reader.SYSTEM, reader.VERSION, reader.SOURCE, reader.SAID, reading, rows, asked, fix)
+    return Quote(
+        str(document.path), reader.SYSTEM, reader.VERSION, reader.SOURCE, reader.SAID, reading, rows, tuple(tables), fix
+    )
 
 
-def _facts(reading: Reading) -> dict[str, float]:
-    """The missing facts at their worst, or at the first plausible value where there is no worst."""
-    return {u.name: u.worst if u.worst is not None else u.values[0] for u in reading.unknowns}
+def _worst(unknown: Unknown) -> float:
+    """A missing fact at its worst, or at the first plausible value where there is no worst."""
+    return unknown.worst if unknown.worst is not None else unknown.values[0]
+
+
+def _within(answer: float | None, unknown: Unknown, document: Document) -> float | None:
+    """An answer that can be one: a share or a δ in [0, 1], a count ≥ 0."""
+    share = max(unknown.values) <= 1 and min(unknown.values) > 0
+    if answer is not None and (answer < 0 or (share and answer > 1) or (unknown.name == "delta" and not 0 < answer < 1)):
+        allowed = "in (0, 1)" if unknown.name == "delta" else "in [0, 1]" if share else "≥ 0"
+        raise PricingError(f"{document.path}: --given {unknown.name}={answer:g}: allowed is a number {allowed}")
+    return answer
+
+
+def _reread(document: Document, reader: ModuleType, answers: Answers, unknown: Unknown, facts: Mapping[str, float]) -> Asked:
+    """The headline for each value of a fact that decides how the file is read."""
+    found = []
+    for value in unknown.values:
+        other: Reading = reader.read(replace(document, answers=answers.trying(unknown.name, value)))
+        row = other.rows({u.name: facts.get(u.name, _worst(u)) for u in other.unknowns}, 1.0)[0]
+        found.append((value, row.cost(row.rounds, row.delta).epsilon))
+    return Asked(unknown, tuple(found))
 
 
 def _bounded(reading: Reading) -> bool:

@@ -11,12 +11,15 @@ Zero-out Δ = clip, replace Δ = 2·clip; noise std = multiplier·clip on the su
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Cost, Facts, Published, Reading, Row, Setting, Unknown
-from fedgraph.pricing.python_source import Call, Value
+from fedgraph.pricing.documents import Document
+from fedgraph.pricing.python_values import Call
+from fedgraph.privacy.accounting.accountant import Price
 
 RATES, EPOCHS, STEPS, DELTAS = (
     (1.0, 0.1, 0.01, 0.001),
@@ -130,11 +133,65 @@ def _unknowns(t: Training) -> tuple[Unknown, ...]:
     return tuple(out)
 
 
-def number(value: Value) -> float | None:
-    """A finite number, or None for anything that syntax alone does not give."""
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) else None
+def protections(document: Document, *names: str) -> tuple[list[Call], str]:
+    """The calls of these names that are reached and taken, and, where there are none, why not."""
+    found = document.made(*names)
+    taken = [call for call in found if document.answers.taken(call)]
+    if taken:
+        return taken, ""
+    if found:
+        return [], f"{found[0].name} (line {found[0].line}) is only made where {' and '.join(found[0].conditions)} holds"
+    if dead := document.dead(*names):
+        return [], f"{dead.name} stands in {dead.function or 'a function'}() (line {dead.line}), which nothing calls"
+    return [], f"nothing calls {names[0]}"
 
 
-def first(calls: tuple[Call, ...], *names: str) -> Call | None:
-    """The first call of one of these names."""
-    return next((call for call in calls if call.name in names), None)
+def times(document: Document, calls: Sequence[Call], what: str) -> int:
+    """How often calls in a loop of unknown length are made; 1 outside of loops."""
+    loops = {call.repeated: call for call in calls if call.repeated}
+    out = 1
+    for words, call in loops.items():
+        question = f"How often is {call.name} made by {words}? Each one is {what} of its own."
+        out *= max(1, int(document.answers.pick(Unknown(f"{what}s made at line {call.line}", question, (100.0, 10.0, 1.0)))))
+    return out
+
+
+def epochs(document: Document, stated: float | None = None) -> float | None:
+    """Epochs that the program runs: what its option says, where a loop has that length or the file shows no loop."""
+    options = document.program.options
+    value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
+    said = stated if stated is not None else document.answers.number(value, "epochs")
+    lengths = {n for n in document.program.loops if n > 1}
+    return said if said is None or not lengths or said in lengths else None
+
+
+def several(made: Sequence[Reading], what: str) -> Reading:
+    """Several trainings on the same data, whose models are all released: their ε at δ/n each add up."""
+    if len(made) == 1:
+        return made[0]
+    parts = len(made)
+
+    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
+        all_rows = [reading.rows(facts, factor) for reading in made]
+        out = []
+        for group in zip(*all_rows, strict=False):
+            why = f"{parts} {what}s on the same data, each at δ/{parts}, added; the first: {group[0].why}"
+            out.append(replace(group[0], cost=_added([(r.cost, r.rounds) for r in group]), rounds=1, why=why))
+        return tuple(out)
+
+    unknowns = {u.name: u for reading in made for u in reading.unknowns}
+    return replace(made[0], rows=rows, unknowns=tuple(unknowns.values()), settings=None,
+                   no_fix=f"there are {parts} {what}s; give each its own noise", published=made[0].published)  # fmt: skip
+
+
+def _added(group: Sequence[tuple[Cost, int]]) -> Cost:
+    def cost(rounds: int, delta: float) -> Price:
+        found = [each(times, delta / len(group)) for each, times in group]
+        return replace(
+            found[0],
+            epsilon=sum(p.epsilon for p in found),
+            delta=delta,
+            theorem=f"basic composition of {len(group)} parts: {found[0].theorem}",
+        )
+
+    return cost

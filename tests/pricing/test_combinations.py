@@ -32,7 +32,7 @@ def flare(
 
 
 def answer(quote: Quote) -> float:
-    return dict(quote.asked[0].answers)[1e5]
+    return dict(next(a for a in quote.asked if a.unknown.name == "parameters").answers)[1e5]
 
 
 def test_what_stands_around_svt_changes_no_price(tmp_path: Path) -> None:
@@ -60,12 +60,19 @@ def test_filters_on_what_arrives_protect_nothing(tmp_path: Path) -> None:
 
 def test_scopes_and_job_files(tmp_path: Path) -> None:
     scopes = {"scopes": [{"name": "private", "task_result_filters": [SVT]}, {"name": "open", "task_result_filters": []}]}
-    site = pricing.price(write(tmp_path, "privacy.json", json.dumps(scopes)))
-    assert site.system == "NVIDIA FLARE"
+    site = write(tmp_path, "privacy.json", json.dumps(scopes))
+    assert pricing.price(site).system == "NVIDIA FLARE"
+    assert total_of(pricing.price(site)) == math.inf
+    assert answer(pricing.price(site, given={"job in scope private": 1})) == answer(flare(tmp_path, [SVT]))
+    named = write(tmp_path, "named.json", json.dumps({**scopes, "default_scope": "open"}))
+    assert total_of(pricing.price(named)) == math.inf
     two = {"scopes": [{"name": n, "task_result_filters": [SVT]} for n in ("a", "b")]}
     with pytest.raises(PricingError, match="a job runs in one scope"):
         pricing.price(write(tmp_path, "privacy.json", json.dumps(two)))
-    job = "from nvflare.app_common.filters import SVTPrivacy\njob = Job(num_rounds=5)\njob.to(SVTPrivacy(0.1, 0.1), 's')\n"
+    job = (
+        "from nvflare.app_common.filters import SVTPrivacy\nfrom nvflare import FilterType\njob = Job(num_rounds=5)\n"
+        "job.to(SVTPrivacy(0.1, 0.1), 's', filter_type=FilterType.TASK_RESULT, tasks=['train'])\n"
+    )
     assert answer(pricing.price(write(tmp_path, "job.py", job))) == answer(flare(tmp_path, [SVT]))
     with pytest.raises(PricingError, match="write it out"):
         pricing.price(write(tmp_path, "job.py", job.replace("0.1, 0.1", "epsilon=choose()")))
@@ -75,6 +82,11 @@ def test_a_split_that_nvflare_refuses(tmp_path: Path) -> None:
     wrong = {"path": "a.SVTPrivacy", "args": {"epsilon": 1.0, "epsilon_threshold": 0.2, "epsilon_query": 0.2}}
     with pytest.raises(PricingError, match="refused there"):
         flare(tmp_path, [wrong])
+
+
+def total_of(quote: Quote) -> float:
+    assert quote.headline.total is not None
+    return quote.headline.total.epsilon
 
 
 def opacus(tmp_path: Path, more: str) -> Quote:
@@ -135,10 +147,9 @@ def test_an_argument_of_a_function_called_once_is_known(tmp_path: Path) -> None:
         write(tmp_path, "t.py", text.format("train(rounds=100, noise_multiplier=0.5, clients_per_round=50)\n"))
     )
     assert once.headline.row.rounds == 100
-    with pytest.raises(PricingError, match="needs noise_multiplier"):
-        pricing.price(write(tmp_path, "t.py", text.format("train(1, 0.5, 50)\ntrain(1, 0.7, 50)\n")))
-    with pytest.raises(PricingError, match="needs noise_multiplier"):
-        pricing.price(write(tmp_path, "t.py", text.format("for n in [1, 2]:\n    train(1, n, 50)\n")))
+    for calls in ("train(1, 0.5, 50)\ntrain(1, 0.7, 50)\n", "for n in [1, 2]:\n    train(1, n, 50)\n"):
+        with pytest.raises(PricingError, match="2 DP aggregators"):
+            pricing.price(write(tmp_path, "t.py", text.format(calls)))
 
 
 def test_the_statement_of_tensorflow_privacy_by_all_its_names(tmp_path: Path) -> None:

@@ -35,8 +35,11 @@ BAD = {
     "nobody.yaml": ("learning_rate: 0.1\n", "no system known here"),
     "option.sh": ("python train.py gap-edp --epsilon 8 --epsilonn 4\n", "unknown option 'epsilonn'; did you mean 'epsilon'?"),
     "version.py": ("import flwr\ns = DPFedAvgFixed(inner, 4, 1.0)\n", "another version"),
-    "both.py": ("import flwr\na = LocalDpMod(1, 1, 1, 1e-5)\nb = LocalDpMod(1, 1, 2, 1e-5)\n", "several mechanisms"),
-    "unresolved.py": ("import flwr\nm = LocalDpMod(clip(), 1, 1, 1e-5)\n", "needs clipping_norm"),
+    "both.py": (
+        "import flwr\na = LocalDpMod(1, 1, 1, 1e-5)\nb = LocalDpMod(1, 1, 2, 1e-5)\nc = ClientApp(mods=[a, b])\n",
+        "several mechanisms",
+    ),
+    "unresolved.py": ("import flwr\nm = LocalDpMod(clip(), 1, 1, 1e-5)\nc = ClientApp(mods=[m])\n", "needs clipping_norm"),
     "adaptive.py": (
         "import opacus\ne.make_private(noise_multiplier=1.0, clipping='adaptive')\n",
         "needs unclipped_num_std",

@@ -49,7 +49,7 @@ def test_flower_local_noise_is_what_is_priced(tmp_path: Path, monkeypatch: pytes
     std = 0.5 * math.sqrt(2 * math.log(1.25 / 1e-5)) / 4.0
     assert float(values.std()) == pytest.approx(std, rel=0.01)
     assert float(values.mean()) == pytest.approx(2.0 / math.sqrt(200_000), abs=5 * std / math.sqrt(200_000))
-    text = "import flwr\nm = LocalDpMod(2.0, 0.5, 4.0, 1e-5)\ns.start(num_rounds=1)\n"
+    text = "import flwr\nm = LocalDpMod(2.0, 0.5, 4.0, 1e-5)\nFedAvg().start(num_rounds=1)\na = ClientApp(mods=[m])\n"
     row = pricing.price(written(tmp_path, "client_app.py", text)).headline
     assert f"noise std = {std:.6g}" in row.row.why
     assert row.per_round.epsilon == pytest.approx(_gaussian(2.0 / std), rel=1e-6)

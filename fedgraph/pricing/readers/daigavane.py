@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Setting, Unknown
-from fedgraph.pricing.documents import Document
+from fedgraph.pricing.documents import Document, Tree
 from fedgraph.pricing.options import Options
+from fedgraph.pricing.python_values import Table, plain
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.claims import sage
 from fedgraph.privacy.events import FixedSizeGaussian
@@ -37,11 +38,24 @@ NO_PRICE = {
 
 
 def recognises(document: Document) -> bool:
-    return document.kind in ("python", "yaml", "json", "namespace") and "training_noise_multiplier" in document.data
+    return document.kind in ("python", "yaml", "json", "namespace") and "training_noise_multiplier" in _settings(document)
+
+
+def _settings(document: Document) -> dict[str, Tree]:
+    """What the file sets; of a Python file, the configuration that ``get_config`` returns."""
+    if document.kind != "python":
+        return document.data
+    program = document.program
+    made = plain(program.results.get("get_config", program.module.local.get("config")))
+    out: dict[str, Tree] = {}
+    for name, value in made.items() if isinstance(made, Table) else ():
+        inner = plain(value)
+        out[name] = inner if inner is None or isinstance(inner, (bool, int, float, str)) else "?"
+    return out
 
 
 def read(document: Document) -> Reading:
-    options = Options(document, document.data)
+    options = Options(document, _settings(document))
     multiplier, steps = options.need("training_noise_multiplier"), options.whole("num_training_steps", 3000, 0) or 0
     degree, hops, batch = (
         options.whole("max_degree", 5, 1) or 5,

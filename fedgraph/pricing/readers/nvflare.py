@@ -1,5 +1,5 @@
-"""NVIDIA FLARE: privacy filters in a client's ``config_fed_client.json`` (or .conf as JSON, or YAML), in a site's
-``privacy.json`` with its scopes, or in a Python file that builds a job.
+"""NVIDIA FLARE: privacy filters in a job (``flare_job``): a client's configuration, a site's ``privacy.json``, the folder of a
+job, or a Python file that builds one. The price is that of the dearest site.
 
     PercentilePrivacy(percentile=10, gamma=0.01)     shares the largest values, clipped: a function of the data, no noise
     SVTPrivacy(fraction=0.1, epsilon=0.1, noise_var=0.1, gamma=1e-5, tau=1e-6)
@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import SERVER, Facts, Published, Reading, Row, Setting, Unknown
-from fedgraph.pricing.documents import Document, Tree, table
+from fedgraph.pricing import costs, flare_job
+from fedgraph.pricing.base import SERVER, Facts, Published, Reading, Row, Setting, Unknown, in_clear
+from fedgraph.pricing.documents import Document, Tree
+from fedgraph.pricing.flare_job import Filter, Site
 from fedgraph.pricing.options import Options
 
 SYSTEM = "NVIDIA FLARE"
@@ -41,23 +42,6 @@ SAID = (
     "PercentilePrivacy as a sharing policy (Shokri & Shmatikov 2015) and states no ε for it."
 )
 SIZES = (1e9, 1e8, 7e6, 1e5)
-KNOWN = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
-PLACES = {
-    "SVTPrivacy": ("fraction", "epsilon", "noise_var", "gamma", "tau", "data_kinds", "replace", "epsilon_threshold",
-                   "epsilon_query", "epsilon_release"),
-    "PercentilePrivacy": ("percentile", "gamma", "data_kinds"),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A filter and its options."""
-
-    name: str
-    args: dict[str, Tree]
-
-
-Chain = tuple[str, tuple[Filter, ...]]  # (the tasks, the filters in their order)
 
 
 @dataclass(frozen=True)
@@ -72,39 +56,103 @@ class Svt:
 
 def recognises(document: Document) -> bool:
     if document.kind == "python":
-        return any(name.split(".")[0] == "nvflare" for name in document.imports)
+        ours = any(name.split(".")[0] == "nvflare" for name in document.imports)
+        return ours and (
+            bool(document.made(*flare_job.KNOWN)) or not any(n.split(".")[0] == "opacus" for n in document.imports)
+        )
     if document.kind not in ("json", "yaml"):
         return False
-    keys = ("task_result_filters", "task_data_filters", "executors", "scopes")
+    keys = ("task_result_filters", "task_data_filters", "executors", "scopes", "apps")
     return any(key in document.data for key in keys)
 
 
 def read(document: Document) -> Reading:
-    """The privacy filters on what clients send. ``GaussianPrivacy``: a filter of that name is not in the versions above."""
-    chains = _python(document) if document.kind == "python" else _chains(document)
-    rounds = _rounds(document)
-    others = tuple(f"filter {f.name}" for _, chain in chains for f in chain if f.name not in KNOWN)
-    inward = tuple(
-        f"{f.name} in task_data_filters: it filters what arrives, not what is sent"
-        for _, chain in _grouped(document, document.data, "task_data_filters")
-        for f in chain
-        if f.name in KNOWN
-    )
-    private = [(tasks, [f for f in chain if f.name in KNOWN]) for tasks, chain in chains]
-    private = [(tasks, chain) for tasks, chain in private if chain]
-    if any(f.name == "GaussianPrivacy" for _, chain in private for f in chain):
+    """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions above."""
+    job = flare_job.read(document)
+    everything = [f for site in job.sites for chain in site.chains for f in chain.filters]
+    others = tuple(dict.fromkeys((*(_other(f.name) for f in everything if f.name not in flare_job.KNOWN), *job.aside)))
+    if any(f.name == "GaussianPrivacy" for f in everything):
         raise PricingError(f"{document.path}: GaussianPrivacy is not a filter of {VERSION}; describe yours in a neutral YAML")
-    if not private:
-        return _clear("no privacy filter stands in task_result_filters: results are sent in clear", rounds, (*others, *inward))
-    found: list[Svt] = []
-    for tasks, chain in private:
-        percentiles = [_percentile(document, f) for f in chain if f.name == "PercentilePrivacy"]
-        noised = [_svt(_options(document, f)) for f in chain if f.name == "SVTPrivacy"]
+    if not any(f.name in flare_job.KNOWN for f in everything):
+        why = f" ({'; '.join(job.aside)})" if job.aside else ""
+        return _clear(f"no privacy filter stands on the results that clients send{why}", job.rounds, others)
+    dearest: tuple[list[Svt], int] | None = None
+    for site in job.sites:
+        found = _site(document, site)
+        if isinstance(found, str):
+            return _clear(f"{site.name}: {found}", job.rounds, others)
+        if dearest is None or _worth(found) > _worth(dearest[0]):
+            dearest = found, max(len(chain.filters) for chain in site.chains)
+    if dearest is None:
+        return _clear("no client is in this job", job.rounds, others)
+    return _priced(dearest[0], job.rounds, others, dearest[1])
+
+
+def _worth(found: list[Svt]) -> float:
+    return sum(svt.per_round(1e6, 1.0) for svt in found)
+
+
+def _other(name: str) -> str:
+    if "Encrypt" in name or name.startswith("HE"):
+        return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise"
+    return f"filter {name}"
+
+
+def _site(document: Document, site: Site) -> list[Svt] | str:
+    """The SVT filters of each task whose result is a model, or why one of them is in clear."""
+    covered = [t for chain in site.chains for t in chain.tasks]
+    models = [t for t in site.tasks if t not in flare_job.METRICS and t != "*"]
+    needed = list(dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in flare_job.METRICS)]))
+    found = []
+    for task in needed:
+        chain = next((c for c in site.chains if task in c.tasks), None)
+        if chain is None:
+            chain = next((c for c in site.chains if "*" in c.tasks), None)
+            asked = (
+                f"Does this version of FLARE apply filters of tasks ['*'] to the task {task!r}? Version 2.9 looks the name up "
+                "as it stands, and finds none."
+            )
+            if chain is None or not document.answers.whether("filters of every task", asked):
+                said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""
+                return f"no privacy filter stands on the result of the task {task!r}{said}: it is sent in clear"
+        noised = [_svt(_options(document, f)) for f in chain.filters if f.name == "SVTPrivacy" and _applies(document, site, f)]
+        percentiles = [_percentile(document, f) for f in chain.filters if f.name == "PercentilePrivacy"]
         if not noised:
-            for_tasks = f" (tasks {tasks})" if len(private) > 1 else ""
-            return _clear(f"{percentiles[0]}{for_tasks}", rounds, (*others, *inward))
+            skipped = [f for f in chain.filters if f.name == "SVTPrivacy"]
+            sent = (
+                f"SVTPrivacy filters {', '.join(map(str, _kinds(skipped[0])))}, and clients send {site.kind or 'another kind'}"
+                if skipped
+                else ""
+            )
+            return sent or (
+                percentiles[0]
+                if percentiles
+                else f"no privacy filter stands on the result of the task {task!r}: it is sent in clear"
+            )
         found.append(noised[0] if len(noised) == 1 else _cheapest(noised))
-    return _priced(found, rounds, (*others, *inward), max(len(chain) for _, chain in private))
+    return found
+
+
+def _kinds(used: Filter) -> list[Tree]:
+    held = used.args.get("data_kinds")
+    return held if isinstance(held, list) and held else ["WEIGHT_DIFF", "WEIGHTS"]
+
+
+def _applies(document: Document, site: Site, used: Filter) -> bool:
+    """Whether a filter handles the kind of data that the site sends; others pass it unfiltered."""
+    kinds = {str(k).rsplit(".", 1)[-1] for k in _kinds(used)}
+    if unknown := kinds - {"WEIGHTS", "WEIGHT_DIFF"}:
+        raise document.error(
+            f"{used.name}: data_kinds {', '.join(sorted(unknown))}; allowed: WEIGHTS, WEIGHT_DIFF", "task_result_filters"
+        )
+    if len(kinds) == 2 or site.kind in kinds:
+        return True
+    if site.kind is not None:
+        return False
+    kind = kinds.pop()
+    return document.answers.whether(
+        f"clients send {kind}", f"Do the clients send {kind} (params_transfer_type)? SVTPrivacy filters only that kind."
+    )
 
 
 def _options(document: Document, used: Filter) -> Options:
@@ -199,82 +247,7 @@ def _priced(found: list[Svt], rounds: int | None, others: tuple[str, ...], longe
 
 
 def _clear(reason: str, rounds: int | None, others: tuple[str, ...]) -> Reading:
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        return (Row("client", "replace", SERVER, costs.unprotected(reason), rounds or 1, 0.0, reason),)
-
     none = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
-    return Reading(rows, (Published(None, None, "none", "no ε is stated"),), (), ("the whole update",), others, no_fix=none)
-
-
-def _chains(document: Document) -> list[Chain]:
-    """The groups of ``task_result_filters``, of the file or of the one scope with privacy filters in it."""
-    if "scopes" not in document.data:
-        return _grouped(document, document.data, "task_result_filters")
-    chains = []
-    for scope in _listed(document, document.data.get("scopes"), "scopes"):
-        name, held = str(table(scope).get("name")), table(scope)
-        filters = _entries(document, _listed(document, held.get("task_result_filters"), "scopes"))
-        if any(f.name in KNOWN for f in filters):
-            chains.append((f"of scope {name}", filters))
-    if len(chains) > 1:
-        names = ", ".join(tasks for tasks, _ in chains)
-        raise PricingError(f"{document.path}: privacy filters {names}: a job runs in one scope; price a file with one")
-    return chains
-
-
-def _grouped(document: Document, data: dict[str, Tree], kind: str) -> list[Chain]:
-    out: list[Chain] = []
-    for group in _listed(document, data.get(kind), kind):
-        tasks = table(group).get("tasks")
-        named = ", ".join(str(t) for t in tasks) if isinstance(tasks, list) else "*"
-        out.append((named, _entries(document, _listed(document, table(group).get("filters"), kind))))
-    return out
-
-
-def _entries(document: Document, entries: list[Tree]) -> tuple[Filter, ...]:
-    out = []
-    for entry in entries:
-        if not isinstance(entry, dict):
-            raise document.error(f"a filter is a mapping with name or path, found {entry!r}", "task_result_filters")
-        name = str(entry.get("name") or entry.get("class_path") or entry.get("path") or "?").rsplit(".", 1)[-1]
-        args = entry.get("args")
-        if args is not None and not isinstance(args, dict):
-            raise document.error(f"args of {name}: found {args!r}; a mapping is expected", "task_result_filters")
-        out.append(Filter(name, dict(args or {})))
-    return tuple(out)
-
-
-def _python(document: Document) -> list[Chain]:
-    """The filters that a job file makes: one chain, each kind of filter with one set of numbers."""
-    out = []
-    for call in (c for c in document.calls if c.name in KNOWN):
-        if len(call.args) > len(PLACES.get(call.name, ())) or "**" in call.keywords:
-            raise document.error(f"{call.name}: write its options out by name", line=call.line)
-        given = {**dict(zip(PLACES.get(call.name, ()), call.args, strict=False)), **call.keywords}
-        args: dict[str, Tree] = {}
-        for name, value in given.items():
-            number = training.number(value)
-            if number is None and name not in ("data_kinds", "replace") and value is not None:
-                raise document.error(f"{call.name}: {name} is not a number in this file; write it out", line=call.line)
-            args[name] = number
-        out.append(Filter(call.name, args))
-    return [("*", tuple(out))] if out else []
-
-
-def _listed(document: Document, value: Tree, key: str) -> list[Tree]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise document.error(f"{key}: found {value!r}; a list is expected", key)
-    return value
-
-
-def _rounds(document: Document) -> int | None:
-    if document.kind == "python":
-        numbers = [training.number(call.keywords.get("num_rounds")) for call in document.calls if "num_rounds" in call.keywords]
-        return int(numbers[0]) if len(numbers) == 1 and numbers[0] is not None else None
-    workflows = document.data.get("workflows")
-    inside = [table(table(w).get("args")).get("num_rounds") for w in workflows] if isinstance(workflows, list) else []
-    named = (document.data.get("num_rounds"), *inside)
-    found = [r for r in named if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
-    return found[0] if found else None
+    return replace(
+        in_clear("client", SERVER, reason, none, rounds or 1, "replace"), unprotected=("the whole update",), not_priced=others
+    )

@@ -19,11 +19,12 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, pfl_training, training
-from fedgraph.pricing.base import MODELS, Facts, Published, Reading, Row
+from fedgraph.pricing.base import MODELS, Facts, Published, Reading, Row, in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.pfl_training import Part, Said
-from fedgraph.pricing.python_source import Call
+from fedgraph.pricing.python_values import Call, plain
+from fedgraph.pricing.questions import text
 
 SYSTEM = "pfl-research"
 VERSION = "pfl 0.2–0.6"
@@ -39,6 +40,17 @@ SAID = (
 ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
 BANDED, ADAPTIVE, LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
 SINGLE = "construct_single_iteration"
+PLACES = {"epsilon": 3, "noise_parameter": 5, "noise_scale": 6}
+KEYS = (
+    *ACCOUNTANTS,
+    BANDED,
+    LAPLACE,
+    SINGLE,
+    "GaussianMechanism",
+    "JointPrivacyAccountant",
+    "construct_from_privacy_accountant",
+    ADAPTIVE,
+)
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
 NO_PRICE = (
     "args_config", "seed", "data_path", "save_model_path", "restore_model_path", "wandb_project_id", "evaluation_frequency",
@@ -63,8 +75,8 @@ def read(document: Document) -> Reading:
     joint = _only(document, "JointPrivacyAccountant")
     if joint is not None:
         return _joint(document, joint)
-    several = [call for call in document.calls if call.name in (BANDED, LAPLACE, SINGLE) or ADAPTIVE in call.dotted]
-    if training.first(document.calls, "JointMechanism") or len(several) > 1:
+    several = [call for call in _taken(document) if call.name in (BANDED, LAPLACE, SINGLE) or ADAPTIVE in call.dotted]
+    if document.made("JointMechanism") or len(several) > 1:
         raise PricingError(f"{document.path}: not priced: several mechanisms and no JointPrivacyAccountant that holds them all")
     call = several[0] if several else None
     if call is not None and call.name == LAPLACE:
@@ -87,15 +99,21 @@ def read(document: Document) -> Reading:
 
 def _only(document: Document, *names: str) -> Call | None:
     """The one call of these names; two different ones are an error."""
-    found = [call for call in document.calls if call.name in names]
+    found = [call for call in _taken(document) if call.name in names]
     if any((c.name, c.args, dict(c.keywords)) != (found[0].name, found[0].args, dict(found[0].keywords)) for c in found[1:]):
         lines = ", ".join(str(call.line) for call in found)
         raise PricingError(f"{document.path}: several accountants (lines {lines}); one file prices one run")
     return found[0] if found else None
 
 
+def _taken(document: Document) -> list[Call]:
+    """The calls that are reached, or all of a file that only defines."""
+    names = {call.name for call in document.calls if call.name in KEYS or ADAPTIVE in call.dotted}
+    return sorted((c for name in names for c in training.protections(document, name)[0]), key=lambda c: c.line)
+
+
 def _need(document: Document, call: Call, name: str, position: int) -> float:
-    value = training.number(call.get(name, position))
+    value = document.number(call, name, position)
     if value is None or value <= 0:
         raise document.error(f"{call.name} needs {name} as a number > 0", line=call.line)
     return value
@@ -103,10 +121,16 @@ def _need(document: Document, call: Call, name: str, position: int) -> float:
 
 def _said(document: Document, call: Call) -> tuple[Said, str]:
     """What an accountant's call says, and its mechanism."""
-    rounds, rate = (training.number(call.get(n, i)) for i, n in enumerate(("num_compositions", "sampling_probability")))
-    epsilon, delta = training.number(call.get("epsilon", 3)), training.number(call.get("delta", 4))
-    noise, scale = training.number(call.get("noise_parameter", 5)), training.number(call.get("noise_scale", 6))
-    kind = str(call.get("mechanism", 2)).lower()
+    rounds = document.number(call, "num_compositions", 0, "rounds")
+    rate = document.number(call, "sampling_probability", 1, "sampling rate")
+    epsilon, delta = document.number(call, "epsilon", 3), document.number(call, "delta", 4)
+    noise, scale = document.number(call, "noise_parameter", 5), document.number(call, "noise_scale", 6)
+    kind = str(plain(call.get("mechanism", 2))).lower()
+    for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
+        if found is None and call.get(name, PLACES[name]) is not None:
+            raise document.error(
+                f"{call.name}: {name} is {text(call.get(name, PLACES[name]))}; write it as a number", line=call.line
+            )
     if kind not in ("gaussian", "laplace"):
         raise document.error(f"not priced: mechanism {call.get('mechanism', 2)!r}; allowed: gaussian, laplace", line=call.line)
     if noise is None and (epsilon is None or delta is None):
@@ -125,10 +149,10 @@ def _banded(document: Document, call: Call, accountant: Call | None) -> Reading:
     said, kind = _said(document, accountant)
     if kind != "gaussian":
         raise document.error(f"{BANDED} adds Gaussian noise; its accountant says {kind!r}", line=accountant.line)
-    rounds, separation = training.number(call.get("num_iterations", 1)), training.number(call.get("min_separation", 2))
+    rounds, separation = document.number(call, "num_iterations", 1), document.number(call, "min_separation", 2)
     if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
         raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
-    sampler = next((str(c.get("sample_type", 0)) for c in document.calls if c.name == "get_user_sampler"), None)
+    sampler = next((str(plain(c.get("sample_type", 0))) for c in document.made("get_user_sampler")), None)
     whole = int(rounds) if rounds is not None else None
     return pfl_training.banded(replace(said, rounds=whole), int(separation) if separation is not None else None, sampler)
 
@@ -137,7 +161,7 @@ def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
     """Gaussian noise, the clip fixed or following a quantile; pfl's own condition on the noise of the clipping indicator."""
     if adaptive is None:
         return pfl_training.gaussian(said)
-    indicator = training.number(adaptive.get("clipping_indicator_noise_stddev", 2))  # third of both its constructors
+    indicator = document.number(adaptive, "clipping_indicator_noise_stddev", 2)  # third of both its constructors
     if indicator is not None and said.noise is not None and indicator <= said.noise:
         message = f"clipping_indicator_noise_stddev = {indicator:g} must lie above the noise_parameter {said.noise:g}"
         raise document.error(message, line=adaptive.line)
@@ -149,7 +173,8 @@ def _alone(document: Document, call: Call, kind: str, epsilon: float, delta: flo
     """A mechanism without accountant: central where the file wraps it so, else applied by each user."""
     said = Said(call.name, epsilon=epsilon, delta=delta)
     found = pfl_training.laplace(said) if kind == "laplace" else pfl_training.single(said)
-    if training.first(document.calls, "CentrallyAppliedPrivacyMechanism"):
+    wrappers = document.made("CentrallyAppliedPrivacyMechanism")
+    if any(plain(w.get("underlying_mechanism", 0)) is call for w in wrappers):
         return found
     alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
     unknowns = tuple(u for u in found.unknowns if u.name != "sampling rate")
@@ -157,10 +182,15 @@ def _alone(document: Document, call: Call, kind: str, epsilon: float, delta: flo
 
 
 def _mechanism(document: Document, adaptive: Call | None) -> Reading:
-    call = training.first(document.calls, "GaussianMechanism")
+    call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
+    if call is None and (dead := document.dead(*KEYS)):
+        reason = (
+            f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls: statistics are sent in clear"
+        )
+        return in_clear("user", MODELS, reason, "give the mechanism to the algorithm first")
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
-    noise = training.number(call.get("relative_noise_stddev", 1))
+    noise = document.number(call, "relative_noise_stddev", 1)
     if noise is None or noise < 0:
         raise document.error("GaussianMechanism needs relative_noise_stddev as a number ≥ 0", line=call.line)
     return _gaussian(document, adaptive, Said(call.name, noise))
@@ -168,21 +198,21 @@ def _mechanism(document: Document, adaptive: Call | None) -> Reading:
 
 def _joint(document: Document, call: Call) -> Reading:
     def listed(name: str, position: int, count: int) -> list[float | None]:
-        value = call.get(name, position)
+        value = plain(call.get(name, position))
         values = value if isinstance(value, list) else [value] * count
         if len(values) != count:
             raise document.error(f"{name}: {len(values)} values for {count} mechanisms", line=call.line)
-        return [training.number(v) for v in values]
+        return [document.answers.number(v, name, call.line) for v in values]
 
-    kinds = call.get("mechanisms", 0)
-    if not isinstance(kinds, list) or not kinds or any(str(k).lower() not in ("gaussian", "laplace") for k in kinds):
+    kinds = plain(call.get("mechanisms", 0))
+    if not isinstance(kinds, list) or not kinds or any(str(plain(k)).lower() not in ("gaussian", "laplace") for k in kinds):
         raise document.error("JointPrivacyAccountant: mechanisms is a list of 'gaussian' and 'laplace'", line=call.line)
     rounds, rates, noises = (
         listed(name, at, len(kinds))
         for name, at in (("num_compositions", 2), ("sampling_probability", 3), ("noise_parameters", 9))
     )
     parts = tuple(
-        Part(str(k).lower(), n, q, int(r))
+        Part(str(plain(k)).lower(), n, q, int(r))
         for k, n, q, r in zip(kinds, noises, rates, rounds, strict=True)
         if n is not None and q is not None and r is not None and n > 0 and 0 <= q <= 1 and r >= 1
     )
@@ -192,7 +222,7 @@ def _joint(document: Document, call: Call) -> Reading:
             "print the noise_parameters that it found and write them there",
             line=call.line,
         )
-    epsilon, delta = training.number(call.get("total_epsilon", 4)), training.number(call.get("total_delta", 5))
+    epsilon, delta = document.number(call, "total_epsilon", 4), document.number(call, "total_delta", 5)
     return pfl_training.joint(Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import training
-from fedgraph.pricing.base import MODELS, Published, Reading
+from fedgraph.pricing.base import MODELS, Published, Reading, Unknown, in_clear
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_source import Call
+from fedgraph.pricing.python_values import Call, plain
 
 SYSTEM = "TensorFlow Federated / DP queries"
 VERSION = "tff 0.60–0.87, dp_accounting 0.4–0.6"
@@ -39,12 +39,14 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """The one aggregator or query."""
-    found = [c for c in document.calls if c.name in (*AGGREGATORS[:3], "GaussianSumQuery")]
+    found, why = training.protections(document, *AGGREGATORS[:3], "GaussianSumQuery")
+    if not found:
+        return in_clear("client", MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator")
     if len(found) != 1:
         raise PricingError(f"{document.path}: {len(found)} DP aggregators or Gaussian queries; one is priced per file")
     call = found[0]
     if call.name == "GaussianSumQuery":
-        clip, std = training.number(call.get("l2_norm_clip", 0)), training.number(call.get("stddev", 1))
+        clip, std = document.number(call, "l2_norm_clip", 0), document.number(call, "stddev", 1)
         if clip is None or std is None or clip <= 0 or std < 0:
             raise document.error("GaussianSumQuery needs l2_norm_clip > 0 and stddev ≥ 0 as numbers", line=call.line)
         return training.reading(
@@ -52,18 +54,15 @@ def read(document: Document) -> Reading:
                 std / clip, "stddev / l2_norm_clip", "fixed", unit="client", viewer=MODELS, published=_none(call.name)
             )
         )
-    multiplier = training.number(call.get("noise_multiplier", 0))
-    cohort = training.number(call.get("clients_per_round", 1))
+    multiplier = document.number(call, "noise_multiplier", 0)
+    cohort = document.number(call, "clients_per_round", 1)
     if multiplier is None or multiplier < 0 or cohort is None or cohort < 1:
         raise document.error(f"{call.name} needs noise_multiplier ≥ 0 and clients_per_round ≥ 1 as numbers", line=call.line)
-    rounds = {training.number(c.get("num_rounds")) for c in document.calls} | {
-        training.number(c.get("total_rounds")) for c in document.calls
-    }
-    steps = next((int(r) for r in sorted(r for r in rounds if r)), None)
+    steps = _rounds(document)
     ratio, order = 1.0, [f"A cohort of {cohort:g} clients per round, each of the same weight."]
     if call.name != "gaussian_fixed":
         # A zeroed client's bit may go from "clipped" to "not clipped": Δ = 1 where add/remove has ½ after centring.
-        spread = training.number(call.get("clipped_count_stddev")) or 0.05 * cohort
+        spread = document.number(call, "clipped_count_stddev") or 0.05 * cohort
         if multiplier >= 2 * spread:
             raise document.error(
                 f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * spread:g}: TFF refuses it", line=call.line
@@ -86,8 +85,19 @@ def read(document: Document) -> Reading:
     )
 
 
+def _rounds(document: Document) -> int | None:
+    """num_rounds or total_rounds of what is called; several different numbers are a question."""
+    said = [(c, n) for c in document.calls for n in ("num_rounds", "total_rounds") if n in c.keywords and c.reached]
+    said = said or [(c, n) for c in document.calls for n in ("num_rounds", "total_rounds") if n in c.keywords]
+    found = {int(value) for c, n in said if (value := document.number(c, n, asked="steps"))}
+    if len(found) > 1:
+        question = f"How many rounds are run? The file says {' and '.join(f'{n:,}' for n in sorted(found))}."
+        return int(document.answers.pick(Unknown("steps", question, tuple(float(n) for n in sorted(found, reverse=True)))))
+    return found.pop() if found else None
+
+
 def _zeroing(call: Call) -> tuple[str, ...]:
-    if call.name != "dp_aggregator" or call.get("zeroing", 2) is False:
+    if call.name != "dp_aggregator" or plain(call.get("zeroing", 2)) is False:
         return ()
     return ("zeroing (on by default) adapts a threshold to clients' norms; what that reveals is not priced",)
 

@@ -2,7 +2,17 @@
 
 from flwr.clientapp import ClientApp
 from flwr.clientapp.mod import LocalDpMod
-from imaging import CONFIG  # read elsewhere
 
-noise = LocalDpMod(CONFIG["clip"], CONFIG["sensitivity"], CONFIG["epsilon"], CONFIG["delta"])
+
+def noise(message, context, call_next):
+    numbers = context.run_config
+    mod = LocalDpMod(numbers["clip"], numbers["sensitivity"], numbers["epsilon"], numbers["delta"])
+    return mod(message, context, call_next)
+
+
 app = ClientApp(mods=[noise])
+
+
+@app.train()
+def train(message, context):
+    return message

@@ -1,0 +1,285 @@
+"""What a Python program's expressions can be worth when nothing is run: plain values, and what stands for the rest.
+
+Unresolved   nothing is known but the source text
+Choice       one of several values: branches that cannot be decided were joined
+Assumed      a value that holds unless somebody says otherwise on the command line, with the sentence that says so
+Name         something imported that is not part of the program, by its dotted name
+Call         the result of calling something that is not part of the program, or an object of one of its classes
+Part         one of several results of a call; Method: an attribute of any of these, about to be called
+Items, Table a list and a dictionary; Function, Class, Parser: what the program defines
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Value = object
+Stack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)
+MOST_CANDIDATES = 8
+
+
+@dataclass(eq=False)
+class Unresolved:
+    """A value that the program does not decide. source: its expression. key: the option it is looked up by, where it is
+    a subscript or ``.get`` with a constant key."""
+
+    source: str | ast.AST
+    key: str | None = None
+
+    @property
+    def text(self) -> str:
+        return self.source if isinstance(self.source, str) else ast.unparse(self.source)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Assumed:
+    value: Value
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Name:
+    dotted: str
+
+
+class Items(list[Value]):
+    """A list; born: what it depended on when it was made. whole: False once something unknown may have been added."""
+
+    born: Stack = ()
+    whole = True
+
+
+class Table(dict[str, Value]):
+    """A dictionary with text keys, or a namespace; missing: what a key that is not there gives."""
+
+    born: Stack = ()
+    whole = True
+
+
+@dataclass(eq=False)
+class Class:
+    node: ast.ClassDef
+    scope: Scope
+    bases: tuple[Value, ...]
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The dotted names of all bases that are not part of the program."""
+        found: list[str] = []
+        for base in self.bases:
+            found += base.foreign if isinstance(base, Class) else [base.dotted] if isinstance(base, Name) else ["?"]
+        return tuple(found)
+
+    def member(self, name: str) -> Value | None:
+        """A class attribute or a method, of this class or its own bases."""
+        if name in self.scope.local:
+            return self.scope.local[name]
+        return next((v for b in self.bases if isinstance(b, Class) and (v := b.member(name)) is not None), None)
+
+    def methods(self) -> list[str]:
+        inherited = [name for base in self.bases if isinstance(base, Class) for name in base.methods()]
+        return [*inherited, *(n for n, v in self.scope.local.items() if isinstance(v, Function))]
+
+
+@dataclass(eq=False)
+class Call:
+    """``name(args, keyword=…)``; name is the last part of the called expression, dotted the whole.
+
+    owner: what the method belongs to. own: the program's class, where an object of it is made. stack: the undecided branches
+    and loops it stands in. reached: False where it stands in a function that nothing calls. function: which one it stands in.
+    attributes: what the program sets on the result afterwards. decorates: the function, where the call is a decorator.
+    """
+
+    name: str
+    dotted: str
+    args: tuple[Value, ...] = ()
+    keywords: Mapping[str, Value] = field(default_factory=dict)
+    line: int = 0
+    path: Path = Path()
+    owner: Value = None
+    own: Class | None = None
+    stack: Stack = ()
+    reached: bool = True
+    function: str = ""
+    notes: tuple[str, ...] = ()
+    attributes: dict[str, Value] = field(default_factory=dict)
+    set_at: dict[str, int] = field(default_factory=dict)
+    parts: dict[int, Part] = field(default_factory=dict)
+    decorates: Function | None = None
+    born: Stack = ()
+
+    def get(self, name: str, position: int | None = None) -> Value:
+        """The argument by keyword or position, None where it is not given."""
+        if name in self.keywords:
+            return self.keywords[name]
+        return self.args[position] if position is not None and position < len(self.args) else None
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        return tuple(words for kind, words in self.stack if kind == "branch")
+
+    @property
+    def repeated(self) -> str:
+        """The loop of unknown length that it stands in, if any."""
+        return next((words for kind, words in self.stack if kind == "loop"), "")
+
+
+@dataclass(eq=False)
+class Part:
+    call: Call
+    index: int
+    attributes: dict[str, Value] = field(default_factory=dict)
+    set_at: dict[str, int] = field(default_factory=dict)
+    born: Stack = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    owner: Value
+    name: str
+    node: ast.AST
+
+
+@dataclass(eq=False)
+class Scope:
+    """Names of a module, class or function. holds: its function's name. parent: where names are looked up next."""
+
+    path: Path
+    parent: Scope | None = None
+    holds: str = ""
+    local: dict[str, Value] = field(default_factory=dict)
+    elsewhere: dict[str, Scope] = field(default_factory=dict)
+    returned: list[Value] = field(default_factory=list)
+    born: Stack = ()
+
+    def home(self, name: str) -> Scope | None:
+        """The scope that a name is read from."""
+        if name in self.elsewhere:
+            return self.elsewhere[name] if name in self.elsewhere[name].local else None
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.local and (scope is self or not scope.holds.startswith("class ")):
+                return scope
+            scope = scope.parent
+        return None
+
+    @property
+    def module(self) -> Scope:
+        return self if self.parent is None else self.parent.module
+
+
+@dataclass(eq=False)
+class Function:
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: Scope
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+    options: Mapping[str, Value] = field(default_factory=dict)  # what its command line gives (click)
+    bound: Value = None
+
+    @property
+    def name(self) -> str:
+        return "lambda" if isinstance(self.node, ast.Lambda) else self.node.name
+
+
+@dataclass(eq=False)
+class Parser:
+    """A parser of a command line; options: what is not given has the default."""
+
+    options: Table = field(default_factory=Table)
+
+
+def normal(name: str) -> str:
+    """A name as it is compared: small letters, one kind of gap, no dashes in front."""
+    return re.sub(r"[\s_-]+", " ", name.strip().lower().lstrip("-"))
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two values are certainly the same."""
+    if a is b:
+        return True
+    if isinstance(a, Unresolved) and isinstance(b, Unresolved):
+        return a.source is b.source
+    if isinstance(a, Assumed) and isinstance(b, Assumed):
+        return a.notes == b.notes and same(a.value, b.value)
+    if isinstance(a, Name) and isinstance(b, Name):
+        return a == b
+    if isinstance(a, Choice) and isinstance(b, Choice):
+        return len(a.values) == len(b.values) and all(map(same, a.values, b.values))
+    if isinstance(a, (list, tuple)) and type(a) is type(b) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return is_plain(a) and type(a) is type(b) and a == b
+
+
+def either(a: Value, b: Value) -> Value:
+    """One of both."""
+    found: list[Value] = []
+    for value in (*candidates(a), *candidates(b)):
+        if not any(same(value, seen) for seen in found):
+            found.append(value)
+    if len(found) > MOST_CANDIDATES:
+        return Unresolved(f"one of more than {MOST_CANDIDATES} values")
+    return found[0] if len(found) == 1 else Choice(tuple(found))
+
+
+def candidates(value: Value) -> tuple[Value, ...]:
+    return value.values if isinstance(value, Choice) else (value,)
+
+
+def is_plain(value: Value) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def plain(value: Value) -> Value:
+    """The value without the assumption that it rests on; an assumption on a choice stays a choice."""
+    return plain(value.value) if isinstance(value, Assumed) else value
+
+
+def notes(value: Value) -> tuple[str, ...]:
+    if isinstance(value, Assumed):
+        return tuple(dict.fromkeys((*value.notes, *notes(value.value))))
+    if isinstance(value, Choice):
+        return tuple(dict.fromkeys(n for v in value.values for n in notes(v)))
+    return ()
+
+
+def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
+    """``function`` of plain values, for every combination of candidates; else unresolved."""
+    said = tuple(dict.fromkeys(n for v in values for n in notes(v)))
+    found: Value = None
+    combinations = list(itertools.islice(itertools.product(*(candidates(plain(v)) for v in values)), 65))
+    if len(combinations) > 64:
+        return Unresolved(node)
+    for index, combination in enumerate(combinations):
+        inner = [plain(v) for v in combination]
+        try:
+            one = function(*inner) if all(is_plain(v) for v in inner) else Unresolved(node)
+        except (ArithmeticError, ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+            one = Unresolved(node)
+        if isinstance(one, float) and not math.isfinite(one) and all(v not in ("inf", "-inf", "Infinity") for v in inner):
+            one = one if any(isinstance(v, float) and math.isinf(v) for v in inner) else Unresolved(node)
+        found = one if index == 0 else either(found, one)
+    return Assumed(found, said) if said and not isinstance(found, Unresolved) else found
+
+
+def truth(value: Value) -> bool | None:
+    """True, False, or None where it is not decided."""
+    inner = plain(value)
+    if isinstance(inner, Choice):
+        found = {truth(v) for v in inner.values}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(inner, (Items, Table, tuple)):
+        return bool(inner) if not isinstance(inner, (Items, Table)) or inner.whole or inner else None
+    if isinstance(inner, (Call, Part, Function, Class, Parser)):
+        return True if isinstance(inner, (Function, Class, Parser)) or (isinstance(inner, Call) and inner.own) else None
+    return bool(inner) if is_plain(inner) else None
