@@ -101,16 +101,6 @@ def delta_said(delta: float | None, people: float | None) -> tuple[str, ...]:
     )
 
 
-def in_clear(unit: str, viewer: str, reason: str, no_fix: str, rounds: int = 1, relation: str = "zero-out") -> Reading:
-    """Nothing protects the unit: ∞, because."""
-    from fedgraph.pricing.costs import unprotected
-
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        return (Row(unit, relation, viewer, unprotected(reason), max(rounds, 1), 0.0, reason),)
-
-    return Reading(rows, (Published(None, None, "none", "no ε is stated"),), unprotected=("everything",), no_fix=no_fix)
-
-
 @dataclass(frozen=True)
 class Priced:
     """A row and its prices. total is None where a missing fact without a worst case stands in the way."""

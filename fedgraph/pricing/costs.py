@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 from scipy.stats import binom
 
-from fedgraph.pricing.base import Cost
+from fedgraph.pricing.base import Cost, Facts, Published, Reading, Row
 from fedgraph.privacy.accounting import losses, mixture
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
@@ -192,3 +192,12 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:
     """Δ·√(2 ln(1.25/δ))/ε, the textbook formula that many systems use (proven for ε < 1 only)."""
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def in_clear(unit: str, viewer: str, reason: str, no_fix: str, rounds: int = 1, relation: str = "zero-out") -> Reading:
+    """Nothing protects the unit: ∞, because."""
+
+    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
+        return (Row(unit, relation, viewer, unprotected(reason), max(rounds, 1), 0.0, reason),)
+
+    return Reading(rows, (Published(None, None, "none", "no ε is stated"),), unprotected=("everything",), no_fix=no_fix)

@@ -12,10 +12,8 @@ aliases written out.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import shlex
 import tomllib
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,12 +23,12 @@ from typing import NoReturn
 import yaml
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import hocon, python_program
+from fedgraph.pricing import command_lines, hocon, python_program
+from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.python_program import Program
 from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.questions import Answers
 
-Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 MOST_BYTES, DEEPEST, MOST_VALUES = 1_000_000, 60, 100_000
 KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", ".sh", ".txt", ".cmd", ".args", ".log")
 
@@ -287,91 +285,19 @@ def from_text(path: Path, text: str) -> Document:
     """A command line, a printed namespace, or ``key: value`` lines."""
     body = "\n".join(row for row in text.splitlines() if not row.lstrip().startswith("#")).strip()
     if re.match(r"^(argparse\.)?Namespace\(", body):
-        return Document(path, "namespace", _namespace(path, body))
+        return Document(path, "namespace", command_lines.namespace(path, body))
     if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
-        return _command(path, body)
+        words = command_lines.words(path, body)
+        return Document(path, "command", command_lines.options(words), tuple(words))
     pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
     if pairs and all(pairs):
-        return Document(path, "namespace", {m[1].replace("-", "_"): scalar(m[2]) for m in pairs if m})
+        return Document(path, "namespace", {m[1].replace("-", "_"): command_lines.scalar(m[2]) for m in pairs if m})
     raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
-
-
-def _namespace(path: Path, body: str) -> dict[str, Tree]:
-    try:
-        call = ast.parse(body, mode="eval").body
-    except (SyntaxError, ValueError, MemoryError) as error:
-        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not a namespace: {error}") from None
-    if not isinstance(call, ast.Call) or call.args:
-        raise PricingError(f"{path}:1: not one Namespace(key=value, …)")
-    out: dict[str, Tree] = {}
-    for keyword in call.keywords:
-        try:
-            value = ast.literal_eval(keyword.value)
-        except (ValueError, TypeError, MemoryError):
-            value = None if isinstance(keyword.value, ast.Constant) else ast.unparse(keyword.value)
-        plain = value is None or isinstance(value, (bool, int, float, str))
-        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)
-    return out
-
-
-def _command(path: Path, body: str) -> Document:
-    joined = re.sub(r"\\\s*\n", " ", body)
-    runs = [
-        row
-        for row in joined.splitlines()
-        if re.search(r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s", row + " ")
-    ]
-    if len(runs) != 1:
-        raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
-    if re.search(r"[`$;|&<>]", runs[0]):
-        raise PricingError(f"{path}:1: a command line with shell code ({runs[0].strip()[:60]}…); write its values out")
-    try:
-        words = shlex.split(runs[0])
-    except ValueError as error:
-        raise PricingError(f"{path}:1: not a command line: {error}") from None
-    return Document(path, "command", options(words), tuple(words))
-
-
-def options(words: list[str]) -> dict[str, Tree]:
-    """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
-    out: dict[str, Tree] = {}
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
-        if not re.match(r"^--?[A-Za-z]", word):
-            continue
-        name, equals, value = word.lstrip("-").partition("=")
-        name = name.replace("-", "_")
-        if not equals and index < len(words) and not re.match(r"^--?[A-Za-z]", words[index]):
-            value, equals = words[index], "="
-            index += 1
-        out[name] = scalar(value) if equals else True
-    return out
 
 
 def table(value: Tree) -> dict[str, Tree]:
     """``value`` where it is a mapping, else an empty one: what is missing is then said by name."""
     return value if isinstance(value, dict) else {}
-
-
-def scalar(text: str) -> Tree:
-    """A word as a number, True, False, None or itself.
-
-    >>> scalar("1e-5"), scalar("7"), scalar("True"), scalar("gap")
-    (1e-05, 7, True, 'gap')
-    """
-    text = text.strip().strip("\"'")
-    if not text.isascii():
-        return text
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        return int(text)
-    if text.lower() in ("true", "false", "none", "null"):
-        return {"true": True, "false": False}.get(text.lower())
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _mapping(path: Path, found: object) -> dict[str, Tree]:

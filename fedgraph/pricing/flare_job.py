@@ -12,25 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import python_values as values
-from fedgraph.pricing.base import Unknown
-from fedgraph.pricing.documents import Document, Tree, table
-from fedgraph.pricing.python_values import Call, Items, Name, Value, plain
-from fedgraph.pricing.questions import text
+from fedgraph.pricing.command_lines import Tree
+from fedgraph.pricing.documents import Document, table
 
 KNOWN = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
-PLACES = {
-    "SVTPrivacy": ("fraction", "epsilon", "noise_var", "gamma", "tau", "data_kinds", "replace", "epsilon_threshold",
-                   "epsilon_query", "epsilon_release"),
-    "PercentilePrivacy": ("percentile", "gamma", "data_kinds"),
-    "GaussianPrivacy": (),
-}  # fmt: skip
 METRICS = ("validate", "evaluate", "cross_site_validation")
 KINDS = {"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF"}
-ADDERS = {
-    "add_client_output_filter": ("out", "clients"), "add_client_input_filter": ("in", "clients"),
-    "add_server_output_filter": ("server", ""), "add_server_input_filter": ("server", ""),
-}  # fmt: skip
 FILES = ("config_fed_client", "config_fed_server")
 
 
@@ -65,8 +52,6 @@ class Job:
 
 def read(document: Document) -> Job:
     """The job of a document; ``PricingError`` for what FLARE would refuse."""
-    if document.kind == "python":
-        return _python(document)
     if "apps" in document.data and "meta" in document.data:
         return _folder(document)
     job = Job(rounds=_rounds(document, document.data))
@@ -210,171 +195,3 @@ def _rounds(document: Document, data: dict[str, Tree]) -> int | None:
     named = (data.get("num_rounds"), *inside)
     found = [r for r in named if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
     return sum(found) if found else None
-
-
-# -- a Python file that builds a job ------------------------------------------------------------------------------------
-
-
-def _python(document: Document) -> Job:
-    job = Job(rounds=_python_rounds(document))
-    placed: dict[str, list[tuple[tuple[str, ...], Filter]]] = {}
-    sites: set[str] = set()
-    for call in document.made(*ADDERS, "to", "to_clients", "to_server"):
-        for used, direction, targets, tasks in _added(document, call, job):
-            if direction == "site":
-                sites |= set(targets)
-            elif direction == "out":
-                for target in targets:
-                    placed.setdefault(target, []).append((tasks, used))
-    kind, everywhere = _sent(document), placed.pop("*", [])
-    named = sorted((sites | set(placed)) - {"*", "server"})
-    for site in named or ["*"]:
-        held = [*everywhere, *placed.get(site, [])]
-        chains = tuple(Chain(tasks, (used,)) for tasks, used in held)
-        job.sites.append(Site("the clients" if site == "*" else site, _merged(chains), (), kind))
-    if placed and len(named) == 1 and (count := _count(document)) is not None and count > 1:
-        job.sites.append(Site(f"{count - 1} of {count} sites", (), (), kind))
-    made = [c for c in document.made(*KNOWN) if not any(c.line == line for line in job_lines(document))]
-    job.aside += [f"{c.name} (line {c.line}) is made and given to nobody" for c in made]
-    return job
-
-
-def job_lines(document: Document) -> set[int]:
-    """The lines of filters that are given to somebody."""
-    calls = document.made(*ADDERS, "to", "to_clients", "to_server")
-    return {
-        held.line
-        for call in calls
-        for v in (call.get("filter", 0), call.get("obj", 0))
-        for held in values.candidates(plain(v))
-        if isinstance(held, Call)
-    }
-
-
-def _merged(chains: tuple[Chain, ...]) -> tuple[Chain, ...]:
-    """Filters for the same tasks are one chain, in their order."""
-    found: dict[tuple[str, ...], tuple[Filter, ...]] = {}
-    for chain in chains:
-        found[chain.tasks] = (*found.get(chain.tasks, ()), *chain.filters)
-    return tuple(Chain(tasks, filters) for tasks, filters in found.items())
-
-
-def _added(document: Document, call: Call, job: Job) -> Iterator[tuple[Filter, str, tuple[str, ...], tuple[str, ...]]]:
-    """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
-    held = call.get("filter", 0) if call.name in ADDERS else call.get("obj", 0)
-    target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target", 1), ("*",))
-    inner = plain(held)
-    used = inner.name if isinstance(inner, Call) else ""
-    if call.name in ADDERS:
-        direction, key = ADDERS[call.name]
-        target = _words(call.get(key, 2), ("*",)) if key else ("server",)
-    elif used not in KNOWN:
-        yield Filter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()
-        return
-    else:
-        said = plain(call.get("filter_type"))
-        word = said.dotted.rsplit(".", 1)[-1] if isinstance(said, Name) else str(said)
-        if word.upper() not in ("TASK_RESULT", "TASK_DATA"):
-            found = "nothing" if said is None else text(said)
-            raise document.error(
-                f"{used}: filter_type is {found}; FLARE needs FilterType.TASK_RESULT or TASK_DATA", line=call.line
-            )
-        direction = (
-            "server" if call.name == "to_server" or target == ("server",) else "out" if word.upper() == "TASK_RESULT" else "in"
-        )
-    if isinstance(inner, values.Choice) or (not isinstance(inner, Call)):
-        return
-    if direction in ("in", "server"):
-        why = "it filters what arrives, not what is sent" if direction == "in" else "it stands on the server"
-        job.aside += [f"{used} (line {inner.line}): {why}"] if used in KNOWN else []
-        return
-    if not document.answers.taken(call):
-        job.aside.append(f"{used} (line {call.line}) is only added where {' and '.join(call.conditions)} holds")
-        return
-    yield (
-        Filter(used, _args(document, inner)),
-        "out",
-        target,
-        _words(call.get("tasks", 1 if call.name in ADDERS else None), ("*",)),
-    )
-
-
-def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
-    """Names in a list, or one name; undecided ones are taken as a name that nothing else has."""
-    inner = plain(value)
-    if inner is None:
-        return default
-    if isinstance(inner, (Items, tuple)) and (not isinstance(inner, Items) or inner.whole):
-        return tuple(held if isinstance(held := plain(v), str) else text(v) for v in inner)
-    return (inner if isinstance(inner, str) else text(inner),)
-
-
-def _args(document: Document, call: Call) -> dict[str, Tree]:
-    places = PLACES.get(call.name)
-    if places is None:
-        return {}
-    if len(call.args) > len(places) or "**" in call.keywords:
-        raise document.error(f"{call.name}: write its options out by name", line=call.line)
-    args: dict[str, Tree] = {}
-    for name in {**dict(zip(places, call.args, strict=False)), **call.keywords, **call.attributes}:
-        value = call.attributes.get(name, call.get(name, places.index(name) if name in places else None))
-        held = plain(value)
-        if name == "data_kinds":
-            args[name] = list(_words(held, ())) if held is not None else None
-            args[name] = [str(k).rsplit(".", 1)[-1].strip("`") for k in _kinds(held)] if held is not None else None
-        elif name != "replace" and held is not None:
-            number = document.answers.number(value, name, call.line)
-            if number is None:
-                raise document.error(f"{call.name}: {name} is not a number in this file; write it out", line=call.line)
-            args[name] = number
-    return args
-
-
-def _kinds(value: Value) -> list[str]:
-    inner = plain(value)
-    return (
-        [v.dotted if isinstance(v, Name) else v if isinstance(v, str) else "?" for v in inner]
-        if isinstance(inner, (Items, tuple))
-        else ["?"]
-    )
-
-
-def _sent(document: Document) -> str | None:
-    """The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none."""
-    said = [
-        c
-        for c in document.calls
-        if c.reached and ("params_transfer_type" in c.keywords or c.name.endswith(("Recipe", "ScriptRunner")))
-    ]
-    kinds = set()
-    for call in said:
-        value = plain(call.get("params_transfer_type"))
-        word = (
-            value.dotted.rsplit(".", 1)[-1]
-            if isinstance(value, Name)
-            else value
-            if isinstance(value, str)
-            else "FULL"
-            if value is None
-            else "?"
-        )
-        kinds.add(KINDS.get(str(word).upper()))
-    return kinds.pop() if len(kinds) == 1 else None
-
-
-def _count(document: Document) -> int | None:
-    """How many clients there are, where the file says one number."""
-    names = ("n_clients", "num_clients", "min_clients")
-    found = {
-        document.number(c, n, asked="clients in all") for c in document.calls for n in names if n in c.keywords and c.reached
-    }
-    return int(most) if (most := max((f for f in found if f is not None), default=None)) is not None else None
-
-
-def _python_rounds(document: Document) -> int | None:
-    said = [c for c in document.calls if "num_rounds" in c.keywords and c.reached]
-    numbers = sorted({n for c in said if (n := document.number(c, "num_rounds", asked="rounds")) is not None})
-    if len(numbers) > 1:
-        words = " and ".join(f"{n:g}" for n in numbers)
-        return int(document.answers.pick(Unknown("rounds", f"How many rounds are run? The file says {words}.", tuple(numbers))))
-    return int(numbers[0]) if numbers else None

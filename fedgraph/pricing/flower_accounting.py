@@ -15,7 +15,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing.base import Published
 from fedgraph.pricing.flower_app import App
 from fedgraph.pricing.flower_clients import Inner
-from fedgraph.pricing.python_values import Call, Items, plain
+from fedgraph.pricing.python_values import Call, Items, Name, plain
 from fedgraph.pricing.questions import text
 
 ORDERS = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
@@ -119,7 +119,7 @@ def _affordable(multiplier: float, delta: float, orders: tuple[float, ...], limi
 def _word(call: Call, name: str, position: int) -> str:
     """An option that is a member of an enumeration, or its value."""
     value = plain(call.get(name, position))
-    said = value if isinstance(value, str) else getattr(value, "dotted", "?").rsplit(".", 1)[-1]
+    said = value if isinstance(value, str) else value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else "?"
     found = str(said).lower().replace("_", "-")
     if found not in (*RELATIONS, *RELATIONS.values()):
         allowed = ", ".join((*RELATIONS, *sorted(set(RELATIONS.values()))))

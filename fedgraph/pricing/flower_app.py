@@ -15,7 +15,8 @@ from pathlib import Path
 from fedgraph.pricing import documents, python_program
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.base import Unknown
-from fedgraph.pricing.documents import Document, Tree, table
+from fedgraph.pricing.command_lines import Tree
+from fedgraph.pricing.documents import Document, table
 from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, plain
 from fedgraph.pricing.questions import text
 

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from fedgraph.errors import PricingError
+from fedgraph.pricing.command_lines import Tree
 
-Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 DEEPEST = 60
 _TOKEN = re.compile(
     r'(?P<gap>[ \t\r]+|(?:\#|//)[^\n]*)|(?P<line>\n)|"""(?P<long>.*?)"""|"(?P<text>(?:[^"\\\n]|\\.)*)"'

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest
-from fedgraph.pricing.documents import Document, Tree, scalar
+from fedgraph.pricing.command_lines import Tree, scalar
+from fedgraph.pricing.documents import Document
 
 MOST_WHOLE, LARGEST = 10**12, 1e60
 

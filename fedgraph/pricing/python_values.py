@@ -204,6 +204,10 @@ def normal(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name.strip().lower().lstrip("-"))
 
 
+def line_of(node: ast.AST) -> int:
+    return node.lineno if isinstance(node, (ast.expr, ast.stmt)) else 0
+
+
 def same(a: Value, b: Value) -> bool:
     """Whether two values are certainly the same."""
     if a is b:

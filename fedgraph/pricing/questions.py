@@ -7,6 +7,7 @@ are tried one after the other: the reader reads the file again with each.
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.base import Unknown
+from fedgraph.pricing.command_lines import scalar
 from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value, normal
 
 PLAUSIBLE: Mapping[str, tuple[float, ...]] = {
@@ -126,8 +128,6 @@ def text(value: Value) -> str:
     if isinstance(inner, Unresolved):
         found = inner.text
     elif isinstance(inner, values.Method):
-        import ast
-
         found = ast.unparse(inner.node)
     elif isinstance(inner, Choice):
         found = " or ".join(text(v) for v in inner.values)
@@ -141,8 +141,6 @@ def text(value: Value) -> str:
 
 def parsed(pairs: list[str]) -> dict[str, float]:
     """``name=number`` pairs of a command line. Raises ``PricingError`` for anything else."""
-    from fedgraph.pricing.documents import scalar
-
     out: dict[str, float] = {}
     for pair in pairs:
         name, equals, said = pair.partition("=")

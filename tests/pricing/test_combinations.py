@@ -63,7 +63,7 @@ def test_scopes_and_job_files(tmp_path: Path) -> None:
     site = write(tmp_path, "privacy.json", json.dumps(scopes))
     assert pricing.price(site).system == "NVIDIA FLARE"
     assert total_of(pricing.price(site)) == math.inf
-    assert answer(pricing.price(site, given={"job in scope private": 1})) == answer(flare(tmp_path, [SVT]))
+    assert answer(pricing.price(site, given={"job in scope private": 1, "rounds": 5})) == answer(flare(tmp_path, [SVT]))
     named = write(tmp_path, "named.json", json.dumps({**scopes, "default_scope": "open"}))
     assert total_of(pricing.price(named)) == math.inf
     two = {"scopes": [{"name": n, "task_result_filters": [SVT]} for n in ("a", "b")]}

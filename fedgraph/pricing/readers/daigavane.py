@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Setting, Unknown
-from fedgraph.pricing.documents import Document, Tree
+from fedgraph.pricing.command_lines import Tree
+from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.python_values import Table, plain
 from fedgraph.privacy.accounting.accountant import Price

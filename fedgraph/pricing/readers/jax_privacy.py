@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Setting, in_clear
+from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Setting
+from fedgraph.pricing.costs import in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_values import Call, Choice, plain
 from fedgraph.privacy.accounting import calibrate

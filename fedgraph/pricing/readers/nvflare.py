@@ -23,9 +23,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, flare_job
-from fedgraph.pricing.base import SERVER, Facts, Published, Reading, Row, Setting, Unknown, in_clear
-from fedgraph.pricing.documents import Document, Tree
+from fedgraph.pricing import costs, flare_job, flare_python
+from fedgraph.pricing.base import SERVER, Facts, Published, Reading, Row, Setting, Unknown
+from fedgraph.pricing.command_lines import Tree
+from fedgraph.pricing.costs import in_clear
+from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import Filter, Site
 from fedgraph.pricing.options import Options
 
@@ -68,7 +70,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document) -> Reading:
     """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions above."""
-    job = flare_job.read(document)
+    job = flare_python.read(document) if document.kind == "python" else flare_job.read(document)
     everything = [f for site in job.sites for chain in site.chains for f in chain.filters]
     others = tuple(dict.fromkeys((*(_other(f.name) for f in everything if f.name not in flare_job.KNOWN), *job.aside)))
     if any(f.name == "GaussianPrivacy" for f in everything):

@@ -19,7 +19,8 @@ import math
 from scipy.optimize import brentq
 
 from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Setting, Unknown, in_clear
+from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Setting, Unknown
+from fedgraph.pricing.costs import in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_values import Call, Part, plain
 from fedgraph.pricing.questions import text

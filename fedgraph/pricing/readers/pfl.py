@@ -19,7 +19,8 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, pfl_training, training
-from fedgraph.pricing.base import MODELS, Facts, Published, Reading, Row, in_clear
+from fedgraph.pricing.base import MODELS, Facts, Published, Reading, Row
+from fedgraph.pricing.costs import in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.pfl_training import Part, Said

@@ -12,7 +12,8 @@ import math
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import MODELS, SERVER, SUMS, Facts, Published, Reading, Row
-from fedgraph.pricing.documents import Document, Tree, scalar
+from fedgraph.pricing.command_lines import Tree, scalar
+from fedgraph.pricing.documents import Document
 from fedgraph.privacy.trust import EARLIER, Trust
 
 SYSTEM = "fedgraph scenario"

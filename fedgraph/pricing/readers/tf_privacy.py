@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedgraph.pricing import training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, in_clear
+from fedgraph.pricing.base import RECIPIENT, Published, Reading
+from fedgraph.pricing.costs import in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.python_values import Call

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import training
-from fedgraph.pricing.base import MODELS, Published, Reading, Unknown, in_clear
+from fedgraph.pricing.base import MODELS, Published, Reading, Unknown
+from fedgraph.pricing.costs import in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_values import Call, plain
 
