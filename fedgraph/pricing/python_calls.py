@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.python_changes import PURE, Changes
+from fedgraph.pricing.python_changes import PURE, Changes, Plain
 from fedgraph.pricing.python_values import (
     Assumed,
     Call,
