@@ -139,7 +139,9 @@ def stages_of(
     ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
 ) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
-    root = seeds.root(ready.scenario.seed)  # for a secret seed this is the only copy, and it stays in memory
+    root = seeds.root(ready.scenario.seed)
+    if isinstance(root, seeds.Secret):  # beside this one, the only copies of the key: in the memory of the workers
+        engine.tell(seeds.hold, root.key)
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:

@@ -3,6 +3,7 @@
 A runtime gets functions and data and knows no method. It offers
 
 * ``share``: put a value in the store once; every worker maps it read-only,
+* ``tell``: what every process has to know and no store may hold, e.g. the key of the noise,
 * ``on_workers``: deal the items 0 … n−1 to the pool in fixed contiguous blocks (an item always meets the
   same worker, so what that worker prepared for it is still there),
 * ``map``: deal independent tasks to whoever is free, results in order,
@@ -38,6 +39,13 @@ class Runtime(ABC):
     @abstractmethod
     def forget(self, handle: Any) -> None:
         """Drop a shared value from the store."""
+
+    @abstractmethod
+    def tell(self, function: Callable[..., Any], *args: Any) -> None:
+        """``function(*args)`` once in every process, before the next call there; also in a process that starts later.
+
+        The arguments travel inside the call, from memory to memory: never through the store, which may spill to disk.
+        """
 
     @abstractmethod
     def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]:

@@ -8,6 +8,10 @@ A seed that is written, or can be guessed, is no secret: 30,000 candidates are t
 ``seed: secret`` a run draws 256 bits from the operating system and keeps them in memory only. ``secret_generator`` then gives
 each private stream (noise, samples, batches) a ChaCha20 key of its own, BLAKE2b of that secret and the stream's name; public
 streams (splits, partitions, starting points) are those of seed 0.
+
+**The key and other processes.** A pickled ``Secret`` holds the key's name and never the key, so that whatever is stored, shared
+or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by ``hold``, as an
+argument of a call of its own that goes from memory to memory; without it, it refuses to unpickle.
 """
 
 from __future__ import annotations
@@ -18,11 +22,13 @@ from typing import Any
 
 import numpy as np
 
+_held: dict[str, bytes] = {}  # keys that this process was given or drew, by their names
+
 
 class Secret(int):
     """A root whose public streams are those of seed 0 and whose private ones follow from ``key``, which nothing prints.
 
-    It travels to workers in memory (pickled), and is written nowhere: a run that is resumed has another one.
+    Two are equal where their keys are. It is written nowhere: a run that is resumed has another one.
     """
 
     key: bytes
@@ -30,7 +36,22 @@ class Secret(int):
     def __new__(cls, key: bytes) -> Secret:
         made = super().__new__(cls, 0)
         made.key = key
+        hold(key)
         return made
+
+    @property
+    def name(self) -> str:
+        """Of the key, for who holds it: a digest of 256 random bits says nothing of them."""
+        return _name_of(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other.key == self.key
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __repr__(self) -> str:
         return "secret"
@@ -38,7 +59,22 @@ class Secret(int):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Secret, (self.key,)
+        return _of_name, (self.name,)
+
+
+def hold(key: bytes) -> None:
+    """Let this process unpickle the ``Secret`` of ``key``, handed over as a plain argument, never in a shared value."""
+    _held[_name_of(key)] = key
+
+
+def _name_of(key: bytes) -> str:
+    return hashlib.blake2b(key, digest_size=16, person=b"fedgraph-name").hexdigest()
+
+
+def _of_name(name: str) -> Secret:
+    if name not in _held:
+        raise RuntimeError("this process was not given the key of the run's secret seed, so it can draw no noise")
+    return Secret(_held[name])
 
 
 def root(seed: int | str) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import ray
 
-from fedgraph import runtime
+from fedgraph import runtime, seeds
 from fedgraph.errors import DataError, RuntimeFailure
 from fedgraph.runtime.base import Queues, Runtime, blocks
 from fedgraph.runtime.serial import SerialRuntime, frozen_copy
@@ -136,6 +138,42 @@ def test_a_killed_actor_comes_back(engine: Runtime, tmp_path: Path) -> None:
     if engine.name == "serial":
         (tmp_path / "marker").write_text("in one process there is nobody to kill", encoding="utf-8")
     assert engine.get(engine.on_workers(die_once, 1, str(tmp_path / "marker"))[0]) == 42
+
+
+def remember(word: str) -> None:
+    os.environ["FEDGRAPH_TEST_TOLD"] = word
+
+
+def told(items: range) -> str:
+    return os.environ.get("FEDGRAPH_TEST_TOLD", "")
+
+
+def test_everybody_is_told_also_who_starts_later(engine: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDGRAPH_TEST_TOLD", "nothing")
+    (tmp_path / "marker").write_text("", encoding="utf-8")
+    for word in ("first", "second"):
+        engine.tell(remember, word)
+        assert {engine.get(found) for found in engine.on_workers(told, 2)} == {word}
+        assert engine.get(engine.on_server(told, range(0))) == word
+    if engine.name == "ray":
+        (tmp_path / "marker").unlink()
+        assert engine.get(engine.on_workers(die_once, 1, str(tmp_path / "marker"))[0]) == 42
+        assert {engine.get(found) for found in engine.on_workers(told, 2)} == {"second"}
+
+
+def test_a_secret_root_reaches_the_workers_and_not_the_store(engine: Runtime) -> None:
+    root = seeds.root("secret")
+    assert isinstance(root, seeds.Secret)
+    handle = engine.share("root", root)
+    stored = pickle.dumps(ray.get(handle.refs[0]) if engine.name == "ray" else handle.value)
+    assert root.key not in stored
+    engine.tell(seeds.hold, root.key)
+    expected = seeds.secret_generator(root, "noise", 1).random(3).tolist()
+    assert all(engine.get(found) == expected for found in engine.on_workers(drawn, 2, handle))
+
+
+def drawn(items: range, root: int) -> list[float]:
+    return seeds.secret_generator(root, "noise", 1).random(3).tolist()
 
 
 def test_frozen_copies_share_nothing_writable() -> None:

@@ -65,6 +65,9 @@ class RayRuntime(Runtime):
             for member in self._calls.pool.everybody():
                 member.actor.forget.remote(handle.key)
 
+    def tell(self, function: Callable[..., Any], *args: Any) -> None:
+        self._calls.pool.tell(function, *args)
+
     def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]:
         dealt = enumerate(blocks(num_items, self.num_workers))
         return [self._calls.made(Call(slot, function, (items, *args)))[0] for slot, items in dealt]

@@ -84,6 +84,11 @@ class Worker:
         memory.give_back()
 
     @ray.method(concurrency_group="life")
+    def hear(self, function: Any, *args: Any) -> None:
+        """What the driver tells every process; before ``about``, for which the driver waits."""
+        function(*args)
+
+    @ray.method(concurrency_group="life")
     def about(self) -> About:
         """Where this process runs and with what; the first sign of life."""
         import torch
@@ -129,6 +134,7 @@ class Pool:
         self.num_workers, self.gpus, self.silence = num_workers, gpus, silence
         self.lost = 0
         self._begun = False
+        self._told: list[tuple[Any, ...]] = []  # (function, its arguments …)
         self._modules = tuple(sorted(name for name in sys.modules if name.startswith(("fedgraph.methods.", "fedgraph.tasks."))))
         self._made = versions.own()
         self._failed = [0] * num_workers  # starts in a row
@@ -172,6 +178,13 @@ class Pool:
                 raise RuntimeFailure(f"the server's process does not start: {self._server.why or 'no answer'}")
             ray.wait([self._server.first], timeout=1.0)
         return self._server
+
+    def tell(self, *what: Any) -> None:
+        """``Runtime.tell``. Ray puts arguments of less than 100 kB into the call itself; whoever heard says ``about`` again."""
+        self._told.append(what)
+        for member in self.everybody():
+            member.actor.hear.remote(*what)
+            member.first, member.about = member.actor.about.remote(), None
 
     def _all_there(self) -> None:
         """At the beginning everybody is waited for. ``RuntimeFailure`` where one does not start, or differs from the driver."""
@@ -242,6 +255,8 @@ class Pool:
             actor = self._actor.options(num_cpus=1, num_gpus=self.gpus, scheduling_strategy=strategy).remote(
                 self.gpus, self._modules
             )
+        for what in self._told:
+            actor.hear.remote(*what)
         return Member(slot, actor, actor.about.remote())
 
     def _is_ready(self, member: Member) -> bool:
