@@ -33,6 +33,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.degree_caps import DegreeCap
 from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.units import Relation, Unit
 
@@ -44,11 +45,12 @@ class NeighbourSums(Bound):
     """Rows that are sums of at most ``max_terms`` vectors of norm at most 1.
 
     The vectors are scaled where they are made (``learning.propagation.aggregation.unit_length``); here each row is checked
-    against what such a sum can be: finite, and of norm at most max_terms.
+    against what such a sum can be: finite, and of norm at most max_terms. cap: how edges are weighed; None: each by 1.
     """
 
     additive: ClassVar[bool] = True
     max_terms: int
+    cap: DegreeCap | None = None
 
     def __post_init__(self) -> None:
         if self.max_terms < 1:

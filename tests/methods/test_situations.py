@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import plugins, seeds
-from fedgraph.errors import RuntimeFailure
+from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Situation, State, Streams, kinds
@@ -26,7 +26,9 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
 from fedgraph.privacy.events import GatedSums, Gaussian, NoisyDegreeBits, PoissonGaussian, Repeated, Unprotected
 from fedgraph.privacy.ledger import spent
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoisyThreshold
+from fedgraph.privacy.mechanisms.blocks import PerBlock
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, NoisyThreshold
+from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
@@ -123,6 +125,34 @@ def test_declared_is_spent_and_inputs_stay(name: str, index: int, trusted: Trust
         assert np.array_equal(features, s.graph.features.data)
         assert np.array_equal(labels, s.graph.labels)
         assert np.array_equal(indices, s.graph.adjacency.indices)
+
+
+# A plan knows the least that a unit moves a release: half of what sage_node's rows of neighbours move, one row of local_dp's.
+NOISE_LEFT = {"sage_node": 1 / 3, "local_dp": 1e-3}
+
+
+def weakened(mechanism: Mechanism, left: float) -> Mechanism:
+    """That part of the noise; of a perturbed objective none, since how much it needs is calibrated beside its proof."""
+    if isinstance(mechanism, PerBlock):
+        return dataclasses.replace(mechanism, parts=tuple(weakened(part, left) for part in mechanism.parts))
+    if isinstance(mechanism, ObjectivePerturbation):
+        return dataclasses.replace(mechanism, rate=math.inf, noise_std=0.0, output_std=0.0)
+    less = {"std": left, "scale": left, "epsilon": 1 / left, "epsilon_per_bit": 1 / left}
+    fields = {name: getattr(mechanism, name) * times for name, times in less.items() if hasattr(mechanism, name)}
+    return dataclasses.replace(mechanism, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+def test_half_the_noise_at_the_full_price_is_no_plan(name: str, index: int, trusted: str, library: Graph) -> None:
+    """Whatever release of whatever method it is: its hops, its bits, its degrees, its gradients."""
+    plan, _, _ = planned(name, index, trusted, library, 2.0)
+    for release in plan.releases:
+        if isinstance(release.event, Unprotected):
+            continue
+        less = dataclasses.replace(release, mechanism=weakened(release.mechanism, NOISE_LEFT.get(name, 1 / 2)))
+        broken = tuple(less if r is release else r for r in plan.releases)
+        with pytest.raises(PrivacyError, match=f"release '{release.path}' is priced as"):
+            dataclasses.replace(plan, releases=broken)
 
 
 @pytest.mark.slow

@@ -10,15 +10,13 @@ from typing import Generic, TypeVar
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base.facts import PublicFacts
+from fedgraph.privacy import priced_noise
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
-from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
-from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, Rows, sensitivity_l2
 from fedgraph.privacy.settle import Guarantee, amplified, price_of
-from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
+from fedgraph.privacy.units import Protection, Viewer
 
 P = TypeVar("P")
 M = TypeVar("M")
@@ -69,36 +67,14 @@ class Plan(Generic[P, M]):
     def __post_init__(self) -> None:
         self.guarantee  # noqa: B018  refuses what cannot be settled
         for release in self.releases:
-            self._require_noise(release)
+            place = priced_noise.Place(release.bound, self.protection, self._hiding(release.path), self.per_end)
+            priced_noise.require(release, place)
 
-    def _require_noise(self, release: PlannedRelease) -> None:
-        """A necessary check against a price for noise that is not there: std ≥ multiplier × the least sensitivity."""
-        event = release.event.event if isinstance(release.event, Repeated) else release.event
-        relation, bound, mechanism = self.protection.relation, release.bound, release.mechanism
-        if isinstance(bound, ClippedSum) and not bound.kernel and isinstance(mechanism, GaussianNoise):
-            raise PrivacyError(
-                f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
-                "ClippedSum its kernel, or let the desk clip with Rows"
-            )
-        rows = isinstance(bound, (ClippedSum, L2Ball, Rows)) and relation.unit is not Unit.EDGE
-        kept = mechanism.share if isinstance(mechanism, ShrunkGaussianNoise) else 1.0
-        if not (
-            rows
-            and isinstance(mechanism, (GaussianNoise, ShrunkGaussianNoise))
-            and isinstance(event, (Gaussian, PoissonGaussian, FixedSizeGaussian))
-        ):
-            return
-        least = (
-            sensitivity_l2(bound, relation) if isinstance(event, Gaussian) else sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
-        )
+    def _hiding(self, path: str) -> int:
+        """How many clients' noise hides one unit in what the viewer sees of ``path``."""
         secure = self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         others = self.facts.cohort - self.facts.colluders if secure else 1
-        others = dict(self.summed).get(release.path, others + 1) - 1 if self.summed else others  # one colluder there
-        if mechanism.std * math.sqrt(others) < event.noise_multiplier * kept * least * (1 - 1e-9):
-            raise PrivacyError(
-                f"release {release.path!r} is priced at noise multiplier {event.noise_multiplier:.6g} for sensitivity at least "
-                f"{least:.6g}, but its noise has standard deviation {mechanism.std:.6g} only"
-            )
+        return dict(self.summed).get(path, others + 1) - 1  # of such a sum one colluder knows its part
 
     @property
     def fingerprint(self) -> str:

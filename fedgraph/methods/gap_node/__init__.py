@@ -103,7 +103,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
     once = range(first, first + 1)
     for client, (mechanism, event) in enumerate(hops if params.hops else ()):
-        sums, whose = NeighbourSums(capped.terms(client)), None if capped.promised is not None else client
+        promised = capped.promised is not None
+        sums, whose = (
+            NeighbourSums(capped.terms(client), None if promised else capped.proven[client]),
+            None if promised else client,
+        )
         releases.append(PlannedRelease("aggregate", sums, mechanism, event, once, per_round=params.hops, client=whose))
     for client, chosen in enumerate(capped.gates):
         bits = NoisyThreshold(chosen.gate.noise_std, chosen.gate.threshold)

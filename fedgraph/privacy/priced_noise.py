@@ -1,0 +1,225 @@
+"""Whether the noise that a plan will add is the noise that its events price: one rule for every mechanism and event.
+
+A plan names its mechanism and its event apart from each other, so one of them could say less noise than the other. ``require``
+is asked of every planned release before any data are read. It looks up the rule of (mechanism, kind of event) in ``RULES``; a
+pair without a rule is an error, so a new mechanism or a new event cannot be planned before somebody says what stands behind it.
+
+A rule is a necessary condition: it knows the least that one unit moves the bounded value (``least_change``), not the most. That
+the most is priced is measured where the method computes (``tests/methods/test_situations.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy import events, meetings, neighbour_sums
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Event
+from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
+from fedgraph.privacy.mechanisms.blocks import PerBlock
+from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
+from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, Rows, SimplexRows, sensitivity_l2
+from fedgraph.privacy.units import Protection, Relation, Unit
+
+ROUNDING = 1e-9  # of a standard deviation or an ε
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a mechanism stands.
+
+    bound: of the value that it is given. protection: unit, relation and promises of the price. hiding: how many clients' noise
+    is in what the viewer sees, at least, without those that tell the viewer theirs. per_end: events price one end of an edge.
+    """
+
+    bound: Bound
+    protection: Protection
+    hiding: int = 1
+    per_end: bool = False
+
+
+Rule: TypeAlias = Callable[[Any, Any, Place], bool]  # (mechanism, event, place) → whether the noise is there
+
+
+def require(release: PlannedRelease, place: Place) -> None:
+    """``PrivacyError`` where ``release`` is priced for noise that its mechanism does not add.
+
+    Args:
+        release: what a plan declares.
+        place: where its mechanism stands; its bound is that of the release.
+
+    Raises:
+        PrivacyError: less noise than is priced, no rule for the pair, nothing priced, or a clipped sum without its kernel.
+    """
+    mechanism, bound = release.mechanism, release.bound
+    if isinstance(bound, ClippedSum) and not bound.kernel and isinstance(mechanism, noise.GaussianNoise):
+        raise PrivacyError(
+            f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
+            "ClippedSum its kernel, or let the desk clip with Rows"
+        )
+    leaves = [leaf for leaf, _ in events.flatten(release.event)]
+    missed = [leaf for leaf in leaves if isinstance(leaf, events.ApproxDP) and not leaf.epsilon]  # δ beside the noise
+    noised = [leaf for leaf in leaves if leaf not in missed]
+    if not noised:
+        raise PrivacyError(f"release {release.path!r} is priced as {release.event}, which says nothing of its noise")
+    for leaf in noised:
+        if not rule_of(mechanism, leaf)(mechanism, leaf, place):
+            raise PrivacyError(
+                f"release {release.path!r} is priced as {leaf}, which is more noise than it gets: {mechanism.words} on "
+                f"{type(bound).__name__} under {place.protection.relation.value}, of {place.hiding} client(s)"
+            )
+
+
+def rule_of(mechanism: Mechanism, event: Event) -> Rule:
+    """The rule of the pair. ``PrivacyError`` where there is none."""
+    if isinstance(event, events.Unprotected):
+        return lambda mechanism, event, place: True
+    pair = (type(mechanism), type(event))
+    if pair not in RULES:
+        raise PrivacyError(
+            f"no rule says how much noise of {pair[0].__name__} stands behind a price of {pair[1].__name__}: give the pair a "
+            "line in privacy/priced_noise.py"
+        )
+    return RULES[pair]
+
+
+def least_change(place: Place, relation: Relation) -> float:
+    """The least Δ₂ that the bounded value can have under ``relation``: some unit moves it by as much."""
+    bound, promised = place.bound, place.protection.promised_degree
+    if isinstance(bound, neighbour_sums.NeighbourSums):
+        if relation is Relation.EDGE_UNDIRECTED and place.per_end:
+            return neighbour_sums.END
+        if bound.cap is not None:
+            return bound.cap.sensitivity_l2(relation.replaces)
+        return neighbour_sums.sensitivity(relation, promised, rows_released=False)
+    if isinstance(bound, meetings.MeetingCounts):
+        return meetings.sensitivity(relation, bound.num_classes)
+    if isinstance(bound, Box):
+        return _side(bound)
+    return sensitivity_l2(bound, relation)
+
+
+def _normal(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.Gaussian, place: Place) -> bool:
+    return _enough(mechanism, event.noise_multiplier * least_change(place, place.protection.relation), place)
+
+
+def _of_sampled_rows(
+    mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: Place
+) -> bool:
+    """The multiplier is of the clip of one row."""
+    if not isinstance(place.bound, (ClippedSum, L2Ball, Rows)):
+        return False
+    return _enough(mechanism, event.noise_multiplier * least_change(place, Relation.NODE_ZERO_OUT), place)
+
+
+def _enough(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, std: float, place: Place) -> bool:
+    kept = mechanism.share if isinstance(mechanism, ShrunkGaussianNoise) else 1.0
+    return mechanism.std * math.sqrt(place.hiding) >= std * kept * (1 - ROUNDING)
+
+
+def _gated(mechanism: noise.GaussianNoise, event: events.GatedSums, place: Place) -> bool:
+    return mechanism.std >= event.noise_std * (1 - ROUNDING)
+
+
+def _degree_bits(mechanism: noise.NoisyThreshold, event: events.NoisyDegreeBits, place: Place) -> bool:
+    rows = getattr(place.bound, "num_rows", math.inf)
+    return mechanism.std >= event.noise_std and mechanism.threshold == event.threshold and rows <= event.num_rows
+
+
+def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: Place) -> bool:
+    return mechanism.scale >= event.noise_multiplier * _side(place.bound) * (1 - ROUNDING)
+
+
+def _picks(mechanism: noise.GumbelTopK, event: events.BoundedRange, place: Place) -> bool:
+    return mechanism.scale * event.epsilon >= 2 * _side(place.bound) * (1 - ROUNDING)
+
+
+def _side(bound: Bound) -> float:
+    """Of a box: one entry may move by as much. Infinite for any other bound."""
+    return bound.high - bound.low if isinstance(bound, Box) else math.inf
+
+
+def _response(mechanism: noise.KaryResponse, event: events.RandomizedResponse, place: Place) -> bool:
+    return mechanism.num_values == event.num_values and mechanism.epsilon <= event.epsilon
+
+
+def _bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits, event: events.MultiBit, place: Place) -> bool:
+    return _of_bits(mechanism) <= event.epsilon_per_bit * event.num_bits * (1 + ROUNDING)
+
+
+def _of_bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits) -> float:
+    """ε of one row's bits, or of all bits of the matrix where they are counted in total."""
+    return mechanism.epsilon_per_bit * mechanism.num_sampled
+
+
+def _pure(mechanism: MaskedResponse | edge_mechanisms.LapGraph, event: events.PureDP, place: Place) -> bool:
+    return mechanism.epsilon <= event.epsilon
+
+
+def _cells(mechanism: edge_mechanisms.EdgeRand, event: events.RandomizedResponse, place: Place) -> bool:
+    return event.num_values == 2 and mechanism.epsilon <= event.epsilon
+
+
+def _pure_blocks(mechanism: PerBlock, event: events.PureDP, place: Place) -> bool:
+    def spent(part: Mechanism, rows: int) -> float:
+        if not isinstance(part, noise.MultiBitEncoder):
+            return math.inf
+        whole = place.protection.unit is Unit.GRAPH and not part.in_total
+        return _of_bits(part) * (rows if whole else 1)
+
+    return all(spent(p, n) <= event.epsilon * (1 + ROUNDING) for p, n in zip(mechanism.parts, mechanism.sizes, strict=True))
+
+
+def _normal_blocks(mechanism: PerBlock, event: events.Gaussian, place: Place) -> bool:
+    def of_block(rows: int) -> Place:
+        return replace(place, bound=SimplexRows(rows)) if isinstance(place.bound, SimplexRows) else place
+
+    parts = zip(mechanism.parts, mechanism.sizes, strict=True)
+    return all(isinstance(p, noise.GaussianNoise) and _normal(p, event, of_block(n)) for p, n in parts)
+
+
+def _objective(mechanism: ObjectivePerturbation, event: events.ApproxDP, place: Place) -> bool:
+    """That there is noise; how much is calibrated where its constants are (``mechanisms.gaussian_objective``)."""
+    return mechanism.noise_std > 0 or math.isfinite(mechanism.rate)
+
+
+def _unread(mechanism: ObjectivePerturbation, event: events.PureDP, place: Place) -> bool:
+    """A minimiser without noise whose rows read no edge (Ψ = 0) costs nothing; no other is priced so."""
+    return not mechanism.noise_std and math.isinf(mechanism.rate) and event.epsilon == 0
+
+
+def _integer_share(mechanism: integer_shares.DiscreteGaussianShare, event: events.ZCDP, place: Place) -> bool:
+    steps = least_change(place, place.protection.relation) / mechanism.step
+    return event.rho >= 0.5 * (steps / mechanism.std) ** 2 / place.hiding * (1 - ROUNDING)
+
+
+RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
+    **{(kind, events.Gaussian): _normal for kind in (noise.GaussianNoise, ShrunkGaussianNoise)},
+    **{
+        (kind, event): _of_sampled_rows
+        for kind in (noise.GaussianNoise, ShrunkGaussianNoise)
+        for event in (events.PoissonGaussian, events.FixedSizeGaussian)
+    },
+    (noise.GaussianNoise, events.GatedSums): _gated,
+    (noise.NoisyThreshold, events.NoisyDegreeBits): _degree_bits,
+    (noise.LaplaceNoise, events.Laplace): _laplace,
+    (noise.GumbelTopK, events.BoundedRange): _picks,
+    (noise.KaryResponse, events.RandomizedResponse): _response,
+    (noise.MultiBitEncoder, events.MultiBit): _bits,
+    (local_bits.SampledBits, events.MultiBit): _bits,
+    (MaskedResponse, events.PureDP): _pure,
+    (edge_mechanisms.LapGraph, events.PureDP): _pure,
+    (edge_mechanisms.EdgeRand, events.RandomizedResponse): _cells,
+    (PerBlock, events.PureDP): _pure_blocks,
+    (PerBlock, events.Gaussian): _normal_blocks,
+    (ObjectivePerturbation, events.ApproxDP): _objective,
+    (ObjectivePerturbation, events.PureDP): _unread,
+    (integer_shares.DiscreteGaussianShare, events.ZCDP): _integer_share,
+}

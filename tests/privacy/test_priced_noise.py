@@ -1,0 +1,175 @@
+"""A plan cannot price noise that it does not add: every pair of mechanism and event, with what is priced and with less."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy import priced_noise as rules
+from fedgraph.privacy.degree_caps import log_cap
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import (
+    ZCDP,
+    ApproxDP,
+    BoundedRange,
+    Composed,
+    Event,
+    FixedSizeGaussian,
+    GatedSums,
+    Gaussian,
+    Laplace,
+    MultiBit,
+    NoisyDegreeBits,
+    PoissonGaussian,
+    PureDP,
+    RandomizedResponse,
+    Repeated,
+    Unprotected,
+    all_types,
+)
+from fedgraph.privacy.mechanisms import noise
+from fedgraph.privacy.mechanisms.blocks import PerBlock
+from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand, LapGraph, UpperTriangle
+from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
+from fedgraph.privacy.mechanisms.local_bits import SampledBits
+from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, UnitRows
+from fedgraph.privacy.meetings import MeetingCounts
+from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, Degrees, L2Ball, NonNegativeRows, Rows, SimplexRows
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+
+NODE, EDGE, GRAPH = Relation.NODE_ZERO_OUT, Relation.EDGE_UNDIRECTED, Relation.GRAPH_REPLACE
+CAP = log_cap(21)
+GATE = NoisyDegreeBits(9.0, 12.0, 21)
+normal = noise.GaussianNoise
+# mechanism with just the noise that is priced, with less; event; bound; relation
+EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
+    (normal(3.0), normal(2.9), Gaussian(1.5), ClippedSum(2.0, 9, "kernel"), NODE),
+    (normal(6.0), normal(3.0), Gaussian(1.5), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
+    (normal(3.0), normal(2.9), Gaussian(1.5), Rows(2.0, 9), NODE),
+    (normal(6.0), normal(3.0), Repeated(Gaussian(1.5), 4), L2Ball(2.0), GRAPH),
+    (normal(1.5 * CAP.sensitivity_l2()), normal(1.5), Gaussian(1.5), NeighbourSums(20, CAP), NODE),
+    (normal(1.5 * math.sqrt(2)), normal(1.5), Gaussian(1.5), NeighbourSums(9), EDGE),
+    (normal(1.5 * math.sqrt(6)), normal(1.5 * 2), Gaussian(1.5), MeetingCounts(9, 3), NODE),
+    (normal(1.5 * math.sqrt(18)), normal(1.5 * 3), Gaussian(1.5), SimplexRows(9), GRAPH),
+    (normal(1.5 * math.sqrt(8)), normal(3.0), Composed((Gaussian(1.5), ApproxDP(0.0, 1e-6))), NonNegativeRows(1.0, 4), NODE),
+    (normal(1.5), normal(1.0), Gaussian(1.5), Box(0.0, 1.0), GRAPH),
+    (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(3.0, 1.0), Gaussian(3.0), L2Ball(2.0), NODE),
+    (normal(3.0), normal(2.0), PoissonGaussian(1.5, 0.1), ClippedSum(2.0, 9, "kernel"), NODE),
+    (normal(3.0), normal(2.0), FixedSizeGaussian(1.5, 2, 9), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
+    (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), PoissonGaussian(3.0, 0.1), L2Ball(2.0), NODE),
+    (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), FixedSizeGaussian(3.0, 2, 9), L2Ball(2.0), NODE),
+    (normal(8.0), normal(4.0), GatedSums(GATE, 8.0, 1, 20), NeighbourSums(20), NODE),
+    (noise.NoisyThreshold(9.0, 12.0), noise.NoisyThreshold(6.0, 12.0), GATE, Degrees(21), NODE),
+    (noise.NoisyThreshold(9.0, 12.0), noise.NoisyThreshold(9.0, 13.0), GATE, Degrees(21), NODE),
+    (noise.LaplaceNoise(1.0), noise.LaplaceNoise(0.5), Repeated(Laplace(2.0), 3), Box(0.0, 0.5), NODE),
+    (noise.GumbelTopK(3, 4.0), noise.GumbelTopK(3, 2.0), Repeated(BoundedRange(0.25), 3), Box(0.0, 0.5), NODE),
+    (noise.KaryResponse(1.0, 5), noise.KaryResponse(2.0, 5), RandomizedResponse(1.0, 5), Box(0, 4), NODE),
+    (noise.MultiBitEncoder(0.5, 4), noise.MultiBitEncoder(1.0, 4), MultiBit(0.5, 4), Box(0.0, 1.0), NODE),
+    (SampledBits(0.5, 4, 0.0, 1.0), SampledBits(0.5, 8, 0.0, 1.0), MultiBit(0.5, 4), Box(0.0, 1.0), NODE),
+    (MaskedResponse(1.0, 3, False), MaskedResponse(2.0, 3, False), PureDP(1.0), Box(-2, 2), NODE),
+    (LapGraph(1.0, 9, 10**6), LapGraph(2.0, 9, 10**6), PureDP(1.0), UpperTriangle(9), EDGE),
+    (EdgeRand(1.0, 9, 10**6), EdgeRand(2.0, 9, 10**6), RandomizedResponse(1.0, 2), UpperTriangle(9), EDGE),
+    (
+        PerBlock((noise.MultiBitEncoder(0.5, 2), noise.MultiBitEncoder(0.25, 2)), (3, 6)),
+        PerBlock((noise.MultiBitEncoder(0.5, 2), noise.MultiBitEncoder(0.5, 2)), (3, 6)),
+        PureDP(3.0), Box(0.0, 1.0), GRAPH,
+    ),
+    (
+        PerBlock((normal(1.5 * math.sqrt(6)), normal(1.5 * math.sqrt(12))), (3, 6)),
+        PerBlock((normal(1.5 * math.sqrt(6)), normal(1.5 * math.sqrt(6))), (3, 6)),
+        Gaussian(1.5), SimplexRows(9), GRAPH,
+    ),
+    (
+        ObjectivePerturbation(2, math.inf, 1e-9, 1.0, None, noise_std=1.0),  # type: ignore[arg-type]
+        ObjectivePerturbation(2, math.inf, 1e-9, 0.0, None),  # type: ignore[arg-type]
+        ApproxDP(1.0, 1e-5), UnitRows(9, 4), EDGE,
+    ),
+    (
+        ObjectivePerturbation(2, math.inf, 1e-9, 0.0, None),  # type: ignore[arg-type]
+        ObjectivePerturbation(2, 3.0, 1e-9, 1.0, None),  # type: ignore[arg-type]
+        PureDP(0.0), UnitRows(9, 4), EDGE,
+    ),
+    (
+        DiscreteGaussianShare(0.5, 20, 6.0, 10), DiscreteGaussianShare(0.5, 20, 4.0, 10),
+        Composed((ZCDP(0.5 * (4 / 6) ** 2), ApproxDP(0.0, 1e-9))), ClippedSum(2.0, 9, "kernel"), NODE,
+    ),
+]  # fmt: skip
+
+
+def place(bound: Bound, relation: Relation, hiding: int = 1, **more: bool) -> rules.Place:
+    assumed = (Assumption.FEATURES_LABELS_PUBLIC,) if relation is EDGE else ()
+    return rules.Place(bound, Protection(relation, Viewer.SERVER, assumed), hiding, **more)
+
+
+@pytest.mark.parametrize(("enough", "less", "event", "bound", "relation"), EXAMPLES)
+def test_what_is_priced_is_there_and_less_is_refused(
+    enough: Mechanism, less: Mechanism, event: Event, bound: Bound, relation: Relation
+) -> None:
+    release = PlannedRelease("path", bound, enough, event, range(1))
+    rules.require(release, place(bound, relation))
+    with pytest.raises(PrivacyError, match=r"release 'path' is priced as .* more noise than it gets"):
+        rules.require(replace(release, mechanism=less), place(bound, relation))
+
+
+def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
+    def leaf(event: Event) -> Event:
+        inner = event.events[0] if isinstance(event, Composed) else event
+        return inner.event if isinstance(inner, Repeated) else inner
+
+    assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.RULES)
+    composite = {"Repeated", "Composed", "SampledOnce", "Unprotected"}
+    assert {kind.__name__ for _, kind in rules.RULES} == set(all_types()) - composite
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "event"),
+    [
+        (noise.Disclose("in clear"), Gaussian(1.0)),
+        (noise.Disclose("in clear"), PureDP(1.0)),
+        (noise.LaplaceNoise(1.0), Gaussian(1.0)),
+        (normal(1.0), PureDP(1.0)),
+        (normal(1.0), ApproxDP(1.0, 1e-5)),
+        (normal(1.0), ZCDP(0.1)),
+    ],
+)
+def test_a_pair_without_a_rule_is_refused(mechanism: Mechanism, event: Event) -> None:
+    with pytest.raises(PrivacyError, match="no rule says"):
+        rules.require(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
+
+
+@pytest.mark.parametrize("event", [Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0)])
+def test_a_price_of_nothing_is_refused(event: Event) -> None:
+    with pytest.raises(PrivacyError, match="says nothing of its noise"):
+        rules.require(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
+
+
+def test_in_clear_has_no_price_to_check() -> None:
+    rules.require(
+        PlannedRelease("path", L2Ball(1.0), noise.Disclose("x"), Unprotected("x"), range(1)), place(L2Ball(1.0), NODE)
+    )
+
+
+def test_noise_of_others_counts_in_squares_and_an_end_is_half_an_edge() -> None:
+    shares = PlannedRelease("path", L2Ball(1.0), normal(1.0), Gaussian(2.0), range(1))
+    rules.require(shares, place(L2Ball(1.0), NODE, 4))
+    with pytest.raises(PrivacyError, match="of 3 client"):
+        rules.require(shares, place(L2Ball(1.0), NODE, 3))
+    sums = NeighbourSums(9)
+    ends = PlannedRelease("path", sums, normal(1.5), Gaussian(1.5), range(1))
+    rules.require(ends, place(sums, EDGE, per_end=True))
+    with pytest.raises(PrivacyError, match="more noise than it gets"):
+        rules.require(ends, place(sums, EDGE))
+
+
+def test_a_promised_degree_is_in_the_least_change() -> None:
+    sums, promise = NeighbourSums(4), Protection(NODE, Viewer.SERVER, (Assumption.PROMISED_DEGREE,), promised_degree=4)
+    assert rules.least_change(rules.Place(sums, promise), NODE) == 2.0
+    with pytest.raises(PrivacyError, match="promised maximum degree"):
+        rules.least_change(place(NeighbourSums(4), NODE), NODE)
