@@ -16,6 +16,7 @@ from typing import Any
 
 from fedgraph.commands.base import Parser, guarded
 from fedgraph.errors import ScenarioError
+from fedgraph.printing import replace_unprintable
 from fedgraph.scenario import read, shipped
 
 
@@ -43,6 +44,7 @@ def configure(p: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation; every error is one line on stderr."""
+    replace_unprintable()
     args = parser().parse_args(arguments)
     return guarded(lambda: started(args))
 

@@ -26,8 +26,9 @@ ALLOWED: dict[str, set[str] | None] = {
     "seeds": set(),
     "plugins": {"errors"},
     "compiled": set(),
+    "printing": set(),
     "documents": {"errors", "plugins"},
-    "privacy": {"errors", "compiled"},
+    "privacy": {"errors", "compiled", "printing"},
     "learning": {"types", "errors", "seeds", "compiled"},
     "data": {"types", "seeds", "errors", "plugins", "documents"},  # the manifest of a federation is YAML
     "partition": {"types", "seeds", "errors", "plugins", "documents"},
@@ -35,12 +36,12 @@ ALLOWED: dict[str, set[str] | None] = {
     "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "documents"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "documents", "compiled"},  # streams of masks
     "runtime": {"types", "errors"},
-    "audit": {"privacy", "learning", "types", "errors", "seeds"},
+    "audit": {"privacy", "learning", "types", "errors", "seeds", "printing"},
     "cells": {"federation", "privacy", "runtime", "types", "errors", "worlds"},
     "worlds": {"data", "partition", "methods", "learning", "privacy", "types", "errors", "documents", "seeds", "plugins"},
     "attacks": {  # data: the other graph that a link thief learns on
         "data", "methods", "federation", "learning", "audit", "privacy", "cells", "types", "errors", "seeds", "plugins",
-        "documents",
+        "documents", "printing",
     },
     "tasks": {
         "data", "partition", "worlds", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types",

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Sequence
 
 from fedgraph.attacks.base import mutants
+from fedgraph.printing import replace_unprintable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation."""
+    replace_unprintable()
     parser = argparse.ArgumentParser(prog="python -m fedgraph.attacks", description="Whole methods, sound and broken.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="mutants")
     command = commands.add_parser("mutants", help="run every method many times on two neighbouring inputs, and broken twins")

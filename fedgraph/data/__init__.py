@@ -8,7 +8,7 @@ by its name. ``base`` states what a family file must offer, and holds what sever
 users.
 """
 
-from fedgraph.data.base import default_roots, families, load, names
+from fedgraph.data.base import default_roots, families, load, look_in, looked_in, names
 from fedgraph.data.base.files import cache_dir
 from fedgraph.data.base.splits import InductiveSplit, inductive_split, random_split
 from fedgraph.data.tu import degree_features
@@ -21,6 +21,8 @@ __all__ = [
     "families",
     "inductive_split",
     "load",
+    "look_in",
+    "looked_in",
     "names",
     "random_split",
 ]

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedgraph.errors import FedgraphError
+from fedgraph.printing import replace_unprintable
 from fedgraph.privacy import explain
 from fedgraph.privacy.claims import rows, table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when the text was printed; 2, with one line on stderr, where a file cannot be read."""
+    replace_unprintable()
     parser = argparse.ArgumentParser(prog="python -m fedgraph.privacy", description="Privacy in words and numbers.")
     commands = parser.add_subparsers(dest="command", required=True)
     in_words = commands.add_parser("explain", help="print a ledger in words, with its running total")

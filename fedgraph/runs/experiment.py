@@ -46,6 +46,7 @@ def run(
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}
     settings = ready.scenario.runtime
+    data.look_in(data_root)
     with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as engine:
         graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
         store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
@@ -67,6 +68,7 @@ def _computed(
     for graph in graphs:
         console.say(describe(graph))
     with begun.ready() as engine:
+        engine.tell(data.look_in, data.looked_in())
         stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
         for line in kept.damaged:

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedgraph import runtime, seeds
+from fedgraph import data, runtime, seeds
 from fedgraph.cells import entry
 from fedgraph.cells.cell import Cell
 from fedgraph.runs import experiment, schedule
@@ -37,6 +37,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
     """Count the cells; with ``seconds`` > 0 also load the data and probe."""
     probes = seconds > 0
     began = time.monotonic()
+    data.look_in(data_root)
     graphs = [
         experiment.load(d, data_root, seeds.public(ready.scenario.seed), stand_in=not probes) for d in ready.scenario.datasets
     ]

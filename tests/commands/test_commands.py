@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 import fedgraph
-from fedgraph import plugins
+from fedgraph import plugins, run
+from fedgraph.audit import __main__ as audit
 from fedgraph.commands import base as cli
+from fedgraph.privacy import __main__ as privacy
 from fedgraph.scenario import read, shipped
 
+FILES = Path(__file__).parents[1] / "pricing" / "files"
 COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "completion", "sheet"}
 
 
@@ -255,3 +260,30 @@ def test_compare_writes_nothing_before_it_may_write_all(
     assert "two" in said(capsys, "compare", str(twins[0]), "--csv", str(table), "--html", str(table), status=2)
     assert "named twice" in said(capsys, "compare", str(twins[0]), str(twins[0]), status=2)
     assert not table.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        (cli.main, ["ls"]),
+        (cli.main, ["price", str(FILES / "gcon.yaml")]),
+        (run.main, ["citeseer", "--dry-run", "--quick", "--seeds", "1"]),
+        (audit.main, ["mechanisms", "--only", "sampled-once"]),
+        (privacy.main, ["claims"]),
+    ],
+)
+def test_a_terminal_without_the_letters_gets_question_marks(
+    command: Callable[[list[str]], int], arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with PYTHONIOENCODING=ascii: a run ended in a UnicodeEncodeError."""
+    printed = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii") for name in ("stdout", "stderr")}
+    for name, stream in printed.items():
+        monkeypatch.setattr(sys, name, stream)
+    status = command(arguments)
+    for stream in printed.values():
+        stream.flush()
+    said = b"".join(stream.buffer.getvalue() for stream in printed.values())  # type: ignore[attr-defined]
+    assert status == 0, said
+    assert said.isascii()
+    assert b"?" in said
+    assert b"UnicodeEncodeError" not in said

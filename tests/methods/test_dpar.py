@@ -267,7 +267,7 @@ def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
 
 def refuse_unless(honest: bool) -> None:
     if not honest:
-        raise PrivacyError("priced at noise multiplier that the mechanism does not have")
+        raise PrivacyError("priced for more noise than it gets")
 
 
 @pytest.mark.parametrize("variant", PRIVATE)
@@ -296,7 +296,7 @@ def test_events_say_what_the_mechanisms_do(variant: str) -> None:
         name = "scale" if hasattr(release.mechanism, "scale") else "std"
         weaker = dataclasses.replace(release.mechanism, **{name: getattr(release.mechanism, name) * 2 / 3})
         changed = (*plan.releases[:index], dataclasses.replace(release, mechanism=weaker), *plan.releases[index + 1 :])
-        with pytest.raises(PrivacyError, match="priced at noise multiplier"):  # the plan's own check, or ours
+        with pytest.raises(PrivacyError, match="more noise than it gets"):  # the plan's own check, or ours
             refuse_unless(honest(dataclasses.replace(plan, releases=changed)))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedgraph import seeds
+from fedgraph import data, plugins, seeds
+from fedgraph.data.base import Request
 from fedgraph.errors import FedgraphError, PrivacyError
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, PublicFacts
@@ -140,3 +141,22 @@ def test_public_is_chosen_where_it_means_something() -> None:
         node_classification.Params(
             methods=[{"method": "features"}], trust=["curator"], epsilons=[1], protocol="transductive", public="nothing"
         )
+
+
+def test_a_public_data_set_is_searched_where_the_run_was_told_to(
+    library: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--data-root`` was searched for the private graph and not for the public one."""
+    asked: list[tuple[Path, ...]] = []
+
+    def searched(name: str, request: Request) -> Graph:
+        asked.append(request.roots)
+        return library
+
+    monkeypatch.setenv("FEDGRAPH_DATA", str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(plugins.load("data", "embedded"), "load", searched)
+    for root in (tmp_path, None):
+        data.look_in(root)
+        assert made(library, PublicSet(dataset="embedded/library")).public_graph is not None
+        assert data.looked_in() == root
+    assert asked == [(tmp_path, tmp_path / "elsewhere"), (tmp_path / "elsewhere",)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import laplace, response
 from fedgraph.privacy.events import Laplace, RandomizedResponse
 from fedgraph.privacy.mechanisms.noise import KaryResponse, LaplaceNoise

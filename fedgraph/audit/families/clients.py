@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier

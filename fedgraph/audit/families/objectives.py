@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.claims.gcon import LossBounds
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated

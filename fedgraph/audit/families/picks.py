@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.privacy.events import ZCDP, BoundedRange, Repeated
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.privacy.units import Relation

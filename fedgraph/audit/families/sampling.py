@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce

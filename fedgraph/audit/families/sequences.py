@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.cases import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, RandomizedResponse, Repeated

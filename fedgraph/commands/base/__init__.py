@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from fedgraph import plugins
 from fedgraph.errors import DataError, FedgraphError, PricingError, ScenarioError
+from fedgraph.printing import replace_unprintable
 
 WRONG_INPUT = (ScenarioError, DataError, PricingError)
 TRACEBACK = "FEDGRAPH_TRACEBACK"
@@ -105,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation."""
+    replace_unprintable()
     options = parser().parse_args(arguments)
 
     def act() -> int:

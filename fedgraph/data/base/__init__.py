@@ -83,10 +83,23 @@ class Published:
 Described: TypeAlias = Published | Counts | type[Settings]
 
 
+_first: list[Path] = []  # what ``look_in`` was told
+
+
+def look_in(root: Path | None) -> None:
+    """From now on search ``root`` first where nobody names a folder: ``--data-root``, for every data set that a run reads."""
+    _first[:] = [] if root is None else [root]
+
+
+def looked_in() -> Path | None:
+    """What ``look_in`` was told."""
+    return _first[0] if _first else None
+
+
 def default_roots() -> tuple[Path, ...]:
-    """The roots that hold when nobody names one: ``$FEDGRAPH_DATA`` where it is set, else none."""
+    """The roots that hold when nobody names one: that of ``look_in``, then ``$FEDGRAPH_DATA``, where they are set."""
     named = os.environ.get(ROOT_VARIABLE, "")
-    return (Path(named).expanduser(),) if named else ()
+    return (*_first, *((Path(named).expanduser(),) if named else ()))
 
 
 def families() -> dict[str, Mapping[str, Described]]:

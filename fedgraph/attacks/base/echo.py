@@ -1,0 +1,126 @@
+"""A method that sends what it holds: a client's column of numbers in [0, 1], every entry a run of its own.
+
+It stands where a method's module stands (``kinds.method``), so that the product's own client, desk, streams, blocks and masks
+carry thousands of independent runs at once; whatever is broken there shows in what it sends. The unit is an entry of client 0,
+there in round 0 and gone in the rounds after: a value that did change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph import seeds
+from fedgraph.federation.messages import Job
+from fedgraph.methods.base import Plan, PublicFacts, Streams, kinds, setting_assumptions
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Event
+from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.sensitivity import ClippedSum
+from fedgraph.privacy.units import Protection, Relation, Viewer
+from fedgraph.types import Graph, Partition, Provenance, Subgraph
+
+ROUNDS, SUM = 2, "sum"
+MODEL = {"weights": np.array([1.0, 0.0])}  # of a client's column, in each round
+_numbers = count()  # workers remember jobs by their keys
+
+
+@dataclass(frozen=True)
+class Situation:
+    """clients: how many. viewer: who looks. entries: runs at once. least: answers that every round has; None: all clients'."""
+
+    clients: int
+    viewer: Viewer
+    entries: int
+    least: int | None = None
+
+    @property
+    def facts(self) -> PublicFacts:
+        """What is public of it."""
+        sizes = (self.entries,) * self.clients
+        return PublicFacts(sum(sizes), 1, 2, sizes, self.viewer, least_answers=self.least)
+
+    def partition(self, present: bool) -> Partition:
+        """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
+
+        def held(client: int) -> Subgraph:
+            column = np.full((self.entries, 1), float(present and client == 0))
+            nothing = sp.csr_array((self.entries, self.entries))
+            graph = Graph("echo", nothing, sp.csr_array(column), np.zeros(self.entries, np.int64), 2, Provenance("own", "echo"))
+            return Subgraph(client, graph, np.arange(self.entries) + client * self.entries)
+
+        return Partition(tuple(held(client) for client in range(self.clients)), True, 0, "echo")
+
+    def job(self, root: int, mechanism: Mechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
+        """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
+        bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
+        release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
+        plan = Plan(
+            "echo", None, ROUNDS, (release,), Protection(Relation.NODE_ZERO_OUT, self.viewer, setting_assumptions(self.facts)),
+            1e-3, self.facts, None, additive=additive,
+        )  # fmt: skip
+        return Job(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)
+
+
+def _prepare(plan: Plan[Any, Any], subgraph: Subgraph) -> np.ndarray:
+    """float64 [entries]: the columns of all clients that ``subgraph`` unites, added."""
+    entries = plan.facts.client_sizes[0]
+    return np.asarray(subgraph.graph.features.toarray().reshape(-1, entries).sum(axis=0))
+
+
+def _client(
+    plan: Plan[Any, Any], work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    return {SUM: desk.release(SUM, work * model["weights"][round_])}
+
+
+METHOD = SimpleNamespace(prepare=_prepare, client=_client)
+
+
+@contextlib.contextmanager
+def swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """``owner.name`` is ``value`` inside the block: how a mutant breaks what is shipped."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextlib.contextmanager
+def broken(*breaks: tuple[Any, str, Any]) -> Iterator[None]:
+    """Echo in the place of every method, and each of ``breaks`` (owner, name, what stands there instead)."""
+    with contextlib.ExitStack() as held:
+        held.enter_context(swapped(kinds, "method", lambda name: METHOD))
+        for one in breaks:
+            held.enter_context(swapped(*one))
+        yield
+
+
+def secret_root(rng: np.random.Generator) -> seeds.Secret:
+    """As ``seed: secret`` draws one, of the bench's own randomness, so that a run of the bench repeats."""
+    return seeds.Secret(rng.bytes(32))
+
+
+def exact(residue: np.ndarray) -> bool:
+    """Whether nothing but zeros and ones is left: the noise was taken off."""
+    return bool((np.abs(residue - np.rint(residue)) < 1e-6).all() and (np.abs(residue - 0.5) < 0.51).all())
+
+
+def path_without(position: int) -> Callable[..., tuple[Any, ...]]:
+    """Names of streams from which one part is missing."""
+    return lambda *path: tuple(part for place, part in enumerate(path) if place != position)
+
+
+def with_plan(job: Job, **changes: Any) -> Job:
+    """``job`` with another key, and other fields."""
+    return replace(job, key=f"echo {next(_numbers)}", **changes)

@@ -1,0 +1,62 @@
+"""Sums of clipped gradients whose rows read neighbours (``learning.clipping.neighbour_rows``): how far a hub moves all others.
+
+Worst case: the ring of ``audit.families.degrees`` whose hub knows everybody, and parameters that anybody may have broadcast, so
+large that a small move of a row turns its answer around. The kernel has to project them on the ball that the proof speaks of;
+without that the rows move many times as far as is priced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.attacks.base.echo import swapped
+from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.closed_form import gaussian
+from fedgraph.audit.families.degrees import OTHERS, hub
+from fedgraph.audit.families.sums import noisy
+from fedgraph.learning.clipping import neighbour_rows
+from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.sampling.stable_cap import weighted
+from fedgraph.privacy import neighbour_gradients
+from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
+from fedgraph.privacy.degree_caps import log_cap
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.units import Relation
+
+EPSILON, DELTA = 2.0, 1e-3
+CLIP, SCALE, BOUND, LARGE = 0.5, 5.0, 2.0, 1e4
+RUNS = 10_000
+
+
+def cases() -> Iterator[Case]:
+    """The kernel under the log cap, and what it would do without a projection, or without the clip."""
+    cap = log_cap(OTHERS + 1)
+    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
+    std = multiplier * neighbour_gradients.sensitivity(cap, CLIP, BOUND, SCALE)
+
+    def release(*values: np.ndarray) -> tuple[Sampler, Sampler]:
+        along = values[0] - values[1]
+        return noisy(values[0], std, along), noisy(values[1], std, along)
+
+    claim, relation = Claim.of(Gaussian(multiplier), DELTA), Relation.NODE_ZERO_OUT.value
+    present, absent = release(_sum(True), _sum(False))
+    sound = Case("neighbour-gradients", relation, claim, present, absent, gaussian(), runs=RUNS)
+    yield sound
+    with swapped(neighbour_rows, "within", lambda layout, vector, bound: vector):
+        yield sound.broken("parameters not projected", *release(_sum(True), _sum(False)))
+
+
+def _sum(there: bool) -> np.ndarray:
+    """The sum of clipped gradients, with the hub or (zeroed) without it."""
+    labels, layout = np.zeros(OTHERS + 1, dtype=np.int64), Layout((2, 2))
+    labels[-1] = 0 if there else -1
+    weights = [weighted(hub(there), log_cap(OTHERS + 1).factors) for there in (True, False)]
+    features = [sp.csr_array(np.append(np.ones(OTHERS), own)[:, None]) for own in (1.0, 0.0)]
+    both = [neighbour_rows.rows(f, w, SCALE) for f, w in zip(features, weights, strict=True)]
+    middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it
+    reads = LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
+    vector = np.concatenate([reads.ravel(), -middle * reads[1]])
+    return neighbour_rows.clipped_sum(layout, vector, both[0 if there else 1], labels, CLIP, BOUND)

@@ -1,0 +1,169 @@
+"""Secure aggregation with masks: what a server that keeps everything can make of one client's message.
+
+Twelve clients are asked, four answer in round 0, client 0 among them; in round 1 it drops out. The server holds all boards of
+public keys, sealed letters, answers and masked messages of both rounds, and knows every name of a stream. It tries the secrets
+of client 0 that it can come by; where they open the message, that is its score, with client 0's share of the noise only. Else
+it reads the sum, as it should.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fedgraph import seeds
+from fedgraph.attacks.base import echo
+from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.closed_form import gaussian
+from fedgraph.federation import client as one_client
+from fedgraph.federation.blocks import borders
+from fedgraph.federation.messages import Job
+from fedgraph.federation.participation import Attendance
+from fedgraph.federation.secure import client as masked
+from fedgraph.federation.secure import keys, protocol, shamir
+from fedgraph.federation.secure import server as unmasking
+from fedgraph.methods.base import gradient_std
+from fedgraph.privacy.accounting import discrete_gaussian
+from fedgraph.privacy.accounting.calibrate import noise_multiplier
+from fedgraph.privacy.events import Composed, Event
+from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
+from fedgraph.privacy.units import Relation, Viewer
+
+EPSILON, DELTA, FAILURE = 2.0, 1e-3, 1e-8
+ASKED, LEAST = 12, 4
+STEPS, BITS = 64.0, 32  # of one unit of the value; of the modulus
+RUNS = 6_000
+Break: TypeAlias = tuple[Any, str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What the server holds of a round. hidden: masked messages by client. total: the opened sum, in steps."""
+
+    now: protocol.Round
+    board: masked.Board
+    letters: masked.Letters
+    answers: masked.Answers
+    hidden: Mapping[int, np.ndarray]
+    total: np.ndarray
+
+
+def cases() -> Iterator[Case]:
+    """A masked sum with drop-outs."""
+    here = echo.Situation(ASKED, Viewer.SERVER_SECURE_AGGREGATION, RUNS, LEAST)
+
+    def event(multiplier: float, dimension: int, norm: float) -> Event:
+        share, _ = gradient_std(multiplier, STEPS, here.facts)
+        return discrete_gaussian.event(STEPS * norm, share, LEAST - 1, dimension, FAILURE)
+
+    multiplier = noise_multiplier(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
+    relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
+
+    def release(present: bool, *breaks: Break, cut_for: int = LEAST) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            now = replace(here, entries=runs)
+            share, _ = gradient_std(multiplier, STEPS, now.facts)
+            noise = DiscreteGaussianShare(1 / STEPS, BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
+            price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
+            job = replace(
+                now.job(echo.secret_root(rng), noise, price), attendance=_attendance(), masks=protocol.Masks(1, LEAST)
+            )
+            with echo.broken(*breaks):
+                first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(echo.ROUNDS))
+                return _read(job, first, second) / STEPS
+
+        return sample
+
+    claim = Claim.of(event(multiplier, 1, 1.0), DELTA)
+    there, back = release(True), release(False)
+    sound = Case("masked-sum", relation, claim, there, back, gaussian(), runs=RUNS)
+    yield sound
+    for mutant, broken in _breaks().items():
+        yield sound.broken(mutant, release(True, broken), release(False, broken))
+    yield sound.broken("noise cut for clients that drop out", release(True, cut_for=ASKED), release(False, cut_for=ASKED))
+
+
+def _breaks() -> dict[str, Break]:
+    honest = seeds.secret_generator
+
+    def public_for(kind: str) -> Callable[..., np.random.Generator]:
+        return lambda root, *path: (seeds.generator if kind in path else honest)(root, *path)
+
+    def one_for_all_rounds(root: int, *path: Any) -> np.random.Generator:
+        return honest(root, *(path[: path.index("masks") + 2] if "masks" in path else path))
+
+    return {
+        "letter keys from public seed 0": (seeds, "secret_generator", public_for("letters")),
+        "mask keys from public seed 0": (seeds, "secret_generator", public_for("masks")),
+        "one mask key for all rounds": (seeds, "secret_generator", one_for_all_rounds),
+        "masks forgotten": (one_client, "hide", lambda job, client, round_, released, board: released),
+    }
+
+
+def _attendance() -> Attendance:
+    answered = np.zeros((echo.ROUNDS, ASKED), dtype=bool)
+    answered[0, :LEAST] = answered[1, 1 : LEAST + 1] = True
+    return Attendance(answered, np.zeros(echo.ROUNDS), ASKED, 0, np.ones_like(answered))
+
+
+def _held_by_the_server(job: Job, here: echo.Situation, present: bool, round_: int) -> Round:
+    """One round by the shipped client and server."""
+    every, now = range(len(borders(ASKED))), protocol.of(job, round_)
+    assert now is not None
+    board = masked.advertise(every, job, round_)
+    letters = masked.share(every, job, round_, board)
+    messages = one_client.run_blocks(every, here.partition(present), job, echo.MODEL, round_, board)
+    hidden = {message.first: message.released[echo.SUM].value for message in messages}
+    answers = masked.answer(every, job, round_, 1, board, letters)
+    total = np.asarray(np.sum(list(hidden.values()), axis=0, dtype=np.uint32))
+    opened = unmasking.unmasked(now, round_, {echo.SUM: total}, board, [answers], BITS)[echo.SUM]
+    return Round(now, board, letters, answers, hidden, _signed(opened))
+
+
+def _read(job: Job, first: Round, second: Round) -> np.ndarray:
+    """float64 [runs], in steps: client 0's own message where some of its secrets open it, else the sum."""
+    message, least = first.hidden[0], first.now.threshold
+    candidates = [(b"", b"")]  # as if nothing hid it
+    of_seed = shamir.joined(dict(first.answers[0][:least]))
+    candidates.append((shamir.joined(dict(second.answers[0][:least])), of_seed))
+    public = seeds.generator(0, *job.stream, "masks", 0, 0, job.fingerprint)
+    candidates.append((public.bytes(32), public.bytes(32)))
+    letters = _opened_letters(job, first)
+    if letters:
+        candidates.append(
+            (shamir.joined({p: a for p, a, _ in letters[:least]}), shamir.joined({p: b for p, _, b in letters[:least]}))
+        )
+    for mask, seed in candidates:
+        opened = np.array(message)
+        if mask:
+            keys.add_stream(opened, seed, 0, echo.SUM, BITS, -1)
+            for other in first.now.near[0]:
+                agreed = keys.agreed(keys.private(mask), first.board[other][0])
+                keys.add_stream(opened, agreed, 0, echo.SUM, BITS, -1 if other > 0 else 1)
+        if np.abs(_signed(opened)).max() < 2.0 ** (BITS - 8):
+            return _signed(opened)
+    return (
+        first.total if np.abs(first.total).max() < 2.0 ** (BITS - 8) else _signed(np.sum(list(first.hidden.values()), axis=0))
+    )
+
+
+def _opened_letters(job: Job, first: Round) -> list[tuple[int, int, int]]:
+    """(place, share of the mask key, share of the seed) of client 0, from its letters, with a letter key of public seed 0."""
+    own = keys.private(seeds.generator(0, *job.stream, "letters", 0, job.fingerprint).bytes(32))
+    if keys.public(own) != first.board[0][1]:
+        return []
+    found = []
+    for other in first.now.near[0]:
+        channel = keys.channel(keys.agreed(own, first.board[other][1]))
+        letter = dict(first.letters[other])[0]
+        text, cut = keys.opened(channel, 0, 0, other, letter), shamir.SHARE_BYTES
+        found.append((first.now.near[0].index(other) + 1, int.from_bytes(text[:cut], "big"), int.from_bytes(text[cut:], "big")))
+    return found
+
+
+def _signed(whole: np.ndarray) -> np.ndarray:
+    return np.asarray(whole.astype(np.uint32).view(np.int32), dtype=np.float64)

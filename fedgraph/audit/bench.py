@@ -1,0 +1,246 @@
+"""The bench: mechanisms, parts of the protocol and whole methods, sound ones beside broken twins, all judged alike.
+
+    report = run(all_cases())
+    report.summary          '47 of 47 mutants caught, 0 of 30 sound mechanisms accused'
+
+A ``Case`` is something that claims (ε, δ), run many times on two neighbouring inputs. Its *mutants* make the same claim for
+something else. Families of cases are files, found by being there (``FAMILIES``); they offer ``cases() -> Iterator[Case]``.
+
+**Guarantee.** The probability that *any* sound case is accused is at most ``error_rate``, for any seed: each of M sound ones
+gets ``error_rate``/M (Bonferroni), halved again where two methods look at it. A mutant is judged at the same level, so catching
+it means the same as accusing. A mutant that is not caught means that the bench is blind there, and the command fails.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from fedgraph import seeds
+from fedgraph.audit.closed_form import ClosedForm
+from fedgraph.audit.lower_bound import Worlds, ceiling, delta_by_event, epsilon_by_event
+from fedgraph.errors import ScenarioError
+from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.events import Event
+
+Sampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
+RUNS = 40_000
+ERROR_RATE = 5e-4
+FAMILIES = ("fedgraph.audit.families", "fedgraph.attacks.base.families")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """It says to be (epsilon, delta)-DP; accountant: who says so."""
+
+    epsilon: float
+    delta: float
+    accountant: str
+
+    @classmethod
+    def of(cls, event: Event, delta: float) -> Claim:
+        """What fedgraph's own accountant charges for ``event``."""
+        return cls.paid(price(event, delta), delta)
+
+    @classmethod
+    def paid(cls, paid: Price, delta: float) -> Claim:
+        return cls(paid.epsilon, delta, paid.accountant)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Something that makes a claim, on its worst-case neighbouring inputs.
+
+    name: of the sound one. mutant: what was broken; None for the sound one.
+    relation: unit and neighbouring relation, in the words of ``privacy.units``.
+    present, absent: (runs, generator) → float [runs], one score per independent run with and without the unit.
+    closed_form: where the score's law allows one. counts: whether events are counted, too; not where runs are dear and few.
+    measures: whether ε is bounded at the claimed δ, or δ at the claimed ε; the test is the same, the number shown is the more
+    telling one. runs: per world, counted (half as many again choose the event).
+    """
+
+    name: str
+    relation: str
+    claim: Claim
+    present: Sampler
+    absent: Sampler
+    closed_form: ClosedForm | None = None
+    measures: Literal["epsilon", "delta"] = "epsilon"
+    runs: int = RUNS
+    mutant: str | None = None
+    counts: bool = True
+
+    def broken(self, mutant: str, present: Sampler, absent: Sampler | None = None, claim: Claim | None = None) -> Case:
+        """A twin that makes the same claim (or ``claim``) for something else."""
+        return replace(self, mutant=mutant, present=present, absent=absent or self.absent, claim=claim or self.claim)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One judged case. lower_bound: on what ``measures`` names; ceiling: the largest ε that counting this many runs could show;
+    method: which of the methods gave the bound."""
+
+    mechanism: str
+    mutant: str | None
+    relation: str
+    epsilon: float
+    delta: float
+    accountant: str
+    measures: str
+    lower_bound: float
+    ceiling: float
+    method: str
+    runs: int
+
+    @property
+    def accused(self) -> bool:
+        """Whether the claim is shown to be false."""
+        return self.lower_bound > (self.epsilon if self.measures == "epsilon" else self.delta)
+
+    @property
+    def as_it_should(self) -> bool:
+        return self.accused == (self.mutant is not None)
+
+    @property
+    def verdict(self) -> str:
+        if self.mutant is None:
+            return "ACCUSED" if self.accused else "not accused"
+        return "caught" if self.accused else "MISSED"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; an infinite bound becomes the string ``"inf"``."""
+        row = asdict(self) | {"accused": self.accused, "verdict": self.verdict}
+        return {key: "inf" if isinstance(value, float) and math.isinf(value) else value for key, value in row.items()}
+
+    def __str__(self) -> str:
+        """A line of the table under ``HEADING``."""
+        name = self.mechanism if self.mutant is None else f"  ✗ {self.mutant}"
+        bound = f"{'ε' if self.measures == 'epsilon' else 'δ'} ≥ {self.lower_bound:.3g}"
+        numbers = f"{self.epsilon:>9.3g} {self.delta:>9.3g} {bound:>12} {self.ceiling:>7.2f}"
+        return f"{name:44} {self.relation:28} {numbers}  {self.method:30} {self.runs:>6,}  {self.verdict}"
+
+
+HEADING = (
+    f"{'case':44} {'unit, relation':28} {'ε claimed':>9} {'δ claimed':>9} {'lower bound':>12} {'ceiling':>7}  "
+    f"{'method':30} {'runs':>6}  verdict"
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rows, in the order of the families."""
+
+    seed: int
+    confidence: float
+    rows: tuple[Row, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Every mutant caught, nothing sound accused."""
+        return all(row.as_it_should for row in self.rows)
+
+    @property
+    def summary(self) -> str:
+        mutants = [row for row in self.rows if row.mutant is not None]
+        sound = [row for row in self.rows if row.mutant is None]
+        caught, accused = sum(row.accused for row in mutants), sum(row.accused for row in sound)
+        return f"{caught} of {len(mutants)} mutants caught, {accused} of {len(sound)} sound mechanisms accused"
+
+    def to_dict(self) -> dict[str, Any]:
+        same = {"seed": self.seed, "confidence": self.confidence, "ok": self.ok, "summary": self.summary}
+        return same | {"rows": [row.to_dict() for row in self.rows]}
+
+
+def all_cases() -> Iterator[Case]:
+    """Every case of every file in ``FAMILIES``, in alphabetical order of the files."""
+    for package in FAMILIES:
+        for file in sorted(pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name):
+            yield from importlib.import_module(f"{package}.{file.name}").cases()
+
+
+def run(
+    cases: Iterable[Case],
+    seed: int = 0,
+    only: str | None = None,
+    error_rate: float = ERROR_RATE,
+    tell: Callable[[Row], None] = lambda row: None,
+) -> Report:
+    """Judge ``cases``, or those of the mechanism named ``only``.
+
+    ``only`` does not change a row: error rates and random streams are those of the full run. tell: gets each row as it is
+    judged. Raises ``ScenarioError`` (one line) when there is no mechanism of that name.
+    """
+    listed = list(cases)
+    alpha = error_rate / max(1, sum(case.mutant is None for case in listed))
+    chosen = [case for case in listed if only in (None, case.name)]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(case.name for case in listed))
+        raise ScenarioError(f"--only {only}: no mechanism of that name; allowed: {names}")
+    rows = []
+    for case in chosen:
+        rows.append(judge(case, seed, alpha))
+        tell(rows[-1])
+    return Report(seed, 1 - error_rate, tuple(rows))
+
+
+def judge(case: Case, seed: int, alpha: float) -> Row:
+    """Run one case and bound what it measures; wrong with probability at most alpha."""
+    counted_on = _runs(case, seed, "counted", case.runs)
+    claim, closed = case.claim, case.closed_form
+    each = alpha / 2 if case.counts and closed is not None and case.measures == "epsilon" else alpha
+    bounds: dict[str, float] = {}
+    if case.counts:
+        chosen_on = _runs(case, seed, "chosen", case.runs // 2)
+        by_event, known = (epsilon_by_event, claim.delta) if case.measures == "epsilon" else (delta_by_event, claim.epsilon)
+        bounds["Clopper-Pearson"] = by_event(chosen_on, counted_on, known, each)
+    if closed is not None and case.measures == "epsilon":
+        bounds[closed.name] = closed.bound(counted_on, claim.delta, each)
+    method = max(bounds, key=lambda name: bounds[name])
+    return Row(
+        mechanism=case.name,
+        mutant=case.mutant,
+        relation=case.relation,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        accountant=claim.accountant,
+        measures=case.measures,
+        lower_bound=bounds[method],
+        ceiling=ceiling(case.runs, claim.delta, each),
+        method=method,
+        runs=case.runs,
+    )
+
+
+def show(cases: Sequence[Case], seed: int, only: str | None, as_json: bool, error_rate: float = ERROR_RATE) -> Report:
+    """``run``, printed: one JSON document, or a table line by line, what its numbers mean, and the summary as the last line."""
+    import json
+
+    begun = False
+
+    def tell(row: Row) -> None:
+        nonlocal begun
+        if not as_json:
+            print(str(row) if begun else f"{HEADING}\n{row}", flush=True)
+        begun = True
+
+    report = run(cases, seed, only, error_rate, tell)
+    if as_json:
+        print(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        return report
+    print("✗ a deliberately broken twin of the case above it. Lower bounds hold for all sound ones together")
+    print(f"with confidence {report.confidence:.2%}; ceiling: the largest ε that counting this many runs per world could show.")
+    print(report.summary)
+    return report
+
+
+def _runs(case: Case, seed: int, purpose: str, runs: int) -> Worlds:
+    """Scores of fresh runs; the streams are named by the case, so no case depends on another."""
+    path = ("audit", case.name, case.mutant or "sound", purpose)
+    present = case.present(runs, seeds.generator(seed, *path, "present"))
+    return Worlds(present, case.absent(runs, seeds.generator(seed, *path, "absent")))
