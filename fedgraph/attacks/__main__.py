@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from fedgraph.attacks.base import mutants
+from fedgraph.audit import bench
 from fedgraph.printing import replace_unprintable
 
 
@@ -25,21 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.seed < 0 or args.runs < 2:
         print(f"--seed {args.seed} --runs {args.runs}: a seed is ≥ 0, and a world needs two runs or more", file=sys.stderr)
         return 2
-    rows: list[mutants.Row] = []
-    for row in mutants.run(args.seed, args.runs):
-        rows.append(row)
-        name = (
-            f"  ✗ {row.broken}" if row.broken else f"{row.method}, {row.viewer}, {row.clients} client{'s'[: row.clients > 1]}"
-        )
-        print(f"{name:55s} ε provable {row.provable:5.2f}   ε ≥ {row.lower:5.2f}   {row.verdict}", flush=True)
-    broken = [row for row in rows if row.broken]
-    caught, sound = sum(r.accused for r in broken), [r for r in rows if not r.broken]
     print("Not to be told by any attack here:")
     for name, why in mutants.UNSEEN.items():
         print(f"  {name}: {why}")
-    accused = sum(r.accused for r in sound)
-    print(f"{caught} of {len(broken)} mutants caught, {accused} of {len(sound)} sound methods accused")
-    return 0 if all(row.as_it_should for row in rows) else 1
+    report = bench.show(list(mutants.cases(args.runs, args.seed)), args.seed, None, False, mutants.ERROR_RATE)
+    return 0 if report.ok else 1
 
 
 if __name__ == "__main__":

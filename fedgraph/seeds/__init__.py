@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+KEY_BYTES = 32
 _held: dict[str, bytes] = {}  # keys that this process was given or drew, by their names
 
 
@@ -34,6 +35,8 @@ class Secret(int):
     key: bytes
 
     def __new__(cls, key: bytes) -> Secret:
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"a secret root has {8 * KEY_BYTES} bits, found {8 * len(key)}")
         made = super().__new__(cls, 0)
         made.key = key
         hold(key)
@@ -79,7 +82,7 @@ def _of_name(name: str) -> Secret:
 
 def root(seed: int | str) -> int:
     """What a scenario's ``seed`` stands for: the number, or 256 fresh random bits of the operating system for ``secret``."""
-    return Secret(os.urandom(32)) if isinstance(seed, str) else seed
+    return Secret(os.urandom(KEY_BYTES)) if isinstance(seed, str) else seed
 
 
 def public(seed: int | str) -> int:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from fedgraph.attacks.base import mutants
+from fedgraph.audit import bench
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import blocks
 from fedgraph.library import run
@@ -99,5 +100,5 @@ def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> Non
 @pytest.mark.parametrize("broken", ["", "colluder ignored"])
 def test_an_ignored_colluder_is_caught_where_two_clients_take_part(broken: mutants.Break) -> None:
     plain = {"method": "features", "steps": 2, "projection": "none"}
-    found = mutants.judged(mutants.Case(plain, SECURE, 2, broken), 0, 400, 0.002)
+    found = bench.judge(mutants.case_of(mutants.Whole(plain, SECURE, 2, broken), 400), 0, 0.002)
     assert found.as_it_should, found

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import pytest
 
+from fedgraph.attacks.__main__ import main
 from fedgraph.attacks.base import mutants
+from fedgraph.audit import bench
 from fedgraph.privacy.units import Viewer
 
 
 def test_every_mutant_has_its_sound_method_before_it() -> None:
-    listed = list(mutants.cases())
-    sound = {(str(c.method["method"]), c.viewer) for c in listed if not c.broken}
-    assert {(str(c.method["method"]), c.viewer) for c in listed} == sound
+    listed = list(mutants.wholes())
+    sound = [(w.name, w.viewer) for w in listed if not w.broken]
+    assert len(set(sound)) == len(sound)
+    assert {(w.name, w.viewer) for w in listed} == set(sound)
     assert all(why.endswith(".") for why in (f"{w.rstrip('.')}." for w in mutants.UNSEEN.values()))
 
 
 def test_a_sound_method_is_not_accused_in_few_runs() -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    found = mutants.judged(mutants.Case(hops, Viewer.CURATOR_TRUSTED, 1), 0, 12, 0.001)
+    found = bench.judge(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1), 12), 0, 0.001)
     assert not found.accused
     assert found.verdict == "not accused"
+
+
+def test_the_command_judges_by_the_one_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
+    monkeypatch.setattr(mutants, "wholes", lambda: iter([mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1)]))
+    assert main(["mutants", "--runs", "3"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "0 of 0 mutants caught, 0 of 1 sound mechanisms accused"
+    assert any(line.startswith("gap_edge, 1 client ") and line.endswith("not accused") for line in said)
+    assert main(["mutants", "--runs", "1"]) == 2
 
 
 @pytest.mark.slow
 def test_two_thirds_of_the_noise_is_caught() -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
     for broken in ("", "noise × ⅔"):
-        found = mutants.judged(mutants.Case(hops, Viewer.CURATOR_TRUSTED, 1, broken), 0, 300, 0.002)  # type: ignore[arg-type]
+        found = bench.judge(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1, broken)), 0, 0.002)  # type: ignore[arg-type]
         assert found.as_it_should, found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgraph.learning.optimisers.dp_training import Descent, full_width
+from fedgraph.learning.optimisers.dp_training import Descent, fixed_mask, full_width, poisson_mask
 
 
 @pytest.mark.parametrize(("momentum", "averaged"), [(0.9, 0.5), (0.0, 1.0), (0.5, 0.1)])
@@ -21,3 +21,21 @@ def test_more_signal_takes_more_steps() -> None:
     found = [full_width(s) for s in (10.0, 1e3, 5e3, 3e4, 1e6)]
     assert [steps for steps, _, _ in found] == [20, 40, 89, 200, 200]
     assert all(rate * clip >= 8 for _, rate, clip in found)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.8])
+def test_a_poisson_batch_is_independent_coins_and_a_fixed_one_is_not(rate: float) -> None:
+    """Their prices differ: a batch of fixed size in the place of coins, or one batch for all steps, is found out."""
+    rng, n, steps = np.random.default_rng(0), 40, 4_000
+    coins = np.array([poisson_mask(n, rate, rng) for _ in range(steps)])
+    sizes = coins.sum(axis=1)
+    assert sizes.var() == pytest.approx(n * rate * (1 - rate), rel=0.12), "a fixed size has no variance"
+    assert np.abs(coins.mean(axis=0) - rate).max() < 5 * np.sqrt(rate * (1 - rate) / steps), "every row has the rate"
+    together = (coins[:, 0] & coins[:, 1]).mean()
+    assert abs(together - rate**2) < 5 * np.sqrt(rate**2 / steps), "rows know nothing of each other"
+    again = (coins[1:] == coins[:-1]).mean()
+    assert again == pytest.approx(rate**2 + (1 - rate) ** 2, abs=0.01), "steps know nothing of each other"
+    size = round(rate * n)
+    fixed = np.array([fixed_mask(n, size, rng) for _ in range(steps)])
+    assert set(fixed.sum(axis=1).tolist()) == {size}
+    assert np.abs(fixed.mean(axis=0) - size / n).max() < 5 * np.sqrt(rate / steps)

@@ -4,14 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fedgraph.errors import BudgetExceededError, PrivacyError, UnboundedValueError
 from fedgraph.federation.messages import ClientMessage
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk, PlannedRelease, declared
+from fedgraph.privacy.desk import Desk, PlannedRelease, Walk, declared
 from fedgraph.privacy.events import Gaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import L2Ball
+from fedgraph.privacy.sensitivity import L2Ball, Rows
 
 BOUND, NOISE = L2Ball(1.0), GaussianNoise(3.0)
 PLAN = PlannedRelease("model", BOUND, NOISE, Gaussian(3.0), range(2), per_round=2)
@@ -76,6 +78,50 @@ def test_declared_is_what_the_rounds_spend():
         door = desk(round_)
         spent += [door.release("model", np.ones(1)).entry.event for _ in range(2)]
     assert price(declared([PLAN], 4), 1e-5) == price(Repeated(Gaussian(3.0), len(spent)), 1e-5)
+
+
+def through(way, value):
+    """What ``value`` becomes on one of the ways out, under hardly any noise, and the ledger lines that it leaves."""
+    quiet = PlannedRelease(
+        "p", Rows(1.0, 1) if way == "together" else BOUND, GaussianNoise(1e-6), Repeated(Gaussian(1.0), 3), range(1)
+    )
+    if way == "replay":
+        door = Desk("cell", 0, 1, [quiet], np.random.default_rng(0), lambda round_: np.random.default_rng(round_))
+        return [door.replay("p", value)], door.entries
+    together = (0, 1, 2) if way == "together" else ()
+    door = Desk("cell", 0, 0, [quiet], np.random.default_rng(0), together=together, scale=0.5 if way == "scaled" else 1.0)
+    if way == "walk":
+        seen = []
+        walk = Walk(
+            0,
+            lambda state: value,
+            lambda state, noised: seen.append(noised) or state + 1,
+            lambda state: np.array([1.0 * state]),
+        )
+        assert door.walk("p", walk).value == [3.0]
+        return seen, door.entries
+    return [door.release("p", value[None] if way == "together" else value).value], door.entries
+
+
+@pytest.mark.parametrize("way", ["release", "scaled", "together", "walk", "replay"])
+@given(length=st.floats(1e-3, 1e6), angle=st.floats(0, 6.3))
+@settings(max_examples=20, deadline=None)
+def test_every_way_out_holds_the_value_to_its_bound_and_writes_one_line(way, length, angle):
+    value = length * np.array([math.cos(angle), math.sin(angle)])
+    left, entries = through(way, value)
+    for out in left:
+        expected = min(1.0, length) * (0.5 if way == "scaled" else 1.0)
+        assert np.linalg.norm(out) == pytest.approx(expected, abs=1e-4)
+    assert len(entries) == (0 if way == "replay" else 1)
+    if way == "together":
+        assert entries[0].clients == ((0, 2),), "a line for every client whose share is in the sum"
+
+
+def test_every_use_of_a_path_is_a_line():
+    door = desk()
+    made = [door.release("model", np.ones(2)).entry for _ in range(2)]
+    assert door.entries == made
+    assert price(declared([PLAN], 4), 1e-5).epsilon > price(Repeated(Gaussian(3.0), len(door.entries)), 1e-5).epsilon
 
 
 def test_two_plans_on_one_path():

@@ -64,6 +64,24 @@ def test_keys_are_fresh_private_streams_follow_them_and_public_ones_do_not() -> 
     assert np.array_equal(seeds.secret_generator(7, "noise").random(3), seeds.generator(7, "noise").random(3))
 
 
+@pytest.mark.parametrize("bits", [0, 32, 64, 128, 248, 512])
+def test_a_key_has_256_bits(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=f"256 bits, found {bits}"):
+        seeds.Secret(bytes(bits // 8))
+    monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: bytes(bits // 8))
+    with pytest.raises(ValueError, match="256 bits"):
+        seeds.root("secret")
+
+
+def test_no_block_of_the_key_stream_comes_twice() -> None:
+    """Block i is that of counter i, also where the lower half of the counter runs over."""
+    for first in (0, 2**32 - 3):
+        words = chacha.key_stream(chacha.initial(bytes(32), first), 16 * 80).reshape(80, 16)
+        alone = [chacha.key_stream(chacha.initial(bytes(32), first + block), 16) for block in range(80)]
+        assert np.array_equal(words, alone)
+        assert len(np.unique(words, axis=0)) == 80
+
+
 def test_what_is_pickled_names_the_key_and_never_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever Ray's store spills to disk, e.g. a job, is useless there; a process that was not told the key refuses."""
     root = seeds.root("secret")

@@ -31,7 +31,7 @@ import numpy as np
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import mutant_games
 from fedgraph.audit import closed_form
-from fedgraph.audit.lower_bound import Worlds
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.methods.base import Inbox, Plan, State, Streams
 from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -68,8 +68,10 @@ UNSEEN = {
 
 
 @dataclass(frozen=True)
-class Case:
-    """method: its settings, ``method`` among them. viewer: who is priced. broken: what the door does otherwise. times: so many
+class Whole:
+    """A method on the bench.
+
+    method: its settings, ``method`` among them. viewer: who is priced. broken: what the door does otherwise. times: so many
     times the usual number of runs, where the break is small. opened: all that is priced is read, also what stays at a client.
     """
 
@@ -80,96 +82,77 @@ class Case:
     times: int = 1
     opened: bool = False
 
-
-@dataclass(frozen=True)
-class Row:
-    """provable: what the plan is priced at. lower: what the runs prove at least."""
-
-    method: str
-    viewer: str
-    clients: int
-    broken: str
-    provable: float
-    lower: float
-    runs: int
-
     @property
-    def accused(self) -> bool:
-        return self.lower > self.provable
-
-    @property
-    def as_it_should(self) -> bool:
-        return self.accused == bool(self.broken)
-
-    @property
-    def verdict(self) -> str:
-        if not self.broken:
-            return "ACCUSED" if self.accused else "not accused"
-        return "caught" if self.accused else "MISSED"
+    def name(self) -> str:
+        """Of the sound one."""
+        told = " ".join(str(self.method[key]) for key in ("method", "training", "updates") if key in self.method)
+        return f"{told}, {self.clients} client{'s'[: self.clients > 1]}"
 
 
-def cases() -> Iterator[Case]:
+def wholes() -> Iterator[Whole]:
     """Every sound method that the harness reads, each followed by its mutants."""
     features = {"method": "features", "steps": 2, "projection": "none"}
-    yield Case(features, Viewer.SERVER, 2)
-    yield Case(features, Viewer.SERVER, 2, "noise × ⅔")
+    yield Whole(features, Viewer.SERVER, 2)
+    yield Whole(features, Viewer.SERVER, 2, "noise × ⅔")
     together = Viewer.SERVER_SECURE_AGGREGATION
-    yield Case(features, together, 5)
-    yield Case(features, together, 5, "secure sum leaked")
-    yield Case(features, together, 3, "", 2)
-    yield Case(features, together, 3, "secure sum leaked", 2)
-    yield Case(features, together, 3, "second colluder", 2)
-    yield Case(features, together, 2, "", 2)
-    yield Case(features, together, 2, "colluder ignored", 2)
+    yield Whole(features, together, 5)
+    yield Whole(features, together, 5, "secure sum leaked")
+    yield Whole(features, together, 3, "", 2)
+    yield Whole(features, together, 3, "secure sum leaked", 2)
+    yield Whole(features, together, 3, "second colluder", 2)
+    yield Whole(features, together, 2, "", 2)
+    yield Whole(features, together, 2, "colluder ignored", 2)
     hops = {"method": "gap_edge", "hops": 2, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    yield Case(hops, Viewer.CURATOR_TRUSTED, 1)
-    yield Case(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
-    yield Case(hops, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
+    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1)
+    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
+    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
     two_stages = {"method": "gap_node", "steps": 2, "projection": 0, "hop_share": 0.1}
-    yield Case(two_stages, Viewer.SERVER, 2, opened=True)
-    yield Case(two_stages, Viewer.SERVER, 2, "noise × ⅔", opened=True)
+    yield Whole(two_stages, Viewer.SERVER, 2, opened=True)
+    yield Whole(two_stages, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     for training in ("dp_fedavg", "dp_sgd"):
         for updates, clients in (("each", 2), ("sum", 4)):
             shared = {"method": "local_dp", "training": training, "updates": updates, **mutant_games.SMALL}
-            yield Case(shared, Viewer.SERVER, clients)
-            yield Case(shared, Viewer.SERVER, clients, "noise × ⅔")
+            yield Whole(shared, Viewer.SERVER, clients)
+            yield Whole(shared, Viewer.SERVER, clients, "noise × ⅔")
             if updates == "sum":
-                yield Case(shared, Viewer.SERVER, clients, "secure sum leaked")
-                yield Case(shared, Viewer.SERVER, 2, "", 2)
-                yield Case(shared, Viewer.SERVER, 2, "colluder ignored", 2)
+                yield Whole(shared, Viewer.SERVER, clients, "secure sum leaked")
+                yield Whole(shared, Viewer.SERVER, 2, "", 2)
+                yield Whole(shared, Viewer.SERVER, 2, "colluder ignored", 2)
 
 
-def run(seed: int = 0, runs: int = RUNS) -> Iterator[Row]:
-    """All cases, one after another. runs: per world."""
-    listed = list(cases())
-    alpha = ERROR_RATE / sum(not case.broken for case in listed)
-    return (judged(case, seed, runs, alpha) for case in listed)
+def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
+    """All of them, for the bench. runs: per world. seed: of the games."""
+    return (case_of(whole, runs, seed) for whole in wholes())
 
 
-def judged(case: Case, seed: int, runs: int, alpha: float) -> Row:
-    """One case: ``runs`` scores with the canary and as many without, and the ε that they prove."""
-    name = f"{case.method['method']}/{case.viewer.value}/{case.clients}/{case.broken}"
-    runs *= case.times
-    played = mutant_games.of(case.method, case.viewer, case.clients, seeds.generator(seed, "mutants", "game"))
-    plan = replace(played.plan, opened=case.opened)
-    played = replace(played, plan=plan)
-    scores = [
-        np.array([_score(case, played, world, (seed, name, w, r)) for r in range(runs)])
-        for w, world in enumerate(played.worlds)
-    ]
-    bound = closed_form.gaussian().bound(Worlds(scores[1], scores[0]), DELTA, alpha)
-    return Row(str(case.method["method"]), case.viewer.value, case.clients, case.broken, plan.provable().epsilon, bound, runs)
+def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
+    """``whole`` as the bench takes it: the price of its plan, and one run of the method for each score."""
+    played = mutant_games.of(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
+    played = replace(played, plan=replace(played.plan, opened=whole.opened))
+
+    def scores(world: Partition) -> Sampler:
+        def sample(count: int, rng: np.random.Generator) -> np.ndarray:
+            root = int(rng.integers(2**31))
+            return np.array([_score(whole, played, world, (root, "run", run)) for run in range(count)])
+
+        return sample
+
+    absent, present = (scores(world) for world in played.worlds)
+    return Case(
+        whole.name, whole.viewer.value, Claim.paid(played.plan.provable(), DELTA), present, absent, closed_form.gaussian(),
+        runs=runs * whole.times, mutant=whole.broken or None, counts=False,
+    )  # fmt: skip
 
 
-def _score(case: Case, played: mutant_games.Game, world: Partition, path: tuple[int | str, ...]) -> float:
+def _score(whole: Whole, played: mutant_games.Game, world: Partition, path: tuple[int | str, ...]) -> float:
     """One run, read by the method's own evidence, as the viewer of the case sees it."""
     plan = played.plan
-    state = _trained(case, plan, world, path)
+    state = _trained(whole, plan, world, path)
     seen_as: Any = plan
-    if case.broken == "second colluder":  # rows of the second one are known, too
+    if whole.broken == "second colluder":  # rows of the second one are known, too
         facts = replace(plan.facts, colluders=2)
         seen_as = SimpleNamespace(protection=plan.protection, facts=facts, **{n: getattr(plan, n) for n in _READ})
-    if case.broken == "secure sum leaked" and not plan.summed:  # the server holds what each client sent
+    if whole.broken == "secure sum leaked" and not plan.summed:  # the server holds what each client sent
         # a plan with this viewer and so little noise refuses to be made (``Plan``): only what evidence reads is handed on
         seen_as = SimpleNamespace(protection=_seen_by_server(plan), facts=plan.facts, **{n: getattr(plan, n) for n in _READ})
     return played.read(seen_as, state)
@@ -181,10 +164,10 @@ def _seen_by_server(plan: Plan[Any, Any]) -> Any:
     return replace(plan.protection, viewer=Viewer.SERVER, assumptions=kept)
 
 
-def _trained(case: Case, plan: Plan[Any, Any], world: Partition, path: tuple[int | str, ...]) -> State[Any]:
+def _trained(whole: Whole, plan: Plan[Any, Any], world: Partition, path: tuple[int | str, ...]) -> State[Any]:
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
-    releases = tuple(_as_broken(case, plan, r) for r in plan.releases)
+    releases = tuple(_as_broken(whole, plan, r) for r in plan.releases)
     state: State[Any] = method.start(plan, seeds.generator(0, "mutants", "start"))
     works = [method.prepare(plan, s) for s in world.subgraphs]
     seen: list[Any] = []
@@ -197,21 +180,21 @@ def _trained(case: Case, plan: Plan[Any, Any], world: Partition, path: tuple[int
             sent.append(method.client(plan, work, state.model, round_, streams, desk))
         each = {name: [m[name].value for m in sent] for name in sent[0]}
         sums = {name: np.sum(values, axis=0) for name, values in each.items()}
-        hidden = set() if case.broken == "secure sum leaked" else {name for name, _ in plan.summed}
+        hidden = set() if whole.broken == "secure sum leaked" else {name for name, _ in plan.summed}
         told = {name: values for name, values in each.items() if name not in hidden}
         inbox = Inbox(round_, sums, told if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
         after = method.server(plan, state, inbox)
-        colluders = 2 if case.broken == "second colluder" else len(seen_by.colluding(plan))
+        colluders = 2 if whole.broken == "second colluder" else len(seen_by.colluding(plan))
         known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
         seen.append((state.model, replace(inbox, each=told if plan.summed else each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))
     return state
 
 
-def _as_broken(case: Case, plan: Plan[Any, Any], release: PlannedRelease) -> PlannedRelease:
+def _as_broken(whole: Whole, plan: Plan[Any, Any], release: PlannedRelease) -> PlannedRelease:
     """The release as the door really makes it."""
     mechanism = release.mechanism
-    if not isinstance(mechanism, GaussianNoise) or not case.broken:
+    if not isinstance(mechanism, GaussianNoise) or not whole.broken:
         return release
     n = plan.facts.num_clients
     factor = {
@@ -220,5 +203,5 @@ def _as_broken(case: Case, plan: Plan[Any, Any], release: PlannedRelease) -> Pla
         "secure sum leaked": 1.0,
         "colluder ignored": math.sqrt((n - 1) / n),
         "second colluder": 1.0,
-    }[case.broken]
+    }[whole.broken]
     return replace(release, mechanism=GaussianNoise(mechanism.std * factor))
