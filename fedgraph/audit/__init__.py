@@ -2,8 +2,8 @@
 
 lower_bound   what counted events prove about ε and δ (Clopper-Pearson, threshold from other runs)
 closed_form   tighter bounds where the law is known up to parameters
-cases         one mechanism: its claim, and how to run it in two neighbouring worlds
+bench         sound mechanisms, protocols and methods beside broken twins, judged alike:
+              ``python -m fedgraph.audit mechanisms`` (and ``fedgraph.attacks mutants`` for whole methods)
 one_run       a bound from one run with many independent coins: attacks on whole methods
-families      the mechanisms, sound ones with their deliberately broken twins, one file per family
-mechanisms    run them all and judge: ``python -m fedgraph.audit mechanisms``
+families      the mechanisms, one file per family; parts of the protocol are in ``attacks.base.families``
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events, meetings, neighbour_sums
@@ -45,7 +45,7 @@ class Place:
     per_end: bool = False
 
 
-Rule: TypeAlias = Callable[[Any, Any, Place], bool]  # (mechanism, event, place) → whether the noise is there
+Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether the noise is there
 
 
 def require(release: PlannedRelease, place: Place) -> None:

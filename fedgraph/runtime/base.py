@@ -41,7 +41,7 @@ class Runtime(ABC):
         """Drop a shared value from the store."""
 
     @abstractmethod
-    def tell(self, function: Callable[..., Any], *args: Any) -> None:
+    def tell(self, function: Callable[..., object], *args: object) -> None:
         """``function(*args)`` once in every process, before the next call there; also in a process that starts later.
 
         The arguments travel inside the call, from memory to memory: never through the store, which may spill to disk.

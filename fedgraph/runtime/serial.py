@@ -49,7 +49,7 @@ class SerialRuntime(Runtime):
         for key in [k for k, v in self._shared.items() if v is handle]:
             del self._shared[key], self._originals[key]
 
-    def tell(self, function: Callable[..., Any], *args: Any) -> None:
+    def tell(self, function: Callable[..., object], *args: object) -> None:
         function(*args)
 
     def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[_Held]:

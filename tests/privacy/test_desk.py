@@ -13,7 +13,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, Walk, declared
 from fedgraph.privacy.events import Gaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import L2Ball, Rows
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball
 
 BOUND, NOISE = L2Ball(1.0), GaussianNoise(3.0)
 PLAN = PlannedRelease("model", BOUND, NOISE, Gaussian(3.0), range(2), per_round=2)
@@ -82,14 +82,11 @@ def test_declared_is_what_the_rounds_spend():
 
 def through(way, value):
     """What ``value`` becomes on one of the ways out, under hardly any noise, and the ledger lines that it leaves."""
-    quiet = PlannedRelease(
-        "p", Rows(1.0, 1) if way == "together" else BOUND, GaussianNoise(1e-6), Repeated(Gaussian(1.0), 3), range(1)
-    )
+    quiet = PlannedRelease("p", BOUND, GaussianNoise(1e-6), Repeated(Gaussian(1.0), 3), range(1))
     if way == "replay":
         door = Desk("cell", 0, 1, [quiet], np.random.default_rng(0), lambda round_: np.random.default_rng(round_))
         return [door.replay("p", value)], door.entries
-    together = (0, 1, 2) if way == "together" else ()
-    door = Desk("cell", 0, 0, [quiet], np.random.default_rng(0), together=together, scale=0.5 if way == "scaled" else 1.0)
+    door = Desk("cell", 0, 0, [quiet], np.random.default_rng(0), scale=0.5 if way == "scaled" else 1.0)
     if way == "walk":
         seen = []
         walk = Walk(
@@ -100,10 +97,10 @@ def through(way, value):
         )
         assert door.walk("p", walk).value == [3.0]
         return seen, door.entries
-    return [door.release("p", value[None] if way == "together" else value).value], door.entries
+    return [door.release("p", value).value], door.entries
 
 
-@pytest.mark.parametrize("way", ["release", "scaled", "together", "walk", "replay"])
+@pytest.mark.parametrize("way", ["release", "scaled", "walk", "replay"])
 @given(length=st.floats(1e-3, 1e6), angle=st.floats(0, 6.3))
 @settings(max_examples=20, deadline=None)
 def test_every_way_out_holds_the_value_to_its_bound_and_writes_one_line(way, length, angle):
@@ -113,8 +110,15 @@ def test_every_way_out_holds_the_value_to_its_bound_and_writes_one_line(way, len
         expected = min(1.0, length) * (0.5 if way == "scaled" else 1.0)
         assert np.linalg.norm(out) == pytest.approx(expected, abs=1e-4)
     assert len(entries) == (0 if way == "replay" else 1)
-    if way == "together":
-        assert entries[0].clients == ((0, 2),), "a line for every client whose share is in the sum"
+
+
+def test_a_sum_of_many_is_a_line_for_each_and_refuses_what_no_sum_can_be():
+    sums = PlannedRelease("p", ClippedSum(1.0, 3, "kernel"), GaussianNoise(1e-6), Gaussian(1.0), range(2), per_round=2)
+    door = Desk("cell", 2, 0, [sums], np.random.default_rng(0), together=(2, 3, 4, 7))
+    assert door.release("p", np.array([3.0])).value == pytest.approx(3.0, abs=1e-4)
+    assert [line.clients for line in door.entries] == [((2, 4), (7, 7))]
+    with pytest.raises(UnboundedValueError):
+        door.release("p", np.array([3.1]))
 
 
 def test_every_use_of_a_path_is_a_line():

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +30,7 @@ from fedgraph.types import Graph, Partition, Provenance, Subgraph
 
 ROUNDS, SUM = 2, "sum"
 MODEL = {"weights": np.array([1.0, 0.0])}  # of a client's column, in each round
+Break: TypeAlias = tuple[object, str, object]  # (owner, name, what stands there instead)
 _numbers = count()  # workers remember jobs by their keys
 
 
@@ -70,14 +71,14 @@ class Situation:
         return Job(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)
 
 
-def _prepare(plan: Plan[Any, Any], subgraph: Subgraph) -> np.ndarray:
+def _prepare(plan: Plan[None, None], subgraph: Subgraph) -> np.ndarray:
     """float64 [entries]: the columns of all clients that ``subgraph`` unites, added."""
     entries = plan.facts.client_sizes[0]
     return np.asarray(subgraph.graph.features.toarray().reshape(-1, entries).sum(axis=0))
 
 
 def _client(
-    plan: Plan[Any, Any], work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[None, None], work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     return {SUM: desk.release(SUM, work * model["weights"][round_])}
 
@@ -86,7 +87,7 @@ METHOD = SimpleNamespace(prepare=_prepare, client=_client)
 
 
 @contextlib.contextmanager
-def swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
+def swapped(owner: object, name: str, value: object) -> Iterator[None]:
     """``owner.name`` is ``value`` inside the block: how a mutant breaks what is shipped."""
     before = getattr(owner, name)
     setattr(owner, name, value)
@@ -97,8 +98,8 @@ def swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def broken(*breaks: tuple[Any, str, Any]) -> Iterator[None]:
-    """Echo in the place of every method, and each of ``breaks`` (owner, name, what stands there instead)."""
+def broken(*breaks: Break) -> Iterator[None]:
+    """Echo in the place of every method, and each of ``breaks``."""
     with contextlib.ExitStack() as held:
         held.enter_context(swapped(kinds, "method", lambda name: METHOD))
         for one in breaks:
@@ -114,13 +115,3 @@ def secret_root(rng: np.random.Generator) -> seeds.Secret:
 def exact(residue: np.ndarray) -> bool:
     """Whether nothing but zeros and ones is left: the noise was taken off."""
     return bool((np.abs(residue - np.rint(residue)) < 1e-6).all() and (np.abs(residue - 0.5) < 0.51).all())
-
-
-def path_without(position: int) -> Callable[..., tuple[Any, ...]]:
-    """Names of streams from which one part is missing."""
-    return lambda *path: tuple(part for place, part in enumerate(path) if place != position)
-
-
-def with_plan(job: Job, **changes: Any) -> Job:
-    """``job`` with another key, and other fields."""
-    return replace(job, key=f"echo {next(_numbers)}", **changes)

@@ -65,7 +65,7 @@ class RayRuntime(Runtime):
             for member in self._calls.pool.everybody():
                 member.actor.forget.remote(handle.key)
 
-    def tell(self, function: Callable[..., Any], *args: Any) -> None:
+    def tell(self, function: Callable[..., object], *args: object) -> None:
         self._calls.pool.tell(function, *args)
 
     def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]:

@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,7 @@ class Worker:
         memory.give_back()
 
     @ray.method(concurrency_group="life")
-    def hear(self, function: Any, *args: Any) -> None:
+    def hear(self, function: Callable[..., object], *args: object) -> None:
         """What the driver tells every process; before ``about``, for which the driver waits."""
         function(*args)
 
@@ -134,7 +134,7 @@ class Pool:
         self.num_workers, self.gpus, self.silence = num_workers, gpus, silence
         self.lost = 0
         self._begun = False
-        self._told: list[tuple[Any, ...]] = []  # (function, its arguments …)
+        self._told: list[tuple[object, ...]] = []  # (function, its arguments …)
         self._modules = tuple(sorted(name for name in sys.modules if name.startswith(("fedgraph.methods.", "fedgraph.tasks."))))
         self._made = versions.own()
         self._failed = [0] * num_workers  # starts in a row
@@ -179,7 +179,7 @@ class Pool:
             ray.wait([self._server.first], timeout=1.0)
         return self._server
 
-    def tell(self, *what: Any) -> None:
+    def tell(self, *what: object) -> None:
         """``Runtime.tell``. Ray puts arguments of less than 100 kB into the call itself; whoever heard says ``about`` again."""
         self._told.append(what)
         for member in self.everybody():

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,7 +36,6 @@ EPSILON, DELTA, FAILURE = 2.0, 1e-3, 1e-8
 ASKED, LEAST = 12, 4
 STEPS, BITS = 64.0, 32  # of one unit of the value; of the modulus
 RUNS = 6_000
-Break: TypeAlias = tuple[Any, str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +61,7 @@ def cases() -> Iterator[Case]:
     multiplier = noise_multiplier(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
 
-    def release(present: bool, *breaks: Break, cut_for: int = LEAST) -> Sampler:
+    def release(present: bool, *breaks: echo.Break, cut_for: int = LEAST) -> Sampler:
         def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
             now = replace(here, entries=runs)
             share, _ = gradient_std(multiplier, STEPS, now.facts)
@@ -87,13 +85,13 @@ def cases() -> Iterator[Case]:
     yield sound.broken("noise cut for clients that drop out", release(True, cut_for=ASKED), release(False, cut_for=ASKED))
 
 
-def _breaks() -> dict[str, Break]:
+def _breaks() -> dict[str, echo.Break]:
     honest = seeds.secret_generator
 
     def public_for(kind: str) -> Callable[..., np.random.Generator]:
         return lambda root, *path: (seeds.generator if kind in path else honest)(root, *path)
 
-    def one_for_all_rounds(root: int, *path: Any) -> np.random.Generator:
+    def one_for_all_rounds(root: int, *path: str | int) -> np.random.Generator:
         return honest(root, *(path[: path.index("masks") + 2] if "masks" in path else path))
 
     return {
@@ -112,7 +110,7 @@ def _attendance() -> Attendance:
 
 def _held_by_the_server(job: Job, here: echo.Situation, present: bool, round_: int) -> Round:
     """One round by the shipped client and server."""
-    every, now = range(len(borders(ASKED))), protocol.of(job, round_)
+    every, now = range(len(borders(ASKED))), protocol.round_of(job, round_)
     assert now is not None
     board = masked.advertise(every, job, round_)
     letters = masked.share(every, job, round_, board)
@@ -128,14 +126,17 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
     """float64 [runs], in steps: client 0's own message where some of its secrets open it, else the sum."""
     message, least = first.hidden[0], first.now.threshold
     candidates = [(b"", b"")]  # as if nothing hid it
-    of_seed = shamir.joined(dict(first.answers[0][:least]))
-    candidates.append((shamir.joined(dict(second.answers[0][:least])), of_seed))
+    of_seed = shamir.recover_secret(dict(first.answers[0][:least]))
+    candidates.append((shamir.recover_secret(dict(second.answers[0][:least])), of_seed))
     public = seeds.generator(0, *job.stream, "masks", 0, 0, job.fingerprint)
     candidates.append((public.bytes(32), public.bytes(32)))
     letters = _opened_letters(job, first)
     if letters:
         candidates.append(
-            (shamir.joined({p: a for p, a, _ in letters[:least]}), shamir.joined({p: b for p, _, b in letters[:least]}))
+            (
+                shamir.recover_secret({p: a for p, a, _ in letters[:least]}),
+                shamir.recover_secret({p: b for p, _, b in letters[:least]}),
+            )
         )
     for mask, seed in candidates:
         opened = np.array(message)

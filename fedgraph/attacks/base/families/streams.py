@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from fedgraph.privacy.units import Relation, Viewer
 EPSILON, DELTA = 2.0, 1e-3
 RUNS = 4_000
 SURE = 1e6  # a score, where the noise is gone
-Break: TypeAlias = tuple[Any, str, Any]
 Sent: TypeAlias = Callable[[bool, int], np.ndarray]  # (whether the units are there, round) → what client 0 or its block sent
 
 
@@ -45,7 +44,7 @@ def _messages() -> Iterator[Case]:
     relation = f"{Relation.NODE_ZERO_OUT.value}, every message"
     claim = Claim.of(Gaussian(multiplier), DELTA)
 
-    def release(present: bool, *breaks: Break) -> Sampler:
+    def release(present: bool, *breaks: echo.Break) -> Sampler:
         def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
             root, here = echo.secret_root(rng), echo.Situation(2, Viewer.SERVER, runs)
             held, gone = here.partition(present), here.partition(False)
@@ -71,7 +70,7 @@ def _messages() -> Iterator[Case]:
         yield sound.broken(mutant, release(True, broken), release(False, broken))
 
 
-def _breaks_of_messages() -> dict[str, Break]:
+def _breaks_of_messages() -> dict[str, echo.Break]:
     honest = client_path
 
     def without_plan(streams: Streams, name: str) -> np.random.Generator:
@@ -95,7 +94,7 @@ def _blocks() -> Iterator[Case]:
     relation = f"{Relation.NODE_ZERO_OUT.value}, secure sum"
     claim = Claim.of(Gaussian(multiplier), DELTA)
 
-    def release(present: bool, *breaks: Break) -> Sampler:
+    def release(present: bool, *breaks: echo.Break) -> Sampler:
         def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
             here = echo.Situation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
             held, every = here.partition(present), range(len(borders(clients)))
