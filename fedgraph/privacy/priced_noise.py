@@ -25,7 +25,7 @@ from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, Rows, SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, Degrees, L2Ball, Rows, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Protection, Relation, Unit
 
 ROUNDING = 1e-9  # of a standard deviation or an ε
@@ -129,8 +129,8 @@ def _gated(mechanism: noise.GaussianNoise, event: events.GatedSums, place: Place
 
 
 def _degree_bits(mechanism: noise.NoisyThreshold, event: events.NoisyDegreeBits, place: Place) -> bool:
-    rows = getattr(place.bound, "num_rows", math.inf)
-    return mechanism.std >= event.noise_std and mechanism.threshold == event.threshold and rows <= event.num_rows
+    known = isinstance(place.bound, Degrees) and place.bound.num_rows <= event.num_rows
+    return known and mechanism.std >= event.noise_std and mechanism.threshold == event.threshold
 
 
 def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: Place) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from types import SimpleNamespace
 from typing import TypeAlias
+from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
@@ -83,27 +84,16 @@ def _client(
     return {SUM: desk.release(SUM, work * model["weights"][round_])}
 
 
-METHOD = SimpleNamespace(prepare=_prepare, client=_client)
-
-
-@contextlib.contextmanager
-def swapped(owner: object, name: str, value: object) -> Iterator[None]:
-    """``owner.name`` is ``value`` inside the block: how a mutant breaks what is shipped."""
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
+METHOD = SimpleNamespace(prepare=_prepare, client=_client, OFFERS=SimpleNamespace(together=None, prepare_together=None))
 
 
 @contextlib.contextmanager
 def broken(*breaks: Break) -> Iterator[None]:
     """Echo in the place of every method, and each of ``breaks``."""
     with contextlib.ExitStack() as held:
-        held.enter_context(swapped(kinds, "method", lambda name: METHOD))
-        for one in breaks:
-            held.enter_context(swapped(*one))
+        held.enter_context(mock.patch.object(kinds, "method", return_value=METHOD))
+        for owner, name, instead in breaks:
+            held.enter_context(mock.patch.object(owner, name, instead))
         yield
 
 

@@ -8,11 +8,11 @@ without that the rows move many times as far as is priced.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.attacks.base.echo import swapped
 from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.audit.families.degrees import OTHERS, hub
@@ -45,7 +45,7 @@ def cases() -> Iterator[Case]:
     present, absent = release(_sum(True), _sum(False))
     sound = Case("neighbour-gradients", relation, claim, present, absent, gaussian(), runs=RUNS)
     yield sound
-    with swapped(neighbour_rows, "within", lambda layout, vector, bound: vector):
+    with mock.patch.object(neighbour_rows, "within", lambda layout, vector, bound: vector):
         yield sound.broken("parameters not projected", *release(_sum(True), _sum(False)))
 
 
