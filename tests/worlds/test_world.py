@@ -1,0 +1,193 @@
+"""Worlds and trust: one word for each level, and names of any text keep keys, files, records and clients apart."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fedgraph
+from fedgraph.cells.cell import Cell
+from fedgraph.cells.store import CellStore
+from fedgraph.errors import ScenarioError
+from fedgraph.privacy.trust import EARLIER, Trust, trust_called
+from fedgraph.privacy.units import Viewer
+from fedgraph.report import choices, report_rows
+from fedgraph.report.sections.base import Records
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import participation
+from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.training import train
+from fedgraph.types import Graph
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import ALONE, PAPER, Kind, LeftOut, World, trusting
+
+TEXTS = [
+    "local", "secure", " without ", "/", ",", "", "🏦", "x" * 300, "local bank", "secure bank", "clients bank", "sums", "alone",
+    "a without b", "%2F", "a/b", "b", "a", "curator", "own-client", "'", '"', "None", "\\",
+]  # fmt: skip
+names = st.sampled_from(TEXTS)
+worlds = st.one_of(
+    st.sampled_from([ALONE, PAPER, *map(trusting, Trust)]),
+    st.builds(
+        lambda trust, client, name: World(Kind.TOGETHER, trust, LeftOut(client, name)),
+        st.sampled_from([Trust.SUMS, Trust.OWN_CLIENT, Trust.ACTIVE_SERVER]), st.just(0), names,
+    ),
+)  # fmt: skip
+cells = st.builds(
+    lambda task, dataset, method, variant, world, epsilon: Cell(task, dataset, method, variant, world, epsilon, "provable", 0),
+    names, names, names, names, worlds, st.sampled_from([1.0, 4.0]),
+)  # fmt: skip
+
+
+def test_every_level_of_trust_has_one_word_one_viewer_and_the_streams_it_had() -> None:
+    assert [t.value for t in Trust] == ["curator", "sums", "own-client", "active-server", "nobody"]
+    assert {Trust.against(viewer).viewer for viewer in Viewer} == set(Viewer)
+    assert [trusting(t).stream_word for t in Trust] == ["central", "secure", "local", "active", "nobody"]
+    assert (ALONE.stream_word, PAPER.stream_word) == ("alone", "claim")
+    assert World(Kind.TOGETHER, Trust.SUMS, LeftOut(3, "X")).stream_word == "secure without X"
+    assert sorted(Trust, key=lambda t: t.rank) == list(reversed(Trust))
+
+
+@pytest.mark.parametrize("word", [*EARLIER, "client", ""])
+def test_a_word_of_an_earlier_version_is_told_what_to_write(word: str) -> None:
+    with pytest.raises(ScenarioError, match=f"write {EARLIER[word]}" if word in EARLIER else "allowed: curator, sums"):
+        trust_called(word)
+
+
+@pytest.mark.parametrize(
+    ("kind", "trust", "left"),
+    [
+        (Kind.WHOLE, Trust.SUMS, False), (Kind.TOGETHER, Trust.CURATOR, False), (Kind.ALONE, Trust.CURATOR, False),
+        (Kind.WHOLE, Trust.CURATOR, True), (Kind.ALONE, Trust.OWN_CLIENT, True), (Kind.PAPER, Trust.SUMS, False),
+    ],
+)  # fmt: skip
+def test_a_world_that_cannot_be_is_refused(kind: Kind, trust: Trust, left: bool) -> None:
+    with pytest.raises(ValueError, match="no world is"):
+        World(kind, trust, LeftOut(0, "a") if left else None)
+
+
+@given(st.lists(cells, unique=True, max_size=8))
+def test_cells_of_any_names_have_keys_and_files_of_their_own(found: list[Cell]) -> None:
+    assert len({cell.path for cell in found}) == len({cell.key for cell in found}) == len(found)
+    store = CellStore.__new__(CellStore)
+    store.folder = Path("cells")
+    files = {store._file(cell, ".json.gz").name for cell in found}
+    assert len(files) == len(found)
+    assert all(len(name) < 60 and "/" not in name for name in files)
+
+
+@given(worlds)
+def test_a_world_is_a_value_that_files_give_back(world: World) -> None:
+    assert World.from_dict(world.to_dict()) == world
+    assert hash(World.from_dict(world.to_dict())) == hash(world)
+
+
+def entry(cell: Cell, records: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        **{name: getattr(cell, name) for name in ("task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by")},
+        "seed": cell.seed, "delta": 1e-4, "metrics": {}, "seconds": 1.0, "paths": {}, "epsilon_published": None,
+        "epsilon_provable": cell.epsilon, "protection": None, "facts": {"participations": records},
+    }  # fmt: skip
+
+
+def record(kind: str, client: str, value: float) -> dict[str, Any]:
+    return {
+        "participation": kind, "client": client, "nodes": 100, "tested": 25, "metrics": {"accuracy": value}, "epsilon": 1.0,
+        "toward": "the server",
+    }  # fmt: skip
+
+
+@given(st.lists(cells, unique=True, min_size=1, max_size=8))
+def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
+    told = [("left-out", c.world.without.name) if c.world.without else ("all", "all") for c in found]
+    entries = [entry(c, [record(*who, i / 10)]) for i, (c, who) in enumerate(zip(found, told, strict=True))]
+    rows = report_rows.flat("s", "real", entries)
+    identities = [report_rows.identity_of(e) for e in entries]
+    assert [report_rows.identity_in(row) for row in rows] == identities
+    assert len(set(identities)) == len(report_rows.group_rows(entries)) == len(found)
+
+
+@given(st.lists(names.filter(lambda name: name != choices.ALL), unique=True, min_size=2, max_size=4))
+def test_every_client_keeps_its_own_numbers(owners: list[str]) -> None:
+    """Of being joined and of being left out, under both kinds of trust."""
+    entries = []
+    for step, trust in enumerate(choices.SEEN):
+        cell = Cell("t", "d", "features", "default", trusting(trust), 4.0, "provable", 0)
+        joined = [record("federated", name, (10 * step + k) / 100) for k, name in enumerate(owners)]
+        entries.append(entry(cell, [record("federated", choices.ALL, 0.9), *joined]))
+        for k, name in enumerate(owners):
+            left = replace(cell, world=World(Kind.TOGETHER, trust, LeftOut(k, name)))
+            entries.append(entry(left, [record("left-out", name, (50 + 10 * step + k) / 100)]))
+    found = choices.read_choices(Records("n", "participation", "t", "d", None, tuple(entries)))
+    for step, trust in enumerate(choices.SEEN):
+        for k, name in enumerate(owners):
+            assert found.value("features", 4.0, choices.join(trust), name) == (10 * step + k) / 100
+            assert found.value("features", 4.0, choices.out_of(trust), name) == (50 + 10 * step + k) / 100
+
+
+def owned(library: Graph, owners: tuple[str, ...]) -> Graph:
+    owner = np.arange(library.num_nodes) % len(owners)
+    return replace(library, owner=owner.astype(np.int64), owner_names=owners)
+
+
+def asked(**changes: Any) -> participation.Params:
+    given: dict[str, Any] = {
+        "epsilons": [1.0], "methods": [{"method": "features", "steps": 1}], "trust": ["sums", "own-client"],
+        "participations": ["federated", "curator", "left-out"], "left_out": "all", "partition": {"partition": "natural"},
+    }  # fmt: skip
+    return participation.Params(**(given | changes))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(2))))
+def test_a_client_that_is_left_out_is_never_trained_on(
+    library: Graph, order: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Owners whose names differ by a word of trust shared one key: the one left out second was trained on its own nodes."""
+    owners = ("local bank", "secure bank", "clients bank")
+    graph, params, trained = owned(library, owners), asked(), []
+
+    def told(world: DealtWorld, *rest: Any, **named: Any) -> Any:
+        trained.append(world)
+        return train(world, *rest, **named)
+
+    monkeypatch.setattr(participation.training, "train", told)
+    where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+    every = participation.cells(params, where)
+    left = [c for c in every if c.world.without is not None]
+    assert len(left) == 6
+    for place in order:
+        for cell in left[place::2]:
+            outcome = participation.run(params, cell, where)
+            world, (one,) = trained[-1], outcome.facts["participations"]
+            assert world.world == cell.world
+            assert cell.world.without is not None
+            assert one["client"] == cell.world.without.name
+            assert one["epsilon"] == 0
+            known = np.concatenate([s.graph.owner for s in world.partition.subgraphs if s.graph.owner is not None])
+            assert set(known) == {0, 1, 2} - {cell.world.without.client}
+            assert outcome.facts["train_nodes"] == known.size, "as many as were planned"
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(names.filter(lambda name: name != "all"), unique=True, min_size=2, max_size=4))
+def test_owners_of_any_name_hold_what_their_world_says(owners: list[str]) -> None:
+    library = fedgraph.data.load("embedded/library")
+    assert isinstance(library, Graph)
+    graph, params = owned(library, tuple(owners)), asked(participations=["alone", "federated", "curator", "left-out"])
+    where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+    federation = participation._federation(params, 0, where)
+    for cell in participation.cells(params, where):
+        dealt = participation._dealt(params, cell, federation, where, 1)
+        held = set(np.concatenate([s.graph.owner for s in dealt.partition.subgraphs if s.graph.owner is not None]).tolist())
+        without = cell.world.without
+        everybody = set(range(len(owners)))
+        assert held == ({1} if cell.world == ALONE else everybody if without is None else everybody - {without.client})
+        assert dealt.world == cell.world
+        assert dealt.facts.viewer is cell.world.viewer
