@@ -16,7 +16,19 @@ from pathlib import Path
 
 from fedgraph.privacy.trust import EARLIER
 
-ASKED = ("dataset", "task", "method", "variant", "epsilon", "calibrated_by", "delta", "seed", "participation", "client", "metric")
+ASKED = (
+    "dataset",
+    "task",
+    "method",
+    "variant",
+    "epsilon",
+    "calibrated_by",
+    "delta",
+    "seed",
+    "participation",
+    "client",
+    "metric",
+)
 FOUND = ("value", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients", "cut_edges", "status")
 WORLDS = {"alone": "own-client", "claim": ""} | EARLIER
 
@@ -27,7 +39,8 @@ def read_lines(folder: Path) -> list[Line]:
     """(what was asked, what was found) of every row of a run's ``results.csv``."""
     with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
         return [
-            ((*(row[name] for name in ASKED), trust_in(row)), tuple(row[name] for name in FOUND)) for row in csv.DictReader(file)
+            ((*(row[name] for name in ASKED), trust_in(row)), tuple(row[name] for name in FOUND))
+            for row in csv.DictReader(file)
         ]
 
 

@@ -128,11 +128,41 @@ def test_own_data_compared_in_five_lines(library: Graph, tmp_path: Path) -> None
     assert (table["provable"] <= 4).all()
 
 
+def test_nobody_is_nobody_and_own_client_is_own_client(library: Graph, tmp_path: Path) -> None:
+    """One word for each level of trust: asked for, in the table, in results.csv, and of ``best``."""
+    of_nodes = fedgraph.compare(
+        library,
+        [{"method": "lpgnn", "epochs": 3, "feature_hops": 1, "label_hops": 1}],
+        [1.0],
+        ["nobody"],
+        out=tmp_path / "nobody",
+    )
+    assert list(of_nodes.table()["trust"]) == ["nobody"]
+    best = of_nodes.best(unit="node", trust="nobody", epsilon=1)
+    assert best is not None
+    assert best.method == "lpgnn"
+    assert "nobody" in (tmp_path / "nobody" / "results.csv").read_text(encoding="utf-8")
+    of_clients = fedgraph.compare(
+        library, [{"method": "features", "steps": 2}], [1.0], ["own-client", "active-server"], clients=3, out=tmp_path / "own"
+    )
+    assert list(of_clients.table()["trust"]) == ["own-client", "active-server"]
+    assert of_clients.best(unit="node", trust="nobody", epsilon=1) is None
+    assert of_clients.best(unit="node", trust="own-client", epsilon=1) is not None
+    stricter = of_clients.best(unit="node", trust="active-server", epsilon=1)
+    assert stricter is not None
+    assert stricter.trust.value == "active-server"
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
         (lambda g: fedgraph.compare(object()), "allowed: a torch_geometric Data"),
-        (lambda g: fedgraph.compare(g, trust=["me"]), "trust names 'me'"),
+        (
+            lambda g: fedgraph.compare(g, trust=["me"]),
+            "trust is 'me'; allowed: curator, sums, own-client, active-server, nobody",
+        ),
+        (lambda g: fedgraph.compare(g, trust=["secure"]), "'secure' is called 'sums' now: write sums"),
+        (lambda g: fedgraph.compare(g, ["features"], trust=["nobody"]), "cannot serve trust: nobody; allowed for it: curator"),
         (lambda g: fedgraph.compare(g, []), "methods is empty"),
         (lambda g: fedgraph.compare(g, ["featurs"]), "did you mean 'features'"),
         (lambda g: fedgraph.compare(g, ["features"], epsilons=[0.0]), "every ε must be > 0"),
@@ -155,7 +185,7 @@ def test_wrong_arguments_get_one_line(call: Any, says: str, library: Graph, tmp_
 
 
 def test_words_that_are_not_known_are_named(tiny: Any) -> None:
-    with pytest.raises(ScenarioError, match="allowed: nobody, client, sums, curator"):
+    with pytest.raises(ScenarioError, match="allowed: curator, sums, own-client, active-server, nobody"):
         tiny.best(trust="me", epsilon=1)
     with pytest.raises(ScenarioError, match="allowed: edge, node"):
         tiny.best(unit="person", epsilon=1)
