@@ -2,9 +2,9 @@
 
     python -m benchmarks.same_results OLD NEW
 
-OLD, NEW: folders of runs, or folders of such folders, which are compared name by name. A row is told by what was asked (task, data
-set, method, variant, trust, ε, seed, participation, client, metric); the words that levels of trust had before version 0.3 count
-as those of today. ``value`` and every ε must be equal as they are written, so bit for bit. Ends with status 1 where they are not.
+OLD, NEW: folders of runs, or folders of such folders, which are compared name by name. A row is told by what was asked (task,
+data set, method, variant, trust, ε, seed, participation, client, metric); the words that levels of trust had before version 0.3
+count as those of today. ``value`` and every ε must be equal as they are written, so bit for bit; else the status is 1.
 """
 
 from __future__ import annotations
