@@ -19,11 +19,12 @@ import numpy as np
 from fedgraph import data, runtime, seeds
 from fedgraph.federation import rounds
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
+from fedgraph.worlds.world import World
 
 WAYS: dict[str, float | str] = {"none": 0.0, "fixed": features.MOST_HEARD, "auto": "auto"}
 DATASETS = (
@@ -36,12 +37,9 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
     """Way → test accuracy."""
     made = protocols.make(graph, "inductive", 0.8, seeds.generator(seed, "split", name))
     held = made.held.num_nodes
-    facts = PublicFacts(
-        held, graph.num_features, graph.num_classes, (held,), Viewer.CURATOR_TRUSTED,
-        public_graph=made.public_graph, public_name=made.public,
-    )  # fmt: skip
-    plan = features.plan(features.Params(), facts, Budget(epsilon, 1 / held))
     partition = Partition((Subgraph(0, made.held, np.arange(held)),), True, 0, "one curator")
+    facts = World(made, partition, Viewer.CURATOR_TRUSTED).facts
+    plan = features.plan(features.Params(), facts, Budget(epsilon, 1 / held))
     shared = engine.share(f"{name}:{seed}", partition)
     state = rounds.run(engine, shared, plan, seed, (name,), (name,), rounds.Prefixes()).state
     engine.forget(shared)

@@ -154,7 +154,7 @@ def _plain_features(given: work.Workload) -> Callable[[np.ndarray], np.ndarray]:
     """Each client's clipped gradient sum with its own share of noise; the parameters stay where they are."""
     plan, rng = given.plan, np.random.default_rng(0)
     held = [features.prepare(plan, s) for s in given.partition.subgraphs]
-    made, std = plan.made, plan.releases[0].mechanism.std
+    made, std = plan.made, plan.schedule.releases[0].mechanism.std
 
     def step(vector: np.ndarray) -> np.ndarray:
         total = np.zeros(vector.size)

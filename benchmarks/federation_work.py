@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from fedgraph import data, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition, Provenance
@@ -69,7 +69,11 @@ def workload(name: str, clients: int, rounds: int) -> Workload:
         partition = uniform.split(graph, uniform.Params(clients=clients), rng)
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     viewer = Viewer.SERVER_SECURE_AGGREGATION
-    facts = PublicFacts(sum(sizes), graph.num_features, graph.num_classes, sizes, viewer)
+    facts = PublicFacts(
+        Sizes(sum(sizes), graph.num_features, graph.num_classes, sizes), viewer,
+        Membership(from_edges=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
+        NOTHING_DERIVED, colluders=1,
+    )  # fmt: skip
     if name == "features":
         plan: Plan[Any, Any] = features.plan(features.Params(steps=rounds), facts, Budget(1.0, 1e-5))
     else:

@@ -35,7 +35,7 @@ from fedgraph.federation.messages import Job
 from fedgraph.learning.layers.sparse import to_torch, unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
 from fedgraph.methods import nonprivate
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.threads import use_one_thread
@@ -88,7 +88,11 @@ def graph_of(name: str) -> Graph:
 def plan_of(graph: Graph, partition: Partition, hidden: int, count: int) -> Plan[Any, Any]:
     """FedAvg behind secure aggregation, ``count`` rounds."""
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(sum(sizes), graph.num_features, graph.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
+    facts = PublicFacts(
+        Sizes(sum(sizes), graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
+        Membership(from_edges=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
+        NOTHING_DERIVED, colluders=1,
+    )  # fmt: skip
     settings = nonprivate.Params(
         model="gcn", hidden=hidden, dropout=0, validation=0, local_epochs=1, client_optimiser="sgd", refit=False,
         weight_decay=0, learning_rate=RATE, rounds=count,
@@ -124,7 +128,7 @@ def loop(partition: Partition, plan: Plan[Any, Any], hidden: int, count: int) ->
     """The same, one client after another, torch as its manual shows it: sparse features and adjacency."""
     state, _ = server.begin(Job("start", 0, ("start",), plan))
     vector = torch.tensor(state.model["parameters"])
-    d, c = plan.facts.num_features, plan.facts.num_classes
+    d, c = plan.facts.sizes.num_features, plan.facts.sizes.num_classes
     shapes = [(hidden,), (hidden, d), (c,), (c, hidden)]
     held = []
     for share in partition.subgraphs:
@@ -141,7 +145,7 @@ def loop(partition: Partition, plan: Plan[Any, Any], hidden: int, count: int) ->
             found = torch.autograd.grad(functional.cross_entropy(scores, labels), (b0, w0, b1, w1))
             after = [p.detach() - RATE * g for p, g in zip((b0, w0, b1, w1), found, strict=True)]
             total += len(labels) * torch.cat([p.reshape(-1) for p in after])
-        vector = total / plan.facts.num_nodes
+        vector = total / plan.facts.sizes.num_nodes
         clock.round_done(number + 1, count)
     return vector.numpy(), clock.seconds
 

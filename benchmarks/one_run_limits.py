@@ -94,7 +94,7 @@ def of_rows(path: Path, tasks: list[str], runs: int) -> None:
                 with mock.patch.object(seen.Coins, "ratios", _recording(groups)):
                     found = node_classification.run(params, cell, where)
                 if groups:
-                    delta = node_classification.plan(params, cell, where).delta
+                    delta = node_classification.plan(params, cell, where).guarantee.delta
                     told = _of_cell(groups, cell.epsilon, delta, share, runs)
                     print(f"{task['label']:22} {cell.variant:10} {cell.world.words:14} ε = {cell.epsilon:g}  {told}", end="")
                     print(f"  measured {found.epsilon_measured:.2f}", flush=True)

@@ -29,7 +29,7 @@ from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.federation.secure import protocol
 from fedgraph.federation.secure import server as masks_at_server
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import NOTHING_DERIVED, AttendanceRule, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
@@ -40,9 +40,11 @@ def world(num_clients: int, least: int | None, colluders: int) -> tuple[Partitio
     partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(
-        graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION, colluders=colluders
-    )
-    return partition, facts if least is None else dataclasses.replace(facts, participation="some", least_answers=least)
+        Sizes(graph.num_nodes, graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
+        Membership(from_edges=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
+        NOTHING_DERIVED, colluders=colluders,
+    )  # fmt: skip
+    return partition, facts if least is None else dataclasses.replace(facts, attendance=AttendanceRule("some", least))
 
 
 class Clock:
@@ -59,7 +61,7 @@ class Clock:
 
 
 def one_round(job: Job, partition: Partition, state: Any, round_: int, clock: Clock) -> Any:
-    every = range(len(blocks.borders(job.plan.facts.num_clients)))
+    every = range(len(blocks.borders(job.plan.facts.sizes.num_clients)))
     if job.masks is None:
         sent = clock.of("clients", lambda: client.run_blocks(every, partition, job, state.model, round_))
         return clock.of("server", lambda: server.merge(job, state, round_, sent))
@@ -109,7 +111,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     hidden = secure_plan.masked(plan, budget, features.num_sent(plan))
     who: Attendance | None = None
     if least is not None:
-        who = attendance(settings, args.clients, plan.rounds, least, 0, ("benchmark",))
+        who = attendance(settings, args.clients, plan.schedule.rounds, least, 0, ("benchmark",))
     masks = protocol.Masks(args.colluders, facts.cohort, args.drop_out)
     client._KEEP = 3  # prepared clients of each way
     ways = {
@@ -133,7 +135,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
         "threshold": now.threshold if now else 0,
         "asked": len(now.asked) if now else 0,
         "answered": len(now.sent) if now else 0,
-        "bits": hidden.releases[0].mechanism.bits,  # type: ignore[attr-defined]
+        "bits": hidden.schedule.releases[0].mechanism.bits,  # type: ignore[attr-defined]
         "cpu_s_per_round": {name: round(value, 3) for name, value in cost.items()},
         "masks_by_part": ways["masks"].parts,
         "plain_by_part": ways["plain"].parts,

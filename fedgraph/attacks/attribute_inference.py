@@ -34,7 +34,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """Features that are public are no secret."""
-    return "features and labels are public here" if made.protection.unit is not Unit.NODE else None
+    return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -36,9 +36,9 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """It reads single messages about private labels."""
-    if not made.protection.viewer.sees_messages:
-        return f"it reads each client's message, which {made.protection.viewer.value} does not see"
-    if made.protection.unit is not Unit.NODE:
+    if not made.guarantee.protection.viewer.sees_messages:
+        return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
+    if made.guarantee.protection.unit is not Unit.NODE:
         return "features and labels are public here"
     if kinds.method(made.method).OFFERS.observe is None:
         return "the messages are not gradients of a last layer"

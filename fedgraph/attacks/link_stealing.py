@@ -54,7 +54,7 @@ class Params(Settings):
 
 def refuses(made: Plan[Any, Any]) -> str | None:
     """Edges that are public are no secret."""
-    return "its edges are public" if Assumption.EDGES_PUBLIC in made.protection.assumptions else None
+    return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -42,11 +42,11 @@ def borders(num_clients: int) -> tuple[range, ...]:
 
 def adds_up(plan: Plan[Any, Any]) -> bool:
     """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
-    if plan.facts.num_clients <= FEW:
+    if plan.facts.sizes.num_clients <= FEW:
         return False
-    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        return not (plan.keeps_rounds and colluding(plan))
-    return (plan.sums_suffice or plan.additive) and not plan.keeps_rounds
+    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        return not (plan.watch.keeps_rounds and colluding(plan))
+    return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds
 
 
 def of_clients(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:

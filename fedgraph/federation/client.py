@@ -40,7 +40,7 @@ def run_blocks(
     boards: of public keys, where masks hide what they send.
     """
     board = merge_boards(boards)
-    cut = borders(job.plan.facts.num_clients)
+    cut = borders(job.plan.facts.sizes.num_clients)
     if not adds_up(job.plan):
         return [_run_client(c, partition, job, model, round_, board) for b in blocks for c in _answering(job, cut[b], round_)]
     return added([_run_block(block, cut[block], partition, job, model, round_, board) for block in blocks])
@@ -67,12 +67,12 @@ def computes_together(plan: Plan[Any, Any]) -> bool:
 
     A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
     """
-    if any(isinstance(r.mechanism, IntegerShare) for r in plan.releases):
+    if any(isinstance(r.mechanism, IntegerShare) for r in plan.schedule.releases):
         return False  # each client hides its own numbers
-    able = plan.additive or kinds.method(plan.method).OFFERS.together is not None
-    in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.releases)
-    hidden = plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return able and adds_up(plan) and (hidden or in_clear) and not plan.keeps_rounds
+    able = plan.sums.additive or kinds.method(plan.method).OFFERS.together is not None
+    in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
+    hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    return able and adds_up(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
 def _run_block(
@@ -103,7 +103,7 @@ def _at_once(
     """(ledger lines, what all ``clients`` release together)."""
     method = kinds.method(job.plan.method)
     streams = Streams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
-    own, noise = job.plan.of_client(clients[0]), streams.generator("noise")
+    own, noise = job.plan.schedule.of_client(clients[0]), streams.generator("noise")
     desk = Desk(_cell(job), clients[0], round_, own, noise, together=clients)
     released = (method.OFFERS.together or method.client)(job.plan, work, model, round_, streams, desk)
     return desk.entries, released
@@ -111,7 +111,7 @@ def _at_once(
 
 def _plans_alike(plan: Plan[Any, Any], clients: range) -> bool:
     """Whether all of ``clients`` will release the same: by one bound and mechanism, at one price."""
-    own = [tuple(dataclasses.replace(r, client=None) for r in plan.of_client(client)) for client in clients]
+    own = [tuple(dataclasses.replace(r, client=None) for r in plan.schedule.of_client(client)) for client in clients]
     return all(releases == own[0] for releases in own)
 
 
@@ -140,7 +140,7 @@ def _run_client(client: int, partition: Partition, job: Job, model: Model, round
             _cell(job),
             client,
             round_,
-            job.plan.of_client(client),
+            job.plan.schedule.of_client(client),
             streams.generator("noise"),
             earlier=lambda before: _streams(job, client, before).generator("noise"),
             released=_kept(_digests, job.key).setdefault(client, {}),

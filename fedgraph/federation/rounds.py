@@ -77,26 +77,30 @@ def run(
     """All rounds of ``plan`` on the shared ``partition`` (``runtime.share``).
 
     stream names this cell's random streams; shared_stream those of the shared first rounds, which run once
-    per ``plan.shared_key`` and are recorded in every ledger that builds on them. attendance: who answers; None: everybody.
+    per ``plan.schedule.shared_key`` and are recorded in every ledger that builds on them.
+    attendance: who answers; None: everybody.
     masks: how the sums of a plan for them (``secure.plan``) are hidden. starts: names the stream of the first parameters in
     place of ``stream``. on_state: told after each round of this cell alone,
     with the runtime's handle of the server's state.
     """
     name = account_name(stream)
-    plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # workers need it no more
+    public = dataclasses.replace(plan.facts.public, graph=None)  # workers need it no more
+    plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
     state, model = None, None
     receipts: tuple[Receipt, ...] = ()
-    if plan.shared_key and attendance is not None:
+    if plan.schedule.shared_key and attendance is not None:
         raise RuntimeFailure("rounds that several budgets share need every client in every round")
-    if plan.shared_key:
-        key = account_name((*shared_stream, "shared", plan.shared_key))
+    if plan.schedule.shared_key:
+        key = account_name((*shared_stream, "shared", plan.schedule.shared_key))
         if key not in prefixes.known:
-            first = range(plan.shared_rounds)
-            digest = hashlib.sha256(plan.shared_key.encode()).hexdigest()[:16]  # not the plan's: whoever is first runs it
+            first = range(plan.schedule.shared_rounds)
+            digest = hashlib.sha256(plan.schedule.shared_key.encode()).hexdigest()[
+                :16
+            ]  # not the plan's: whoever is first runs it
             job = Job(key, root, shared_stream, plan, digest)
             prefixes.known[key] = _advance(runtime, partition, job, None, None, first, on_round)
         state, model, receipts = prefixes.known[key]
-    rest = range(plan.shared_rounds, plan.rounds)
+    rest = range(plan.schedule.shared_rounds, plan.schedule.rounds)
     state, _, own = _advance(
         runtime,
         partition,
@@ -109,7 +113,7 @@ def run(
     )
     releases = joined(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
     together = attendance is None and client.computes_together(plan)
-    noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.releases)
+    noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     notes = (ONE_DRAW,) if noisy and together else ()
     sizes = tuple((receipt.down, receipt.up) for receipt in (*receipts, *own))
     return Outcome(runtime.get(state), releases, notes, sizes)
@@ -132,7 +136,7 @@ def _advance(
     )
     if state is None:
         state, model = runtime.on_server(server.begin, handle, returns=2)
-    num_blocks = len(borders(job.plan.facts.num_clients))
+    num_blocks = len(borders(job.plan.facts.sizes.num_clients))
     begun: dict[int, Any] = {}  # models with which some client may have begun
     waiting: list[Any] = []
     receipts: list[Receipt] = []

@@ -48,19 +48,21 @@ def merge_parts(
     finished = sum(m.num_clients for m in messages)
     if not finished and job.attendance is not None:
         return state, state.model, Receipt(round_, (), _bytes(state.model.values()))
-    if finished < job.plan.min_clients:
-        raise RuntimeFailure(f"round {round_}: {finished} clients finished, {job.plan.min_clients} are needed; round aborted")
+    if finished < job.plan.schedule.min_clients:
+        raise RuntimeFailure(
+            f"round {round_}: {finished} clients finished, {job.plan.schedule.min_clients} are needed; round aborted"
+        )
     sums = [m for m in messages if isinstance(m, BlockMessage)]
     if sums:
-        inbox = _of_sums(sums, round_, job.plan.summed)
+        inbox = _of_sums(sums, round_, job.plan.sums.paths)
     else:
-        sums_only = job.plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.summed)
+        sums_only = job.plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
     inbox = replace(inbox, sums=opened(inbox.sums))
     method = kinds.method(job.plan.method)
     after = method.server(job.plan, state, inbox)
     _require_finite(after, round_)
-    if job.plan.keeps_rounds:
+    if job.plan.watch.keeps_rounds:
         own = _of_colluders([m for m in messages if isinstance(m, ClientMessage)], job.plan)
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)

@@ -30,12 +30,13 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Situation, State, Streams
+from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Schedule, Situation, State, Streams
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
 from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
 from fedgraph.privacy.sensitivity import Box
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
@@ -100,9 +101,9 @@ class Memory:
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One release of features and one of labels; a node's price is their sum."""
-    if facts.public_attributes is None or facts.public_graph is not None:
+    if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
-    bound, categories = Box(params.low, params.high), Box(0, facts.num_classes - 1)
+    bound, categories = Box(params.low, params.high), Box(0, facts.sizes.num_classes - 1)
     in_clear = Unprotected("no noise")
     of_features = PlannedRelease("features", bound, IN_CLEAR, in_clear, range(1))
     of_labels = PlannedRelease("labels", categories, IN_CLEAR, in_clear, range(1))
@@ -111,30 +112,32 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         share = params.feature_share if params.features == "encoded" else 0.0
         for_features, for_labels = share * budget.epsilon, (1 - share) * budget.epsilon
         if for_features:
-            m = num_bits(params, for_features, facts.num_features)
+            m = num_bits(params, for_features, facts.sizes.num_features)
             encoder = SampledBits(for_features / m, m, params.low, params.high)
             of_features = PlannedRelease("features", bound, encoder, MultiBit(for_features / m, m), range(1))
-        response = KaryResponse(for_labels, facts.num_classes)
-        event = RandomizedResponse(for_labels, facts.num_classes)
+        response = KaryResponse(for_labels, facts.sizes.num_classes)
+        event = RandomizedResponse(for_labels, facts.sizes.num_classes)
         of_labels = PlannedRelease("labels", categories, response, event, range(1))
-        keep = 1 / (1 + (facts.num_classes - 1) * math.exp(-for_labels))
+        keep = 1 / (1 + (facts.sizes.num_classes - 1) * math.exp(-for_labels))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.EDGES_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
-        *((Assumption.FEATURES_FROM_EDGES,) if facts.features_from_edges else ()),
+        *((Assumption.FEATURES_FROM_EDGES,) if facts.derived.features_from_edges else ()),
     )
     return Plan(
         method="lpgnn",
         params=params,
-        rounds=1,
-        releases=(of_features, of_labels) if params.features == "encoded" else (of_labels,),
-        protection=Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed),
-        delta=budget.delta,
         facts=facts,
+        guarantee=Guarantee(
+            Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
+        ),
+        schedule=Schedule(
+            rounds=1, releases=(of_features, of_labels) if params.features == "encoded" else (of_labels,), min_clients=1
+        ),
+        made=Made(facts.public.attributes, keep),
         epsilon_published=budget.epsilon if budget.private else None,
-        made=Made(facts.public_attributes, keep),
         notes=("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",),
     )
 
@@ -159,18 +162,18 @@ def client(
 ) -> dict[str, Released]:
     """The randomised features and labels of this client's nodes, each by its own coins."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
-    return {r.path: desk.release(r.path, values[r.path]) for r in plan.releases}
+    return {r.path: desk.release(r.path, values[r.path]) for r in plan.schedule.releases}
 
 
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """Put the received rows at their nodes' places."""
     facts = plan.facts
-    labels = np.full(facts.num_nodes, -1, dtype=np.int64)
-    for nodes, received in zip(facts.members, inbox.each["labels"], strict=True):
+    labels = np.full(facts.sizes.num_nodes, -1, dtype=np.int64)
+    for nodes, received in zip(facts.membership.nodes, inbox.each["labels"], strict=True):
         labels[nodes[plan.made.attributes.labels[nodes] >= 0]] = received
     features = None
     if "features" in inbox.each:
-        order = np.argsort(np.concatenate(facts.members))
+        order = np.argsort(np.concatenate(facts.membership.nodes))
         rows = sp.vstack([_signed(plan, part) for part in inbox.each["features"]], format="csr")
         features = sp.csr_array(rows[order])
     return State({}, Memory(state.memory.seed, labels, features))
@@ -178,8 +181,8 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 def _signed(plan: Plan[Params, Made], received: np.ndarray) -> sp.csr_array:
     """The received features as sparse rows, around the middle of their range; bits have unit mean square."""
-    if isinstance(plan.releases[0].mechanism, SampledBits):
-        return _unit_square(signs(received, plan.facts.num_features))
+    if isinstance(plan.schedule.releases[0].mechanism, SampledBits):
+        return _unit_square(signs(received, plan.facts.sizes.num_features))
     return sp.csr_array(received.astype(np.float32))
 
 
@@ -198,7 +201,7 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     elif params.features == "random-bits":
         sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
         features = _unit_square(signs(sent, graph.num_features))
-    channel = Channel(plan.facts.num_classes, plan.made.keep, params.correction, params.label_hops)
+    channel = Channel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
     hops = params.feature_hops
     return train(graph.adjacency, features, _labels(state), channel, params.hidden, hops, how, rng)
@@ -217,10 +220,10 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
     ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
     """
     received = _labels(state)[units[:, 0]]
-    keep, c = plan.made.keep, plan.facts.num_classes
+    keep, c = plan.made.keep, plan.facts.sizes.num_classes
     size = math.log(keep * (c - 1) / (1 - keep)) if keep < 1 else 1.0
     found = size * ((received == units[:, 2]).astype(float) - (received == units[:, 1]))
-    mechanism, bits = plan.releases[0].mechanism, state.memory.features
+    mechanism, bits = plan.schedule.releases[0].mechanism, state.memory.features
     if units.shape[1] < 4 or bits is None or not isinstance(mechanism, SampledBits):
         return found
     strength = math.tanh(mechanism.epsilon_per_bit / 2)

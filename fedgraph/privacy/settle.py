@@ -60,16 +60,17 @@ class Promise:
 class Guarantee:
     """What releases are counted for.
 
-    holdings: who holds which node, CSR [clients, nodes], where clients share nodes; None where they do not. sampled_once:
-    the rate of a secret one-time sample. per_end: events price one end of an edge. promises: what is assumed of the data
-    and was looked up there; empty before any data are read.
+    holdings: who holds which node, CSR [clients, nodes], where clients share nodes; None where they do not.
+    per_end: events price one end of an edge, and an edge costs two of them (``composition.ends``).
+    sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline; None where there is none.
+    promises: what is assumed of the data and was looked up there; empty before any data are read.
     """
 
     protection: Protection
     delta: float
-    holdings: sp.csr_array | None = None
+    holdings: sp.csr_array | None
+    per_end: bool
     sampled_once: float | None = None
-    per_end: bool = False
     promises: tuple[Promise, ...] = ()
 
     def __post_init__(self) -> None:
@@ -176,7 +177,7 @@ def again(account: Account, lines: Iterable[Line], path: str | None = None) -> P
     """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows."""
     events = spent(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
-    guarantee = Guarantee(account.protection, account.delta, sampled_once=account.sampled_once)
+    guarantee = Guarantee(account.protection, account.delta, None, False, account.sampled_once)
     if holders is None:
         found = _settled(guarantee, events).price
     else:

@@ -48,12 +48,12 @@ class Row:
             why = "nothing is released" if self.unreleased else "?"
             return (name, cell.world.words, targets, why, "", "", "", "", "")
         provable = ", ".join(rounded_up(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
-        promised = made.protection.promised_degree
+        promised = made.guarantee.protection.promised_degree
         if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
             provable += f" if no degree is above {promised}, else ∞"
-        unit = made.protection.unit.value
-        facts = (str(made.facts.num_clients), str(made.rounds), "; ".join(_releases(made)))
-        return (name, cell.world.words, targets, provable, f"{made.delta:.2g}", unit, *facts)
+        unit = made.guarantee.protection.unit.value
+        facts = (str(made.facts.sizes.num_clients), str(made.schedule.rounds), "; ".join(_releases(made)))
+        return (name, cell.world.words, targets, provable, f"{made.guarantee.delta:.2g}", unit, *facts)
 
 
 Planner = Callable[[Stage, Cell], Plan[Any, Any] | None]
@@ -121,9 +121,11 @@ def _turns(stages: Sequence[Stage], tables: Sequence[Sequence[Row]]) -> Iterator
 
 def _releases(made: Plan[Any, Any]) -> list[str]:
     """``model 60 × Gaussian noise`` for each path of the first client that sends anything."""
-    first = min((r.client for r in made.releases if r.client is not None), default=0)  # client 0 may never send anything
+    first = min(
+        (r.client for r in made.schedule.releases if r.client is not None), default=0
+    )  # client 0 may never send anything
     found: dict[str, list[Any]] = {}
-    for release in made.releases:
+    for release in made.schedule.releases:
         if release.client in (None, first):
             words = re.split(r" of |,|;|:| over | for ", release.mechanism.words)[0]
             found.setdefault(release.path, [0, words])[0] += release.count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedgraph.methods.base import PublicFacts
+from fedgraph.methods.base import ClearFacts, Derived, Membership, PublicFacts, PublicPart, Sizes
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 from fedgraph.worlds import protocols
@@ -31,25 +31,36 @@ class DealtWorld:
 
     @property
     def facts(self) -> PublicFacts:
-        """All that a plan may be made from: counts, client sizes, the public test graph or attributes."""
-        setting, shares = self.setting, self.partition.subgraphs
+        """All that a plan with a guarantee may be made from: counts, client sizes, the public test graph or attributes."""
+        setting, shares, held = self.setting, self.partition.subgraphs, self.setting.held
         return PublicFacts(
-            num_nodes=sum(s.graph.num_nodes for s in shares),
-            num_features=setting.held.num_features,
-            num_classes=setting.held.num_classes,
-            client_sizes=tuple(s.graph.num_nodes for s in shares),
-            viewer=self.world.viewer,
-            public_graph=setting.public_graph,
-            public_attributes=setting.public_attributes,
-            members=tuple(s.nodes for s in shares),
-            membership_from_edges=self.partition.from_edges,
-            cut_edges_shared=self.cut_edges_shared,
-            cut_edges_generated=self.cut_edges_generated,
-            split_from_edges=self.split_from_edges,
-            columns_from_rows=setting.held.columns_from_rows and setting.public_attributes is None,
-            features_from_edges=setting.held.features_from_edges,
-            public_name=setting.public,
-            asking=setting.asking,
-            filled=setting.held.features.nnz / max(1, setting.held.num_nodes * setting.held.num_features),
+            Sizes(
+                num_nodes=sum(s.graph.num_nodes for s in shares),
+                num_features=held.num_features,
+                num_classes=held.num_classes,
+                clients=tuple(s.graph.num_nodes for s in shares),
+            ),
+            self.world.viewer,
+            Membership(
+                from_edges=self.partition.from_edges,
+                holdings=None,
+                cut_edges="generated" if self.cut_edges_generated else "protected" if self.cut_edges_shared else "dropped",
+                nodes=tuple(s.nodes for s in shares),
+            ),
+            PublicPart(setting.public, setting.public_graph, setting.public_attributes, setting.asking),
+            Derived(
+                split_from_edges=self.split_from_edges,
+                columns_from_rows=held.columns_from_rows and setting.public_attributes is None,
+                features_from_edges=held.features_from_edges,
+            ),
             colluders=self.colluders if self.world.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
+        )
+
+    @property
+    def clear_facts(self) -> ClearFacts:
+        """The same, and what was counted in private rows: for a method that guarantees nothing."""
+        held, known = self.setting.held, self.facts
+        filled = held.features.nnz / max(1, held.num_nodes * held.num_features)
+        return ClearFacts(
+            known.sizes, known.viewer, known.membership, known.public, known.derived, known.colluders, filled=filled
         )

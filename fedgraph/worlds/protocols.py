@@ -186,8 +186,8 @@ def question(setting: Setting, plan: Plan[Any, Any], epsilon_spent: Callable[[],
     prediction can only be made from released values and public features. Where edges are public and attributes
     private (``edges-public``), it is the attributes that are withheld.
     """
-    if Assumption.EDGES_PUBLIC in plan.protection.assumptions:
+    if Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions:
         return without_attributes(setting.asked)
-    own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.protection.assumptions)
+    own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.guarantee.protection.assumptions)
     shown = setting.test_graph_public or own
     return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)

@@ -118,7 +118,7 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> 
     state = whole_run.trained(made, one, cell, where)
     (score,) = local_dp.of_graphs(made, state, found.zero, one, units)
     by_hand = 0.0
-    for release, name in ((made.releases[0], "model"), (made.made.sent[5], "embedding")):
+    for release, name in ((made.schedule.releases[0], "model"), (made.made.sent[5], "embedding")):
         for sent, inbox in state.seen:
             if name not in inbox.each:
                 continue
@@ -163,7 +163,7 @@ def test_graphs_that_are_clipped_as_one_are_told_apart_where_noise_is_missing(mo
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
     state = whole_run.trained(made, found.dealt(made.made.sizes), cell, here)
     scores = local_dp.of_graphs(made, state, found.zero, found.one, found.units)
-    told = whole_run.of_scores(scores, found.coins, [0.5], made.delta, "", centred=True)
+    told = whole_run.of_scores(scores, found.coins, [0.5], made.guarantee.delta, "", centred=True)
     assert told.metrics["attack_auc"] > 0.95
 
 
@@ -192,9 +192,9 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
             total = np.zeros(left.size)
             for s in version.subgraphs[:last]:
                 raw = local_dp.whole_update(made.params, local_dp.prepare(made, s), sent["parameters"])
-                total += made.releases[0].bound.enforce(raw)
+                total += made.schedule.releases[0].bound.enforce(raw)
             values.append(total)
-        std = made.releases[0].mechanism.std
+        std = made.schedule.releases[0].mechanism.std
         by_hand += (np.square(left - values[1]).sum() - np.square(left - values[0]).sum()) / (2 * last * std**2)
     quiet = replace(state, seen=tuple((m, replace(i, each={})) for m, i in state.seen))
     (of_sums,) = local_dp.of_graphs(made, quiet, found.zero, one, units)

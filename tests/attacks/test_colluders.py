@@ -19,13 +19,14 @@ from fedgraph.library import run
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, Inbox, PublicFacts, State, gradient_std, seen
 from fedgraph.privacy.units import Assumption, Viewer
+from tests.public_facts import public_facts
 
 SECURE = Viewer.SERVER_SECURE_AGGREGATION
 
 
 def facts(clients: int, colluders: int, viewer: Viewer = SECURE) -> PublicFacts:
     members = tuple(np.array_split(np.arange(10 * clients), clients))
-    return PublicFacts(10 * clients, 5, 3, (10,) * clients, viewer, members=members, colluders=colluders)
+    return public_facts(10 * clients, 5, 3, (10,) * clients, viewer, members=members, colluders=colluders)
 
 
 @pytest.mark.parametrize("colluders", [1, 2, 7])
@@ -44,11 +45,11 @@ def test_as_many_colluders_as_clients_are_refused() -> None:
 def test_the_statement_names_their_number(colluders: int) -> None:
     made = features.plan(features.Params(projection="none", steps=2), facts(8, colluders), Budget(4.0, 1e-3))
     several = Assumption.SEVERAL_COLLUDERS
-    assert (several in made.protection.assumptions) == (colluders > 1)
+    assert (several in made.guarantee.protection.assumptions) == (colluders > 1)
     assert made.provable().epsilon == pytest.approx(4.0, rel=1e-3)
     if colluders > 1:
-        assert made.protection.sentence(several).endswith("(t = 3)")
-        assert made.protection.to_dict()["colluders"] == 3
+        assert made.guarantee.protection.sentence(several).endswith("(t = 3)")
+        assert made.guarantee.protection.to_dict()["colluders"] == 3
 
 
 def test_sums_are_read_without_what_colluders_sent() -> None:
@@ -64,14 +65,14 @@ def test_messages_of_many_clients_travel_alone_where_an_attack_has_what_colluder
     made = features.plan(features.Params(projection="none", steps=1), facts(blocks.FEW + 1, 2), Budget(4.0, 1e-3))
     assert list(seen.colluding(made)) == [blocks.FEW - 1, blocks.FEW]
     assert blocks.adds_up(made)
-    assert not blocks.adds_up(replace(made, keeps_rounds=True))
+    assert not blocks.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_beyond_very_many_clients_the_whole_sum_is_read() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(seen.SINGLE + 1, 2), Budget(4.0, 1e-3))
     assert not seen.colluding(made)
-    assert seen.groups(made)[0].size == made.facts.num_nodes
-    assert blocks.adds_up(replace(made, keeps_rounds=True))
+    assert seen.groups(made)[0].size == made.facts.sizes.num_nodes
+    assert blocks.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_a_server_that_sees_each_message_needs_no_colluder() -> None:

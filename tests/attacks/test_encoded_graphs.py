@@ -115,7 +115,7 @@ def test_only_clients_that_send_are_attacked_and_through_the_door(where: Context
 
     monkeypatch.setattr(Desk, "release", watched)
     _, made, found = measured(where, "multi-bit", 4.0, dropout=0.5)
-    senders = [r.client for r in made.releases if r.path == attack.PATH]
+    senders = [r.client for r in made.schedule.releases if r.path == attack.PATH]
     assert 0 < len(senders) < len(made.made.sizes)
     assert [client for cell, path, client in passed if cell == "attack" and path == attack.PATH] == senders
     assert found.facts["attack"]["counts"][0][0] == sum(len(made.made.sizes[client]) for client in senders)

@@ -16,7 +16,7 @@ from fedgraph.federation import rounds
 from fedgraph.federation.asynchronous import Stale, schedule
 from fedgraph.federation.participation import Attendance, Participation
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import AttendanceRule, Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -27,6 +27,7 @@ from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph
+from tests.public_facts import public_facts
 
 SETTINGS = Participation(mode="asynchronous", buffer=4, compute_s=2.0, spread=0.8)
 BUDGET = Budget(4.0, 1e-3)
@@ -37,8 +38,8 @@ def trained(
 ) -> tuple[Any, rounds.Outcome]:
     partition = uniform.split(library, uniform.Params(clients=12), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
-    facts = dataclasses.replace(facts, participation="some", least_answers=4, asynchronous=True)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
+    facts = dataclasses.replace(facts, attendance=AttendanceRule("some", 4, True))
     plan = method.plan(method.Params(**given), facts, BUDGET)
     runtime = SerialRuntime()
     shared = runtime.share("p", partition)
@@ -105,7 +106,7 @@ def test_every_client_pays_for_its_own_updates(library: Graph) -> None:
     assert [made[c] for c in range(12)] == who.answered.sum(axis=0).tolist()
     most = int(who.answered.sum(axis=0).max())
     spent = settle(plan.guarantee, out.releases).epsilon
-    assert spent == price(Repeated(plan.releases[0].event, most), 1e-3).epsilon
+    assert spent == price(Repeated(plan.schedule.releases[0].event, most), 1e-3).epsilon
     assert spent < plan.provable().epsilon <= 4.0
 
 
@@ -117,7 +118,9 @@ def test_without_staleness_it_is_the_synchronous_loop(library: Graph) -> None:
     given = {"model": "gcn", "rounds": 2, "validation": 0, "client_optimiser": "sgd"}
     plan, late = trained(library, nonprivate, who, **given)
     runtime = SerialRuntime()
-    plain = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, asynchronous=False))
+    plain = dataclasses.replace(
+        plan, facts=dataclasses.replace(plan.facts, attendance=dataclasses.replace(plan.facts.attendance, asynchronous=False))
+    )
     partition = uniform.split(library, uniform.Params(clients=12), seeds.generator(0, "deal"))
     out = rounds.run(runtime, runtime.share("p", partition), plain, 0, ("x",), ("x",), rounds.Prefixes())
     one, two = late.state.model["parameters"], out.state.model["parameters"]

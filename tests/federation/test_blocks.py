@@ -16,7 +16,7 @@ from fedgraph.federation import blocks, client, rounds
 from fedgraph.federation.messages import BlockMessage
 from fedgraph.federation.union import union
 from fedgraph.methods import dpar, features
-from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base import Budget, Plan, kinds
 from fedgraph.partition import uniform
 from fedgraph.partition.base import with_cut_edges
 from fedgraph.privacy.desk import Desk, PlannedRelease, Summed
@@ -31,6 +31,7 @@ from fedgraph.runtime.base import blocks as dealt_to
 from fedgraph.runtime.serial import SerialRuntime, _Held, _values, frozen_copy
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 CLIENTS = 40
 ROUNDING = 2e-4  # of a sum's largest entry, after several rounds in float32
@@ -62,7 +63,7 @@ def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Pl
     situation = method.OFFERS.situations[0]
     setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
     partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
-    facts = PublicFacts(
+    facts = public_facts(
         setting.held.num_nodes,
         graph.num_features,
         graph.num_classes,
@@ -157,7 +158,7 @@ def test_pools_of_any_size_give_the_same_bits(name: str, trusted: Trust, library
         assert np.array_equal(value, three.state.model[key]), key
     paid, declared = spent(one.releases), plan.declared()
     assert settle(plan.guarantee, one.releases).epsilon == pytest.approx(
-        settle(plan.guarantee, plan.releases).epsilon, rel=1e-9
+        settle(plan.guarantee, plan.schedule.releases).epsilon, rel=1e-9
     )
     assert set(paid) <= set(declared)
 
@@ -185,11 +186,12 @@ def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monk
     """The summed gradient of one round with noise less that without: std of the share times √clients, to 5 % (⅔ fails)."""
     dealt, partition = planned("dpar", Trust.SUMS, library, 4.0)
     settings = dpar.Params(variant="features", sampled=1.0, epochs=1, batch_size=20)
-    plan = dataclasses.replace(dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3)), rounds=1)
+    plan = dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3))
+    plan = dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, rounds=1))
     sums: list[np.ndarray] = []
     monkeypatch.setattr(dpar, "server", lambda plan, state, inbox: sums.append(inbox.sums["gradient"]) or state)
     trained(plan, partition, SerialRuntime())
-    share = next(r.mechanism for r in plan.releases if r.path == "model")
+    share = next(r.mechanism for r in plan.schedule.releases if r.path == "model")
     assert isinstance(share, GaussianNoise)
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, value, rng: np.array(value))
     trained(plan, partition, SerialRuntime())
@@ -215,11 +217,13 @@ def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
 def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> None:
     plan, _ = secure(library)
     assert client.computes_together(plan)
-    assert not client.computes_together(dataclasses.replace(plan, keeps_rounds=True))
+    assert not client.computes_together(dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True)))
     local, _ = planned("features", Trust.OWN_CLIENT, library, 2.0)
     assert blocks.adds_up(local)
     assert not client.computes_together(local)
-    assert not blocks.adds_up(dataclasses.replace(local, keeps_rounds=True)), "an attack reads single messages"
+    assert not blocks.adds_up(dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))), (
+        "an attack reads single messages"
+    )
 
 
 def test_the_report_says_that_noise_is_drawn_at_once(library: Graph) -> None:
@@ -303,18 +307,20 @@ def test_block_messages_refuse_bare_arrays() -> None:
 
 def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(library: Graph) -> None:
     plan, _ = secure(library, steps=100)
-    facts = dataclasses.replace(plan.facts, client_sizes=(1,) * 10_000, members=())
+    sizes = dataclasses.replace(plan.facts.sizes, clients=(1,) * 10_000)
+    membership = dataclasses.replace(plan.facts.membership, nodes=())
+    facts = dataclasses.replace(plan.facts, sizes=sizes, membership=membership)
     plan = features.plan(features.Params(steps=100), facts, Budget(2.0, 1e-3))
-    (release,) = plan.releases
+    (release,) = plan.schedule.releases
     lines = []
     for round_ in range(100):
         doors = []
         for block in blocks.borders(10_000):
-            door = Desk("cell", block[0], round_, plan.releases, np.random.default_rng(0), together=block)
+            door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries
         lines += blocks.joined(doors)
-    settled = settle(plan.guarantee, plan.releases)
+    settled = settle(plan.guarantee, plan.schedule.releases)
     ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
     assert len(ledger) == 1_000_000, "every release is accounted for"
     text = "\n".join(ledger.lines())

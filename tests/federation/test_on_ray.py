@@ -18,11 +18,12 @@ from fedgraph.federation.participation import Attendance, Participation, attenda
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph
+from tests.public_facts import public_facts
 
 pytestmark = [pytest.mark.ray("own"), pytest.mark.slow]
 
@@ -40,8 +41,8 @@ def pool() -> Iterator[Runtime]:
 def facts_of(library: Graph, viewer: Viewer, **more: Any) -> PublicFacts:
     partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
-    return dataclasses.replace(facts, participation="some", **more)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
+    return dataclasses.replace(facts, attendance=AttendanceRule("some", **more))
 
 
 def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, Masks]:
@@ -127,7 +128,7 @@ def test_rounds_without_anybody_leave_the_model(hidden: bool, pool: Runtime, lib
 def test_more_workers_than_clients(pool: Runtime, library: Graph) -> None:
     partition = uniform.split(library, uniform.Params(clients=2), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
     plan = features.plan(features.Params(steps=3), facts, BUDGET)
     outs = []
     with runtime.start("serial") as serial:

@@ -15,7 +15,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import LINKS, Participation, attendance, traffic
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import Budget, Inbox, PublicFacts, State
+from fedgraph.methods.base import AttendanceRule, Budget, Inbox, PublicFacts, State
 from fedgraph.partition import uniform
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
@@ -24,6 +24,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks.node_classification.attendance import facts_of as facts_of_links
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds.world import trusting
+from tests.public_facts import public_facts
 
 SCENARIO = """\
 name: partial
@@ -46,8 +47,8 @@ def dealt(library: Graph) -> Partition:
 
 def facts_of(graph: Graph, partition: Partition, viewer: Viewer, least: int | None) -> PublicFacts:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
-    return facts if least is None else dataclasses.replace(facts, participation="some", least_answers=least)
+    facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+    return facts if least is None else dataclasses.replace(facts, attendance=AttendanceRule("some", least))
 
 
 def test_samples_have_the_rates_that_they_state() -> None:
@@ -91,13 +92,18 @@ def test_the_noise_of_a_secure_sum_covers_the_least_answers(library: Graph, deal
     params, budget = features.Params(steps=5), Budget(1.0, 1e-3)
     alone = features.plan(params, facts_of(library, dealt, Viewer.SERVER, 8), budget)
     secure = features.plan(params, facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION, 8), budget)
-    share, full = secure.releases[0].mechanism.std, alone.releases[0].mechanism.std  # type: ignore[attr-defined]
+    share, full = secure.schedule.releases[0].mechanism.std, alone.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
     assert np.sqrt(8 - 1) * share == pytest.approx(full)
-    assert secure.min_clients == 8
+    assert secure.schedule.min_clients == 8
     for weak in (np.sqrt(7 / 19), 2 / 3):
-        mechanism = dataclasses.replace(secure.releases[0].mechanism, std=share * weak)  # type: ignore[call-arg]
+        mechanism = dataclasses.replace(secure.schedule.releases[0].mechanism, std=share * weak)  # type: ignore[call-arg]
         with pytest.raises(PrivacyError, match="standard deviation"):
-            dataclasses.replace(secure, releases=(dataclasses.replace(secure.releases[0], mechanism=mechanism),))
+            dataclasses.replace(
+                secure,
+                schedule=dataclasses.replace(
+                    secure.schedule, releases=(dataclasses.replace(secure.schedule.releases[0], mechanism=mechanism),)
+                ),
+            )
     with pytest.raises(PrivacyError, match="more than 1 others, found 1"):
         features.plan(params, facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION, 1), budget)
 
@@ -108,7 +114,7 @@ def test_only_who_answered_has_spent(library: Graph, dealt: Partition, viewer: V
     settings = Participation(sample="fixed", share=0.5, drop_out=0.2)
     least = settings.answers_needed(20)
     plan = features.plan(features.Params(steps=12), facts_of(library, dealt, viewer, least), Budget(2.0, 1e-3))
-    who = attendance(settings, 20, plan.rounds, least, 0, ("x",))
+    who = attendance(settings, 20, plan.schedule.rounds, least, 0, ("x",))
     engine = SerialRuntime()
     out = rounds.run(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.Prefixes(), attendance=who)
     assert sum(line.count for line in out.releases) == who.answered.sum()
@@ -116,7 +122,12 @@ def test_only_who_answered_has_spent(library: Graph, dealt: Partition, viewer: V
     assert spent.epsilon < plan.provable().epsilon <= 2.0
     most = int(who.answered.sum(axis=0).max())
     again = features.plan(features.Params(steps=12), facts_of(library, dealt, viewer, least), Budget(2.0, 1e-3))
-    only = dataclasses.replace(again, releases=(dataclasses.replace(again.releases[0], rounds=range(most)),))
+    only = dataclasses.replace(
+        again,
+        schedule=dataclasses.replace(
+            again.schedule, releases=(dataclasses.replace(again.schedule.releases[0], rounds=range(most)),)
+        ),
+    )
     assert spent.epsilon == pytest.approx(only.provable().epsilon)
     assert np.isfinite(out.state.model["parameters"]).all()
 
@@ -144,7 +155,7 @@ def test_the_mean_of_samples_is_the_whole_sum(library: Graph, dealt: Partition) 
 
 def test_all_dropped_leaves_the_model(library: Graph, dealt: Partition) -> None:
     plan = nonprivate.plan(nonprivate.Params(rounds=3), facts_of(library, dealt, Viewer.SERVER, 1), Budget(np.inf, 1e-3))
-    who = attendance(Participation(drop_out=0.5), 20, plan.rounds, 1, 0, ("x",))
+    who = attendance(Participation(drop_out=0.5), 20, plan.schedule.rounds, 1, 0, ("x",))
     nobody = dataclasses.replace(who, answered=np.zeros_like(who.answered))
     engine = SerialRuntime()
     out = rounds.run(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.Prefixes(), attendance=nobody)

@@ -18,12 +18,13 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
+from tests.public_facts import public_facts
 
 
 def facts_of(graph: Graph, partition: Partition, viewer: Viewer) -> PublicFacts:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     holdings = None if partition.disjoint else partition.holdings(graph.num_nodes)
-    return PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, holdings, None)
+    return public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, holdings, None)
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
     plan = features.plan(features.Params(steps=2), facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-3))
     messages = []
     for client in range(4):
-        desk = Desk("c", client, 0, plan.releases, np.random.default_rng(client))
+        desk = Desk("c", client, 0, plan.schedule.releases, np.random.default_rng(client))
         value = np.zeros(plan.made.layout.num_parameters, np.float32)
         messages.append(ClientMessage(client, 0, {"gradient": desk.release("model", value)}))
     inbox = server._inbox(messages, 0, sums_only=True)
@@ -60,7 +61,7 @@ def test_secure_noise_hides_a_client_even_without_one_share(library: Graph, deal
     budget = Budget(1.0, 1e-3)
     secure = features.plan(features.Params(steps=5), facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION), budget)
     local = features.plan(features.Params(steps=5), facts_of(library, dealt, Viewer.SERVER), budget)
-    share, full = secure.releases[0].mechanism.std, local.releases[0].mechanism.std  # type: ignore[attr-defined]
+    share, full = secure.schedule.releases[0].mechanism.std, local.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
     assert np.sqrt(3) * share == pytest.approx(full)
 
 

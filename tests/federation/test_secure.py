@@ -21,7 +21,7 @@ from fedgraph.federation.secure import client, neighbours, protocol, shamir
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.federation.secure import server as unmasking
 from fedgraph.methods import features, nonprivate, sage_node
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import AttendanceRule, Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting import discrete_gaussian
 from fedgraph.privacy.accounting.accountant import price
@@ -30,6 +30,7 @@ from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
+from tests.public_facts import public_facts
 
 BUDGET = Budget(8.0, 1e-3)
 _NUMBERS = itertools.count()
@@ -52,13 +53,13 @@ def job_of(
 ) -> tuple[Job, Partition]:
     partition = uniform.split(library, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
     facts = dataclasses.replace(facts, colluders=colluders)
     if not settings.everybody:
-        facts = dataclasses.replace(facts, participation="some", least_answers=settings.answers_needed(clients))
+        facts = dataclasses.replace(facts, attendance=AttendanceRule("some", settings.answers_needed(clients)))
     plan = method.plan(method.Params(**given), facts, BUDGET)
     hidden = secure_plan.masked(plan, BUDGET, method.num_sent(plan))
-    who = None if settings.everybody else attendance(settings, clients, plan.rounds, facts.cohort, 0, ("t",))
+    who = None if settings.everybody else attendance(settings, clients, plan.schedule.rounds, facts.cohort, 0, ("t",))
     masks = protocol.Masks(colluders, facts.cohort, settings.drop_out)
     return Job(f"t{next(_NUMBERS)}", 7, ("t",), hidden, "f", who, masks), partition  # workers remember jobs by their key
 
@@ -87,7 +88,7 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
     _, model = server.begin(job)
     every = range(len(blocks.borders(clients)))
     dropped, bits = 0, protocol.mechanism(job).bits
-    for round_ in range(job.plan.rounds):
+    for round_ in range(job.plan.schedule.rounds):
         now = protocol.round_of(job, round_)
         assert now is not None
         dropped += len(now.asked) - len(now.sent)
@@ -221,30 +222,30 @@ def test_rings_hold_where_clients_drop_out_and_collude(asked: int, least: int, c
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_noise_behind_masks_costs_at_most_the_target(clients: int, epsilon: float, library: Graph) -> None:
     sizes = (library.num_nodes // clients,) * clients
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
     budget = Budget(epsilon, 1e-5)
     for colluders in (1, 3):
         ideal = features.plan(features.Params(steps=20), dataclasses.replace(facts, colluders=colluders), budget)
         hidden = secure_plan.masked(ideal, budget, features.num_sent(ideal))
         assert 0.98 * epsilon < hidden.provable().epsilon <= epsilon
-        (release,) = hidden.releases
+        (release,) = hidden.schedule.releases
         assert isinstance(release.mechanism, DiscreteGaussianShare)
         honest = release.mechanism.std * release.mechanism.step * np.sqrt(clients - colluders)
-        plain = ideal.releases[0].mechanism.std * np.sqrt(clients - colluders)  # type: ignore[attr-defined]
+        plain = ideal.schedule.releases[0].mechanism.std * np.sqrt(clients - colluders)  # type: ignore[attr-defined]
         assert plain < honest < 1.15 * plain  # discrete noise, its zCDP price and rounding: never less, not much more
-        assert hidden.protection.colluders == (colluders if colluders > 1 else None)
-        assert Assumption.IDEAL_SECURE_AGGREGATION not in hidden.protection.assumptions
+        assert hidden.guarantee.protection.colluders == (colluders if colluders > 1 else None)
+        assert Assumption.IDEAL_SECURE_AGGREGATION not in hidden.guarantee.protection.assumptions
 
 
 def test_the_price_is_that_of_honest_noise_alone(library: Graph) -> None:
     """The event says what ``least`` − colluders shares of the mechanism's own noise say; with ⅔ of it the target is missed."""
     job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), colluders=2, steps=5)
-    (release,) = job.plan.releases
+    (release,) = job.plan.schedule.releases
     mechanism = release.mechanism
     assert isinstance(mechanism, DiscreteGaussianShare)
     sensitivity = release.bound.clip / mechanism.step  # type: ignore[attr-defined]  # one node's clipped gradient, in steps
     assert sensitivity == pytest.approx(round(sensitivity))
-    failure = secure_plan._FAILURES * job.plan.delta / 5
+    failure = secure_plan._FAILURES * job.plan.guarantee.delta / 5
     event = discrete_gaussian.event(round(sensitivity), mechanism.std, 10, mechanism.dimension, failure)
     assert price(event, 1e-3).epsilon == pytest.approx(price(release.event, 1e-3).epsilon, rel=1e-9)
     weaker = discrete_gaussian.event(round(sensitivity), mechanism.std * 2 / 3, 10, mechanism.dimension, failure)
@@ -287,10 +288,10 @@ def test_settled_with_what_was_answered(library: Graph) -> None:
     most = int(job.attendance.answered.sum(axis=0).max())
     spent = settle(job.plan.guarantee, done.releases).epsilon
     assert spent <= job.plan.provable().epsilon
-    assert (spent == job.plan.provable().epsilon) == (most == job.plan.rounds)
+    assert (spent == job.plan.provable().epsilon) == (most == job.plan.schedule.rounds)
     word = 4
     up = max(up for _, up in done.sizes)
-    assert up > features.num_sent(job.plan) * job.plan.releases[0].mechanism.bits / 8  # type: ignore[attr-defined]
+    assert up > features.num_sent(job.plan) * job.plan.schedule.releases[0].mechanism.bits / 8  # type: ignore[attr-defined]
     assert up < features.num_sent(job.plan) * word + 20 * 200
 
 

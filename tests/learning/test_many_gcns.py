@@ -13,12 +13,13 @@ from fedgraph.federation.union import union
 from fedgraph.learning.baselines import fitting, many_gcns, many_gcns_dense
 from fedgraph.learning.baselines.networks import Shape
 from fedgraph.methods import nonprivate
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget
 from fedgraph.methods.nonprivate import phases
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
+from tests.public_facts import public_facts
 
 ROUNDING = 2e-6  # largest difference in a parameter after a few steps of float32
 
@@ -105,7 +106,7 @@ def test_a_federation_learns_what_the_loop_learns(
     """Rounds with validation and dropout, few clients (one call each) and many (one call per block)."""
     partition = uniform.split(library, uniform.Params(clients=count), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
     params = nonprivate.Params(rounds=2, local_epochs=2, client_optimiser=optimiser, hidden=8, refit=False)  # type: ignore[arg-type]
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
 

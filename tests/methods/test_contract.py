@@ -17,6 +17,7 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
+from tests.public_facts import public_facts
 
 EMBEDS = {m for m in plugins.names("methods") if kinds.method(m).OFFERS.kind == "embedder"}  # clients overlap
 KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear")}
@@ -35,14 +36,14 @@ def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, Publi
         holdings = partition.holdings(graph.num_nodes)
         return (
             partition,
-            PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings),
+            public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings),
             graph,
         )
     split = splits.inductive_split(graph, 0.8, seeds.generator(0, "split"))
     clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
     partition = uniform.split(split.train, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(split.train.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, None, split.test)
+    facts = public_facts(split.train.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, None, split.test)
     return partition, facts, split.test
 
 
@@ -128,8 +129,8 @@ def test_a_plan_priced_for_noise_it_does_not_have_is_refused(library: Graph) -> 
 
     for viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION):
         plan, _, _ = planned("features", library, 1.0, viewer)
-        release = plan.releases[0]
+        release = plan.schedule.releases[0]
         assert isinstance(release.mechanism, GaussianNoise)
         weaker = dataclasses.replace(release, mechanism=GaussianNoise(release.mechanism.std * 2 / 3))
         with pytest.raises(PrivacyError, match="more noise than it gets"):
-            dataclasses.replace(plan, releases=(weaker,))
+            dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(weaker,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Context
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 
 def dealt(graph: Graph, clients: int = 3) -> Partition:
@@ -39,15 +41,15 @@ def dealt(graph: Graph, clients: int = 3) -> Partition:
 def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) -> tuple[Partition, PublicFacts]:
     setting = protocols.make(graph, "transductive", 0.8, seeds.generator(0, "split"))
     partition = dealt(setting.held, clients)
-    facts = PublicFacts(
+    facts = public_facts(
         num_nodes=graph.num_nodes,
         num_features=graph.num_features,
         num_classes=graph.num_classes,
-        client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
+        clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
         viewer=viewer,
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
-        cut_edges_shared=True,
+        cut_edges="protected",
     )
     return partition, facts
 
@@ -73,11 +75,15 @@ def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str
     partition, facts = situation(library, viewer)
     plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(2.0, 1e-5, reading))
     whole = gap_edge.plan(
-        gap_edge.Params(hops=2), PublicFacts(**{**vars(facts), "cut_edges_shared": False}), Budget(2.0, 1e-5, reading)
+        gap_edge.Params(hops=2),
+        replace(facts, membership=replace(facts.membership, cut_edges="dropped")),
+        Budget(2.0, 1e-5, reading),
     )
-    assert plan.releases[0].mechanism == whole.releases[0].mechanism
+    assert plan.schedule.releases[0].mechanism == whole.schedule.releases[0].mechanism
     assert plan.provable().epsilon == pytest.approx(whole.provable().epsilon, rel=1e-9)
-    assert composition.disjoint(plan.declared(), plan.delta).epsilon < 0.8 * plan.provable().epsilon, "one end is not an edge"
+    assert composition.disjoint(plan.declared(), plan.guarantee.delta).epsilon < 0.8 * plan.provable().epsilon, (
+        "one end is not an edge"
+    )
     out = run(plan, partition)
     assert settle(plan.guarantee, out.releases).epsilon == plan.provable().epsilon
 
@@ -112,7 +118,7 @@ def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
     spent, holders = settled.total.price, settled.total.holders
     assert spent.epsilon == plan.provable().epsilon == epsilon
     assert holders == (0, 0)
-    assert composition.disjoint(spent_by(out.releases), plan.delta / 2).epsilon == epsilon / 2
+    assert composition.disjoint(spent_by(out.releases), plan.guarantee.delta / 2).epsilon == epsilon / 2
 
 
 def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> None:
@@ -123,8 +129,8 @@ def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> Non
     assert {tuple(e) for e in reported.tolist()} == set(zip(*(c.tolist() for c in upper.coords), strict=True))
     assert len(reported) == library.num_edges
     with pytest.raises(UnboundedValueError, match="another client"):
-        plan.releases[0].bound.enforce(sage_edge.prepare(plan, partition.subgraphs[1]).edges)
-    assert isinstance(plan.releases[0].bound, UpperTriangle)
+        plan.schedule.releases[0].bound.enforce(sage_edge.prepare(plan, partition.subgraphs[1]).edges)
+    assert isinstance(plan.schedule.releases[0].bound, UpperTriangle)
 
 
 @pytest.mark.parametrize("given", [{"adjacency": "edgerand"}, {"adjacency": "lapgraph", "network": "gcn"}])
@@ -132,11 +138,11 @@ def test_sage_costs_epsilon_once_and_keeps_edges_between_clients(given: dict[str
     partition, facts = situation(library)
     plan = sage_edge.plan(sage_edge.Params(epochs=2, **given), facts, Budget(12.0, 1e-5))
     assert plan.provable().epsilon == 12.0
-    assert not plan.per_end
+    assert not plan.guarantee.per_end
     received = []
     out = run(plan, partition)
     assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
-    for release in plan.releases:
+    for release in plan.schedule.releases:
         edges = sage_edge.prepare(plan, partition.subgraphs[release.client]).edges  # type: ignore[index]
         noisy = release.mechanism.apply(release.bound.enforce(edges), np.random.default_rng(0))
         received += noisy.tolist()

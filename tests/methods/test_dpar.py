@@ -33,6 +33,7 @@ from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from tests.public_facts import public_facts
 
 SHORT = {"epochs": 3, "num_sources": 8, "batch_size": 20, "hidden": 6}
 PRIVATE = ["em0", "em1", "gm"]
@@ -53,7 +54,7 @@ def random_graph(n: int = 60, density: float = 0.1, seed: int = 0) -> Graph:
 def facts_of(graph: Graph, clients: int = 1, viewer: Viewer | None = None) -> PublicFacts:
     sizes = tuple(len(part) for part in np.array_split(np.arange(graph.num_nodes), clients))
     viewer = viewer or (Viewer.CURATOR_TRUSTED if clients == 1 else Viewer.SERVER)
-    return PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+    return public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
 
 
 def planned(graph: Graph, epsilon: float = 4.0, calibrated_by: Any = "provable", clients: int = 1, **settings: Any) -> Plan:
@@ -64,7 +65,7 @@ def planned(graph: Graph, epsilon: float = 4.0, calibrated_by: Any = "provable",
 
 def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> rounds.Outcome:
     engine = engine or SerialRuntime()
-    parts = np.array_split(np.arange(graph.num_nodes), plan.facts.num_clients)
+    parts = np.array_split(np.arange(graph.num_nodes), plan.facts.sizes.num_clients)
     partition = Partition(tuple(Subgraph(i, graph.induced(p), p) for i, p in enumerate(parts)), True, 0, "test")
     return rounds.run(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.Prefixes())
 
@@ -73,7 +74,7 @@ class Watched(Desk):
     """A desk that remembers the bounded values it was given."""
 
     def __init__(self, plan: Plan, noise_seed: int = 0) -> None:
-        super().__init__("watched", 0, 0, plan.releases, np.random.default_rng(noise_seed))
+        super().__init__("watched", 0, 0, plan.schedule.releases, np.random.default_rng(noise_seed))
         self.seen: dict[str, np.ndarray] = {}
 
     def release(self, path: str, value: Any) -> Any:
@@ -138,9 +139,9 @@ def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clie
     graph = random_graph(90)
     plan = planned(graph, 2.0, reading, clients, variant=variant)
     out = train(plan, graph)
-    spent = Ledger([Account("cell", plan.protection, plan.delta)], out.releases).spent("cell")
+    spent = Ledger([Account("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("cell")
     for client, event in amplified(plan.guarantee, spent).items():
-        assert price(event, plan.delta).epsilon == price(plan.declared()[client], plan.delta).epsilon
+        assert price(event, plan.guarantee.delta).epsilon == price(plan.declared()[client], plan.guarantee.delta).epsilon
     if variant == "none":
         assert math.isinf(plan.provable().epsilon)
     elif reading == "provable":
@@ -156,11 +157,11 @@ def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clie
 def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer, local_steps: int) -> None:
     graph = random_graph(90)
     plan = planned(graph, 4.0, clients=3, viewer=viewer, local_steps=local_steps)
-    std = plan.releases[-1].mechanism.std  # type: ignore[attr-defined]
+    std = plan.schedule.releases[-1].mechanism.std  # type: ignore[attr-defined]
     alone = plan.made.noise.sgd
     shared = viewer is Viewer.SERVER_SECURE_AGGREGATION and local_steps == 1
     assert std == pytest.approx(alone / math.sqrt(2) if shared else alone)
-    assert plan.sampled_once is None, "clients know their sample"
+    assert plan.guarantee.sampled_once is None, "clients know their sample"
     assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
 
 
@@ -169,7 +170,9 @@ def test_a_worker_that_lost_its_rows_chooses_the_same_ones() -> None:
     plan = planned(graph, 4.0, clients=2)
     streams = [Streams(0, ("cell", "client", 0, "round", r)) for r in (0, 1)]
     desks = [
-        Desk("cell", 0, r, plan.releases, streams[r].generator("noise"), earlier=lambda e: streams[e].generator("noise"))
+        Desk(
+            "cell", 0, r, plan.schedule.releases, streams[r].generator("noise"), earlier=lambda e: streams[e].generator("noise")
+        )
         for r in (0, 1, 1)
     ]
     own = Subgraph(0, graph.induced(np.arange(20)), np.arange(20))
@@ -208,7 +211,7 @@ WORST = {"star": STAR, "two hubs": DOUBLE_STAR, "cliques on a bridge": BRIDGE, "
 def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: str) -> None:
     graph = graph_of(WORST[name])
     plan = planned(graph, variant=variant, sampled=1.0, num_sources=40)
-    bound = plan.releases[0].bound
+    bound = plan.schedule.releases[0].bound
     reached = 0.0
     for node in (0, 1, 19, 39):
         worlds = []
@@ -278,7 +281,7 @@ def test_events_say_what_the_mechanisms_do(variant: str) -> None:
 
     def honest(plan: Plan) -> bool:
         found = []
-        for planned_release in plan.releases:
+        for planned_release in plan.schedule.releases:
             leaf = next(e for e, _ in flatten(planned_release.event))
             mechanism, bound = planned_release.mechanism, planned_release.bound
             if isinstance(mechanism, GumbelTopK) and isinstance(leaf, BoundedRange):
@@ -289,15 +292,19 @@ def test_events_say_what_the_mechanisms_do(variant: str) -> None:
                 found.append(mechanism.std / (sensitivity_l2(bound, Relation.NODE_ZERO_OUT) * leaf.noise_multiplier))
             elif isinstance(mechanism, GaussianNoise) and isinstance(leaf, PoissonGaussian):
                 found.append(mechanism.std / (plan.params.clip * leaf.noise_multiplier))
-        return len(found) == len(plan.releases) and np.allclose(found, 1.0)
+        return len(found) == len(plan.schedule.releases) and np.allclose(found, 1.0)
 
     assert honest(plan)
-    for index, release in enumerate(plan.releases):
+    for index, release in enumerate(plan.schedule.releases):
         name = "scale" if hasattr(release.mechanism, "scale") else "std"
         weaker = dataclasses.replace(release.mechanism, **{name: getattr(release.mechanism, name) * 2 / 3})
-        changed = (*plan.releases[:index], dataclasses.replace(release, mechanism=weaker), *plan.releases[index + 1 :])
+        changed = (
+            *plan.schedule.releases[:index],
+            dataclasses.replace(release, mechanism=weaker),
+            *plan.schedule.releases[index + 1 :],
+        )
         with pytest.raises(PrivacyError, match="more noise than it gets"):  # the plan's own check, or ours
-            refuse_unless(honest(dataclasses.replace(plan, releases=changed)))
+            refuse_unless(honest(dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=changed))))
 
 
 def test_the_noise_that_leaves_has_the_declared_scale() -> None:
@@ -306,9 +313,9 @@ def test_the_noise_that_leaves_has_the_declared_scale() -> None:
     plan = planned(graph, 4.0, clients=2, hidden=60)
     streams = Streams(0, ("cell", "client", 0, "round", 0))
     work = dpar.prepare(plan, Subgraph(0, graph.induced(np.arange(20)), np.arange(20)))
-    desk = Desk("cell", 0, 0, plan.releases, streams.generator("noise"))
+    desk = Desk("cell", 0, 0, plan.schedule.releases, streams.generator("noise"))
     sent = dpar.client(plan, work, dpar.start(plan, np.random.default_rng(0)).model, 0, streams, desk)["gradient"].value
-    std = plan.releases[-1].mechanism.std  # type: ignore[attr-defined]
+    std = plan.schedule.releases[-1].mechanism.std  # type: ignore[attr-defined]
     assert stats.kstest(sent / std, "norm").pvalue > 0.01
     for wrong in (2 / 3, 3 / 2):
         assert stats.kstest(sent / (std * wrong), "norm").pvalue < 1e-6
@@ -336,16 +343,16 @@ def test_more_sources_than_nodes_and_tight_limits_are_said() -> None:
 def test_a_fixed_sample_amplifies_by_its_true_rate(share: float, size: int) -> None:
     """max(1, round(q'n)) nodes of n are drawn, which is the rate that the theorem is about; and rows count as replaced."""
     plan = planned(random_graph(60), 4.0, "published", variant="features", sampled=share)
-    assert plan.sampled_once == size / 60
-    inner = plan.releases[-1].event.event
+    assert plan.guarantee.sampled_once == size / 60
+    inner = plan.schedule.releases[-1].event.event
     assert getattr(inner, "replaced", None) is True
-    assert planned(random_graph(60), 4.0, "provable", variant="features", sampled=share).sampled_once == share
+    assert planned(random_graph(60), 4.0, "provable", variant="features", sampled=share).guarantee.sampled_once == share
 
 
 def test_fixed_batches_are_refused_where_they_would_tell_who_was_sampled() -> None:
     with pytest.raises(ScenarioError, match="by rank"):
         planned(random_graph(60), batches="fixed", sampled=0.5)
-    assert planned(random_graph(60), 4.0, "published", batches="fixed", sampled=0.5).rounds == 1
+    assert planned(random_graph(60), 4.0, "published", batches="fixed", sampled=0.5).schedule.rounds == 1
 
 
 def test_fixed_batches_need_whole_epochs() -> None:
@@ -353,7 +360,7 @@ def test_fixed_batches_need_whole_epochs() -> None:
     fixed = {"batches": "fixed", "sampled": 1.0, "epochs": 1}
     with pytest.raises(ScenarioError, match="whole epochs of 3 steps"):
         planned(random_graph(60), local_steps=2, **fixed)
-    assert planned(random_graph(60), local_steps=3, **fixed).rounds == 1
+    assert planned(random_graph(60), local_steps=3, **fixed).schedule.rounds == 1
 
 
 @pytest.mark.parametrize("reading", ["published", "provable"])

@@ -23,6 +23,7 @@ from fedgraph.privacy.events import Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Subgraph
+from tests.public_facts import public_facts
 
 STREAMS = Streams(0, ("test",))
 
@@ -35,7 +36,7 @@ def split(library: Graph) -> splits.Split:
 def facts(split: splits.Split, clients: int = 1, viewer: Viewer = Viewer.CURATOR_TRUSTED) -> PublicFacts:
     n = split.train.num_nodes
     sizes = tuple(len(part) for part in np.array_split(np.arange(n), clients))
-    return PublicFacts(n, split.train.num_features, split.train.num_classes, sizes, viewer, None, split.test)
+    return public_facts(n, split.train.num_features, split.train.num_classes, sizes, viewer, None, split.test)
 
 
 def planned(split: splits.Split, epsilon: float = 1.0, reading: str = "provable", **settings: object) -> Plan:
@@ -44,9 +45,9 @@ def planned(split: splits.Split, epsilon: float = 1.0, reading: str = "provable"
 
 def exact(plan: Plan, graph: Graph, model: np.ndarray) -> np.ndarray:
     """What a client would release, without the noise: its whole path from the graph to the door."""
-    bare = PlannedRelease("model", plan.releases[0].bound, Disclose("test"), Unprotected("test"), range(1))
-    open_plan = dataclasses.replace(plan, releases=(bare,))
-    desk = Desk("test", 0, 0, open_plan.releases, np.random.default_rng(0))
+    bare = PlannedRelease("model", plan.schedule.releases[0].bound, Disclose("test"), Unprotected("test"), range(1))
+    open_plan = dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(bare,)))
+    desk = Desk("test", 0, 0, open_plan.schedule.releases, np.random.default_rng(0))
     work = features.prepare(open_plan, Subgraph(0, graph, np.arange(graph.num_nodes)))
     return features.client(open_plan, work, {"parameters": model}, 0, STREAMS, desk)["gradient"].value
 
@@ -94,10 +95,10 @@ def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits
     work = features.prepare(plan, Subgraph(0, split.train, np.arange(split.train.num_nodes)))
     truth, draws = exact(plan, split.train, model), []
     for seed in range(4):
-        desk = Desk("test", 0, 0, plan.releases, np.random.default_rng(seed))
+        desk = Desk("test", 0, 0, plan.schedule.releases, np.random.default_rng(seed))
         draws.append(features.client(plan, work, {"parameters": model}, 0, STREAMS, desk)["gradient"].value - truth)
     noise = np.concatenate(draws)
-    release = plan.releases[0]
+    release = plan.schedule.releases[0]
     assert isinstance(release.mechanism, GaussianNoise)
     assert isinstance(release.event, Gaussian)
     std = release.event.noise_multiplier * plan.made.clip
@@ -106,7 +107,12 @@ def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits
     weaker = dataclasses.replace(release, mechanism=GaussianNoise(std * 2 / 3))
     spent = dataclasses.replace(release, event=Gaussian(release.event.noise_multiplier * 2 / 3))
     assert weaker.mechanism != release.mechanism
-    assert dataclasses.replace(plan, releases=(spent,)).provable().epsilon > 1.2 > 1.0 + 1e-6 > plan.provable().epsilon
+    assert (
+        dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(spent,))).provable().epsilon
+        > 1.2
+        > 1.0 + 1e-6
+        > plan.provable().epsilon
+    )
 
 
 def test_a_plan_spends_its_budget_and_no_more(split: splits.Split) -> None:
@@ -116,7 +122,7 @@ def test_a_plan_spends_its_budget_and_no_more(split: splits.Split) -> None:
 
 
 def test_replacing_a_node_costs_twice_the_noise(split: splits.Split) -> None:
-    one, two = (planned(split, relation=r).releases[0].mechanism for r in ("node-zero-out", "node-replace"))
+    one, two = (planned(split, relation=r).schedule.releases[0].mechanism for r in ("node-zero-out", "node-replace"))
     assert isinstance(one, GaussianNoise)
     assert isinstance(two, GaussianNoise)
     assert two.std == pytest.approx(2 * one.std)
@@ -137,7 +143,7 @@ def test_the_plan_is_a_function_of_public_facts(split: splits.Split) -> None:
     blind = dataclasses.replace(split, test=public)  # labels of test nodes are not public
     for pairs in (False, True):
         a, b, c = (planned(s, pairs=pairs) for s in (split, other, blind))
-        assert a.releases == b.releases == c.releases
+        assert a.schedule.releases == b.schedule.releases == c.schedule.releases
         for same in (b, c):
             assert np.array_equal(a.made.basis, same.made.basis)
             assert np.array_equal(a.made.curvature, same.made.curvature)
@@ -145,7 +151,8 @@ def test_the_plan_is_a_function_of_public_facts(split: splits.Split) -> None:
 
 
 def test_more_budget_means_more_directions_and_less_damping(split: splits.Split) -> None:
-    wide = dataclasses.replace(facts(split), num_nodes=4000)
+    wide = facts(split)
+    wide = dataclasses.replace(wide, sizes=dataclasses.replace(wide.sizes, num_nodes=4000))
     low, high = (features.plan(features.Params(pairs=False), wide, Budget(e, 1e-3)).made for e in (0.5, 8.0))
     assert high.basis.shape[1] >= low.basis.shape[1]
     assert np.linalg.eigvalsh(high.curvature).max() > np.linalg.eigvalsh(low.curvature).max()
@@ -209,6 +216,6 @@ def test_odd_public_graphs_still_plan_and_predict(split: splits.Split, change: s
 
 
 def test_a_tiny_budget_and_none_at_all_run(split: splits.Split) -> None:
-    assert math.isfinite(planned(split, 1e-3).releases[0].mechanism.std)  # type: ignore[attr-defined]
+    assert math.isfinite(planned(split, 1e-3).schedule.releases[0].mechanism.std)  # type: ignore[attr-defined]
     bare = planned(split, math.inf)
-    assert isinstance(bare.releases[0].mechanism, Disclose)
+    assert isinstance(bare.schedule.releases[0].mechanism, Disclose)

@@ -31,6 +31,7 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 FAST = {"epochs": 30, "folds": 2}
 
@@ -41,11 +42,11 @@ def situation(
     setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
     count = 1 if viewer is Viewer.CURATOR_TRUSTED else clients
     partition = uniform.split(setting.held, uniform.Params(clients=count), seeds.generator(0, "deal"))
-    facts = PublicFacts(
+    facts = public_facts(
         num_nodes=setting.held.num_nodes,
         num_features=graph.num_features,
         num_classes=graph.num_classes,
-        client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
+        clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
         viewer=viewer,
         public_graph=setting.public_graph,
         public_attributes=setting.public_attributes,
@@ -142,9 +143,9 @@ def test_replacing_a_node_turns_its_message_around() -> None:
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
 def test_the_noise_on_a_released_hop_is_the_planned_one(viewer: Viewer, library: Graph) -> None:
     plan, partition = edge_plan(library, 2.0, viewer, hops=1)
-    release, subgraph = plan.releases[0], partition.subgraphs[0]
+    release, subgraph = plan.schedule.releases[0], partition.subgraphs[0]
     rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
-    desk = Desk("c", 0, 0, plan.releases, np.random.default_rng(5))
+    desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(5))
     work = gap_edge.prepare(plan, subgraph)
     out = gap_edge.client(plan, work, {"rows": rows}, 0, Streams(0, ("c", "client", 0, "round", 0)), desk)["aggregate"].value
     noise = (out - hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
@@ -172,9 +173,13 @@ def test_published_edge_noise_is_provably_worth_less(claimed: float, truth: floa
 def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops: int, library: Graph) -> None:
     plan, partition = edge_plan(library, epsilon, viewer, hops=hops)
     out = run(plan, partition)
-    spent = Ledger([Account("gap", plan.protection, plan.delta)], out.releases).spent("gap")
+    spent = Ledger([Account("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
     for client, event in plan.declared().items():
-        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon if hops else not spent
+        assert (
+            price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
+            if hops
+            else not spent
+        )
     assert plan.provable().epsilon <= (epsilon if hops else 0.0)
     assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
 
@@ -193,8 +198,8 @@ def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(libr
 def test_secure_sums_carry_the_noise_of_one_curator_and_keep_others_rows(library: Graph) -> None:
     central, _ = edge_plan(library, 1.0, hops=1)
     secure, _ = edge_plan(library, 1.0, Viewer.SERVER_SECURE_AGGREGATION, hops=1)
-    assert secure.releases[0].mechanism.std * math.sqrt(2) == pytest.approx(central.releases[0].mechanism.std)
-    assert secure.min_clients == 3
+    assert secure.schedule.releases[0].mechanism.std * math.sqrt(2) == pytest.approx(central.schedule.releases[0].mechanism.std)
+    assert secure.schedule.min_clients == 3
 
 
 @pytest.mark.parametrize("encoder", ["classes", "hidden", "none"])
@@ -204,7 +209,7 @@ def test_every_encoder_runs_on_both_levels(encoder: str, library: Graph) -> None
     setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
     plan = gap_node.plan(gap_node.Params(encoder=encoder, steps=3, projection=16), facts, Budget(4.0, 1e-3))
     assert np.isfinite(gap_node.predict(plan, run(plan, partition).state, setting.asked)).all()
-    assert len([r for r in plan.releases if r.path == "encoder"]) == (encoder != "none")
+    assert len([r for r in plan.schedule.releases if r.path == "encoder"]) == (encoder != "none")
 
 
 def node_plan(graph: Graph, epsilon: float, reading: str = "provable", **params) -> tuple[Plan, Partition]:
@@ -214,7 +219,7 @@ def node_plan(graph: Graph, epsilon: float, reading: str = "provable", **params)
 
 def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph) -> None:
     plan, partition = node_plan(library, 2.0)
-    desk = Desk("c", 0, 4, plan.releases, np.random.default_rng(0))
+    desk = Desk("c", 0, 4, plan.schedule.releases, np.random.default_rng(0))
     work = gap_node.prepare(plan, partition.subgraphs[0])
     model = gap_node.start(plan, np.random.default_rng(0)).model
     sent = gap_node.client(plan, work, model, 4, Streams(0, ("c", "client", 0, "round", 4)), desk)
@@ -249,7 +254,7 @@ def test_node_level_prices(rate: float, relation: str, reading: str, library: Gr
     else:
         assert 0.9 * 2.0 < plan.epsilon_published <= 2.0
         assert (plan.provable().epsilon > 2.0) == (relation == "node-replace"), "the formula is for zero-out"
-    assert plan.protection.promised_degree == (10 if reading == "published" else None)
+    assert plan.guarantee.protection.promised_degree == (10 if reading == "published" else None)
     assert any("refill" in note for note in plan.notes) == (reading == "published")
     assert gap_node.DISPUTED in plan.notes
 
@@ -257,7 +262,7 @@ def test_node_level_prices(rate: float, relation: str, reading: str, library: Gr
 def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
     """Noise / multiplier is what one node changes in a graph of that many nodes; a public number."""
     plan, partition = node_plan(library, 2.0, hops=1)
-    hops = [r for r in plan.releases if r.path == "aggregate"]
+    hops = [r for r in plan.schedule.releases if r.path == "aggregate"]
     assert [r.client for r in hops] == [0, 1, 2]
     for release, s in zip(hops, partition.subgraphs, strict=True):
         delta = release.mechanism.std / release.event.noise_multiplier
@@ -266,7 +271,7 @@ def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
 
 def test_an_enforced_limit_is_refused_where_the_data_break_it(library: Graph) -> None:
     plan, partition = node_plan(library, 2.0, cap="limit", limit=1000)
-    assert plan.protection.degree_limit == 1000
+    assert plan.guarantee.protection.degree_limit == 1000
     assert np.isfinite(run(plan, partition).state.model["classifier"]).all()
     plan, partition = node_plan(library, 2.0, cap="limit", limit=2)
     with pytest.raises(DataError, match="have more than the stated limit of 2; allowed"):
@@ -280,9 +285,9 @@ def test_what_one_node_changes_in_a_hop_as_it_is_run(cap: str) -> None:
     """A hub of 2,000, all others of degree 11. Log cap: the noise's Δ covers it. Cut to a promised 10: not covered."""
     adjacency = hub_on_a_ring(2001, 10)
     n, z = adjacency.shape[0], adjacency.shape[0] - 1
-    facts = PublicFacts(n, 4, 2, (n,), Viewer.CURATOR_TRUSTED, public_graph=public_of_two())
+    facts = public_facts(n, 4, 2, (n,), Viewer.CURATOR_TRUSTED, public_graph=public_of_two())
     plan = gap_node.plan(gap_node.Params(cap=cap, encoder="none", hops=1, projection=0), facts, Budget(1.0, 1e-5))
-    (release,) = [r for r in plan.releases if r.path == "aggregate"]
+    (release,) = [r for r in plan.schedule.releases if r.path == "aggregate"]
     delta = release.mechanism.std / release.event.noise_multiplier
     rows = np.zeros((n, 1), dtype=np.float32) + 1
     kept = np.ones(n)
@@ -310,10 +315,10 @@ def test_a_gate_costs_at_most_the_budget_and_is_spent_as_planned(viewer: Viewer,
     assert plan.provable("gate").epsilon < plan.provable("aggregate").epsilon < 2.0
     assert plan.epsilon_published is None
     out = run(plan, partition)
-    paid = Ledger([Account("gap", plan.protection, plan.delta)], out.releases).spent("gap")
+    paid = Ledger([Account("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
     for client, event in plan.declared().items():
-        assert price(paid[client], plan.delta).epsilon == price(event, plan.delta).epsilon
-    gates = [r for r in plan.releases if r.path == "gate"]
+        assert price(paid[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
+    gates = [r for r in plan.schedule.releases if r.path == "gate"]
     assert [r.client for r in gates] == list(range(len(partition.subgraphs)))
     assert any("private gate" in note for note in plan.notes)
 
@@ -322,17 +327,17 @@ def test_a_gate_costs_at_most_the_budget_and_is_spent_as_planned(viewer: Viewer,
 def test_two_thirds_of_the_noise_of_a_gate_would_cost_more_than_the_budget(part: str, library: Graph) -> None:
     """The noise that the mechanisms add, put into the event: at two thirds of either the promise would be false."""
     plan, _ = gated_plan(library, 2.0, Viewer.CURATOR_TRUSTED)
-    found = {r.path: r for r in plan.releases}
+    found = {r.path: r for r in plan.schedule.releases}
     gate, sums = found["gate"], found["aggregate"]
     assert isinstance(gate.mechanism, NoisyThreshold)
     assert isinstance(sums.mechanism, GaussianNoise)
     less = {p: 2 / 3 if p == part else 1.0 for p in ("gate", "aggregate")}
     bits = NoisyDegreeBits(gate.mechanism.std * less["gate"], gate.mechanism.threshold, gate.bound.num_rows)
     hop = replace(sums.event, gate=bits, noise_std=sums.mechanism.std * less["aggregate"])
-    rest = [Repeated(r.event, r.count) for r in plan.releases if r.path in ("encoder", "classifier")]
+    rest = [Repeated(r.event, r.count) for r in plan.schedule.releases if r.path in ("encoder", "classifier")]
 
     def cost(*events: Event) -> float:
-        return price(Composed((*rest, *events)), plan.delta).epsilon
+        return price(Composed((*rest, *events)), plan.guarantee.delta).epsilon
 
     assert cost(gate.event, Repeated(sums.event, 2)) <= 2.0 < cost(bits, Repeated(hop, 2))
     assert cost(bits, Repeated(hop, 2)) > 1.05 * 2.0
@@ -342,10 +347,10 @@ def test_behind_a_gate_one_node_changes_a_hop_by_what_its_degree_is_priced_for()
     """A hub of 300 that passes by chance and one that does not, bits of the others as they are in both worlds."""
     adjacency = hub_on_a_ring(301, 10)
     n, z = adjacency.shape[0], adjacency.shape[0] - 1
-    facts = PublicFacts(n, 4, 2, (n,), Viewer.CURATOR_TRUSTED, public_graph=public_of_two())
+    facts = public_facts(n, 4, 2, (n,), Viewer.CURATOR_TRUSTED, public_graph=public_of_two())
     settings = gap_node.Params(cap="gate", encoder="none", hops=1, projection=0)
     plan = gap_node.plan(settings, facts, Budget(8.0, 1e-5))
-    (release,) = [r for r in plan.releases if r.path == "aggregate"]
+    (release,) = [r for r in plan.schedule.releases if r.path == "aggregate"]
     assert isinstance(release.event, GatedSums)
     kept = np.ones(n)
     kept[z] = 0
@@ -385,7 +390,7 @@ def test_a_gate_is_refused_where_nothing_is_proven(library: Graph) -> None:
     with pytest.raises(ScenarioError, match="no published formula"):
         node_plan(library, 2.0, "published", cap="gate")
     free, _ = gated_plan(library, np.inf)
-    assert not [r for r in free.releases if r.path == "gate"]
+    assert not [r for r in free.schedule.releases if r.path == "gate"]
     assert any("there is no gate" in note for note in free.notes)
 
 
@@ -422,7 +427,7 @@ def test_inputs_are_untouched(library: Graph) -> None:
 def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
     plan = gap_edge.plan(gap_edge.Params(**FAST, hops=2), facts, Budget(np.inf, 1e-5))
-    assert Assumption.TEST_GRAPH_PUBLIC in plan.protection.assumptions
+    assert Assumption.TEST_GRAPH_PUBLIC in plan.guarantee.protection.assumptions
     state = run(plan, partition).state
     scores = gap_edge.predict(plan, state, setting.asked)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.6

@@ -13,22 +13,23 @@ from fedgraph import data, seeds
 from fedgraph.federation import rounds
 from fedgraph.learning.baselines import fitting, gap_networks
 from fedgraph.methods import gap_edge
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}
 
 
 def accuracy(graph: Graph, protocol: protocols.Protocol, epsilon: float, **settings: object) -> float:
     made = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
-    facts = PublicFacts(
+    facts = public_facts(
         num_nodes=made.held.num_nodes,
         num_features=graph.num_features,
         num_classes=graph.num_classes,
-        client_sizes=(made.held.num_nodes,),
+        clients=(made.held.num_nodes,),
         viewer=Viewer.CURATOR_TRUSTED,
         public_graph=made.public_graph,
         public_attributes=made.public_attributes,

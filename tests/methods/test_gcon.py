@@ -15,7 +15,7 @@ from fedgraph.federation import rounds
 from fedgraph.learning.optimisers.objective import LinearObjective, Loss
 from fedgraph.learning.propagation.capped_walk import capped_walk, walked
 from fedgraph.methods import gcon
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import rows as encoding
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
@@ -28,6 +28,7 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 Made = tuple[Plan, Partition, protocols.Setting]
 
@@ -41,9 +42,10 @@ def planned(
         partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
     else:
         partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
-    facts = PublicFacts(
+    facts = public_facts(
         held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs), viewer,
-        None, setting.public_graph, setting.public_attributes, tuple(s.nodes for s in partition.subgraphs),
+        None, setting.public_graph, public_attributes=setting.public_attributes,
+        members=tuple(s.nodes for s in partition.subgraphs),
     )  # fmt: skip
     return gcon.plan(gcon.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
 
@@ -58,14 +60,14 @@ def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") 
 def test_declared_is_spent_and_never_above_its_target(viewer: Viewer, epsilon: float, library: Graph) -> None:
     plan, partition, _ = planned(library, epsilon, viewer)
     out = trained(plan, partition, SerialRuntime())
-    spent = Ledger([Account("a", plan.protection, plan.delta)], out.releases).spent("a")
+    spent = Ledger([Account("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
     for client, event in plan.declared().items():
-        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon
+        assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
     assert plan.provable().epsilon == pytest.approx(epsilon, rel=1e-12) or np.isinf(epsilon)
     assert plan.provable().epsilon <= epsilon
     assert plan.epsilon_published == (epsilon if np.isfinite(epsilon) else None)
     assert {Assumption.UNTUNED, Assumption.OWN_EDGES_KNOWN, Assumption.FEATURES_LABELS_PUBLIC} <= set(
-        plan.protection.assumptions
+        plan.guarantee.protection.assumptions
     )
 
 
@@ -96,12 +98,12 @@ def test_serial_equals_ray_bit_for_bit(viewer: Viewer, library: Graph, ray_engin
 
 def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
     own, dealt, asked = planned(library, np.inf, protocol="inductive-edges", inference="own-edges")
-    assert Assumption.OWN_EDGES_KNOWN in own.protection.assumptions
+    assert Assumption.OWN_EDGES_KNOWN in own.guarantee.protection.assumptions
     state = trained(own, dealt, SerialRuntime()).state
     assert gcon.predict(own, state, asked.asked).shape == (asked.asked.num_nodes, library.num_classes)
     plan, partition, setting = planned(library, np.inf, protocol="inductive-edges")
-    assert Assumption.TEST_GRAPH_PUBLIC in plan.protection.assumptions
-    assert Assumption.OWN_EDGES_KNOWN not in plan.protection.assumptions
+    assert Assumption.TEST_GRAPH_PUBLIC in plan.guarantee.protection.assumptions
+    assert Assumption.OWN_EDGES_KNOWN not in plan.guarantee.protection.assumptions
     scores = gcon.predict(plan, trained(plan, partition, SerialRuntime()).state, setting.asked)
     assert scores.shape == (setting.asked.num_nodes, library.num_classes)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.5
@@ -217,7 +219,7 @@ def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: G
     assert out.releases == ()
     assert plan.provable().epsilon == 0
     assert plan.epsilon_published == 0
-    assert Assumption.OWN_EDGES_KNOWN in plan.protection.assumptions
+    assert Assumption.OWN_EDGES_KNOWN in plan.guarantee.protection.assumptions
     scores = gcon.predict(plan, out.state, setting.asked)
     rows = out.state.memory.rows
     one = walked(capped_walk(setting.asked.adjacency), rows, (0, 1), 0.4)
@@ -257,7 +259,7 @@ def test_gaussian_noise_is_less_and_costs_the_same(viewer: Viewer, library: Grap
     for plan, partition, _ in made.values():
         spent = trained(plan, partition, SerialRuntime(), plan.params.noise).releases
         assert spent
-    for one, other in zip(made["gamma"][0].releases, made["gaussian"][0].releases, strict=True):
+    for one, other in zip(made["gamma"][0].schedule.releases, made["gaussian"][0].schedule.releases, strict=True):
         assert one.event == other.event
         d = library.num_features
         gamma = math.sqrt(d + 1) / one.mechanism.rate  # root mean square of an entry
@@ -295,7 +297,7 @@ def test_what_is_refused(library: Graph) -> None:
 
 def test_released_event_is_one_approximate_dp_statement(library: Graph) -> None:
     plan, _, _ = planned(library, 3.0)
-    (release,) = plan.releases
-    assert price(Composed((release.event,)), plan.delta).epsilon == 3.0
-    assert price(release.event, plan.delta / 2).epsilon == np.inf
+    (release,) = plan.schedule.releases
+    assert price(Composed((release.event,)), plan.guarantee.delta).epsilon == 3.0
+    assert price(release.event, plan.guarantee.delta / 2).epsilon == np.inf
     assert "Gamma" in release.mechanism.words

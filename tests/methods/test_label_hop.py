@@ -14,7 +14,7 @@ from fedgraph import seeds
 from fedgraph.federation import rounds
 from fedgraph.learning.propagation.label_votes import affinities, class_shares, votes
 from fedgraph.methods import features, label_hop
-from fedgraph.methods.base import Budget, Plan, PublicFacts, State, Streams
+from fedgraph.methods.base import Budget, Plan, State, Streams
 from fedgraph.partition import uniform
 from fedgraph.privacy import meetings
 from fedgraph.privacy.desk import Desk
@@ -25,6 +25,7 @@ from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 
 def met(graph: Graph, like: float, seed: int = 0) -> Graph:
@@ -48,7 +49,7 @@ def planned(
 ) -> tuple[Plan, Partition]:
     held = setting.held
     partition = uniform.split(held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
-    facts = PublicFacts(
+    facts = public_facts(
         held.num_nodes,
         held.num_features,
         held.num_classes,
@@ -96,8 +97,8 @@ def test_who_asks_reads_its_own_row_and_edges_and_what_is_public(library: Graph)
     """Rows of all others, and edges among them, may change: its answer does not."""
     setting = asking(met(library, 0.9))
     plan, partition = planned(setting, 8.0)
-    assert Assumption.ANSWERS_PRIVATE in plan.protection.assumptions
-    assert Assumption.PROMISED_DEGREE not in plan.protection.assumptions
+    assert Assumption.ANSWERS_PRIVATE in plan.guarantee.protection.assumptions
+    assert Assumption.PROMISED_DEGREE not in plan.guarantee.protection.assumptions
     state, graph = trained(plan, partition), setting.asked
     before = label_hop.predict(plan, state, graph)
     for node in setting.asking[:3]:
@@ -116,12 +117,12 @@ def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray) -> dict[str,
 
     class Door(Desk):
         def release(self, path, value):  # type: ignore[no-untyped-def]
-            bound = next(r.bound for r in plan.releases if r.path == path)
+            bound = next(r.bound for r in plan.schedule.releases if r.path == path)
             seen[path] = bound.enforce(np.asarray(value() if callable(value) else value))
             return super().release(path, seen[path])
 
     work = label_hop.prepare(plan, Subgraph(0, graph, np.arange(graph.num_nodes)))
-    door = Door("test", 0, round_, plan.releases, np.random.default_rng(0))
+    door = Door("test", 0, round_, plan.schedule.releases, np.random.default_rng(0))
     label_hop.client(plan, work, {"parameters": model}, round_, Streams(0, ("t",)), door)
     return seen
 
@@ -152,7 +153,7 @@ def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library
 def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library: Graph) -> None:
     setting = asking(met(library, 0.9))
     plan, _ = planned(setting, 4.0, relation=relation)
-    released = {r.path: r for r in plan.releases}
+    released = {r.path: r for r in plan.schedule.releases}
     assert set(released) == {"labels", "meetings", "model"}
     answered = released["labels"].mechanism
     assert isinstance(answered, MaskedResponse)
@@ -165,14 +166,18 @@ def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library
     assert counted.std == pytest.approx(event.noise_multiplier * delta2)
     truth, draws = exact(plan, setting.held, 0, np.zeros(0))["meetings"], []
     for seed in range(40):
-        desk = Desk("t", 0, 0, plan.releases, np.random.default_rng(seed))
+        desk = Desk("t", 0, 0, plan.schedule.releases, np.random.default_rng(seed))
         draws.append(desk.release("meetings", truth).value - truth)
     noise = np.concatenate(draws)
     assert kstest(noise / counted.std, "norm").pvalue > 1e-3
     assert kstest(noise / (counted.std * 2 / 3), "norm").pvalue < 1e-4
     weaker = dataclasses.replace(released["meetings"], event=Gaussian(event.noise_multiplier / 4))
-    others = tuple(r for r in plan.releases if r.path != "meetings")
-    assert dataclasses.replace(plan, releases=(*others, weaker)).provable().epsilon > 4.0 >= plan.provable().epsilon
+    others = tuple(r for r in plan.schedule.releases if r.path != "meetings")
+    assert (
+        dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(*others, weaker))).provable().epsilon
+        > 4.0
+        >= plan.provable().epsilon
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 3.0, 4.0, 8.0])
@@ -180,7 +185,7 @@ def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library
 def test_the_budget_is_spent_and_not_more(epsilon: float, viewer: Viewer, library: Graph) -> None:
     plan, _ = planned(asking(library), epsilon, viewer, 1 if viewer is Viewer.CURATOR_TRUSTED else 3)
     assert 0.97 * epsilon < plan.provable().epsilon <= epsilon
-    assert ("labels" in plan.paths) == (epsilon >= 3)
+    assert ("labels" in plan.schedule.paths) == (epsilon >= 3)
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -202,9 +207,9 @@ def test_below_three_it_is_the_learner_of_rows(library: Graph) -> None:
     setting = asking(library)
     plan, _ = planned(setting, 1.0)
     alone = features.plan(features.Params(), plan.facts, Budget(1.0, 1e-3))
-    assert plan.paths == ("model",)
-    assert plan.rounds == alone.rounds
-    assert plan.releases[0].mechanism.std == pytest.approx(alone.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
+    assert plan.schedule.paths == ("model",)
+    assert plan.schedule.rounds == alone.schedule.rounds
+    assert plan.schedule.releases[0].mechanism.std == pytest.approx(alone.schedule.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("num_nodes", "classes", "epsilon", "hops"), [
@@ -215,19 +220,19 @@ def test_a_few_nodes_per_class_keep_the_whole_budget_for_their_rows(
     num_nodes: int, classes: int, epsilon: float, hops: bool
 ) -> None:
     """30 classes of 33 nodes lost 19 points to the learner of rows at ε = 4: one answer in four was true."""
-    facts = PublicFacts(num_nodes, 40, classes, (num_nodes,), Viewer.CURATOR_TRUSTED, public_name="nothing")
+    facts = public_facts(num_nodes, 40, classes, (num_nodes,), Viewer.CURATOR_TRUSTED, public_name="nothing")
     budget = Budget(epsilon, 1 / num_nodes)
     plan, alone = label_hop.plan(label_hop.Params(), facts, budget), features.plan(features.Params(), facts, budget)
-    assert ("labels" in plan.paths) == hops
+    assert ("labels" in plan.schedule.paths) == hops
     if not hops and plan.provable().epsilon < math.inf:
-        assert plan.rounds == alone.rounds
-        assert plan.releases[0].mechanism.std == pytest.approx(alone.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
+        assert plan.schedule.rounds == alone.schedule.rounds
+        assert plan.schedule.releases[0].mechanism.std == pytest.approx(alone.schedule.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
 
 
 def test_a_given_share_for_labels_is_taken_whatever_the_classes_are() -> None:
-    facts = PublicFacts(1000, 40, 30, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing")
+    facts = public_facts(1000, 40, 30, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing")
     plan = label_hop.plan(label_hop.Params(label_epsilon=2.0), facts, Budget(4.0, 1e-3))
-    assert "labels" in plan.paths
+    assert "labels" in plan.schedule.paths
 
 
 def test_affinities_are_drawn_to_one_where_noise_covers_them() -> None:

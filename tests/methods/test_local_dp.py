@@ -25,6 +25,7 @@ from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from tests.public_facts import public_facts
 
 SIZES = ((1, 4), (3,), (2, 5, 1))
 
@@ -41,7 +42,7 @@ def collection() -> tuple[Partition, PublicFacts]:
         subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
         first += n
     sizes_of = tuple(map(sum, SIZES))
-    return Partition(tuple(subgraphs), True, 0, "test"), PublicFacts(first, 3, 2, sizes_of, Viewer.SERVER, graph_sizes=SIZES)
+    return Partition(tuple(subgraphs), True, 0, "test"), public_facts(first, 3, 2, sizes_of, Viewer.SERVER, graphs=SIZES)
 
 
 def run(epsilon: float = 2.0, **settings: Any) -> tuple[Plan, rounds.Outcome]:
@@ -61,12 +62,12 @@ ENCODERS = ("multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded
 )
 def test_declared_is_spent(encoder: str, rule: str, attendance: dict[str, Any]) -> None:
     plan, out = run(encoder=encoder, epsilon_rule=rule, **attendance)
-    ledger = Ledger([Account("cell", plan.protection, plan.delta)], out.releases)
+    ledger = Ledger([Account("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases)
     spent, declared = ledger.spent("cell"), plan.declared()
     for client in range(3):
         own = spent.get(client, Composed(()))
-        assert price(own, plan.delta).epsilon == pytest.approx(price(declared[client], plan.delta).epsilon)
-    planned = sum(r.count for r in plan.releases for _ in range(1 if r.client is not None else 3))
+        assert price(own, plan.guarantee.delta).epsilon == pytest.approx(price(declared[client], plan.guarantee.delta).epsilon)
+    planned = sum(r.count for r in plan.schedule.releases for _ in range(1 if r.client is not None else 3))
     assert planned == sum(r.count for r in out.releases)
 
 
@@ -76,7 +77,7 @@ def test_retrievals_add_up() -> None:
     assert sorted({n for r in sent for n in members(r.rounds)}) == [1, 3, 4]
     assert {r.event for r in sent} == {PureDP(3.0), MultiBit(1.0, 3)}
     assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(9.0)
-    assert plan.shared_rounds == 1
+    assert plan.schedule.shared_rounds == 1
 
 
 def test_each_graph_gets_its_own_epsilon() -> None:
@@ -87,12 +88,12 @@ def test_each_graph_gets_its_own_epsilon() -> None:
     assert plan.provable("embedding").epsilon == pytest.approx(1.0, rel=1e-3)
     assert plan.epsilon_published == 1.0
     assert plan.provable("model").epsilon == math.inf
-    assert plan.protection.relation is Relation.GRAPH_REPLACE
+    assert plan.guarantee.protection.relation is Relation.GRAPH_REPLACE
 
 
 def test_the_largest_graph_of_a_client_is_the_worst_for_the_released_code() -> None:
     plan, _ = run(1.0, encoder="gaussian-as-coded", epsilon_rule="1/n")
-    (sent,) = [r for r in plan.releases if r.path == "embedding" and r.client == 2]
+    (sent,) = [r for r in plan.schedule.releases if r.path == "embedding" and r.client == 2]
     assert sent.event == Gaussian((1 / 5) / math.sqrt(10))
 
 
@@ -175,10 +176,10 @@ def test_every_model_runs_on_one_node_graphs_and_unlabelled_clients(model: str, 
 def test_node_unit_states_its_promise(library: Graph) -> None:
     partition = ego.split(library, ego.Params(clients=4), seeds.generator(0, "ego"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(300, library.num_features, 4, sizes, Viewer.SERVER, partition.holdings(300))
+    facts = public_facts(300, library.num_features, 4, sizes, Viewer.SERVER, partition.holdings(300))
     plan = local_dp.plan(local_dp.Params(encoder="multi-bit-node", promised_degree=3), facts, Budget(2.0, 1e-5))
-    assert plan.protection.promised_degree == 3
-    assert plan.protection.relation is Relation.NODE_REPLACE
+    assert plan.guarantee.protection.promised_degree == 3
+    assert plan.guarantee.protection.relation is Relation.NODE_REPLACE
     assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(2.0)
 
 
@@ -216,7 +217,7 @@ def test_a_graph_is_embedded_from_itself_and_the_broadcast_model_alone() -> None
     model = {"parameters": out.state.model["parameters"]}
     rows = []
     for dealt in (partition, other):
-        desk = Desk("cell", 0, plan.params.rounds, plan.releases, np.random.default_rng(0))
+        desk = Desk("cell", 0, plan.params.rounds, plan.schedule.releases, np.random.default_rng(0))
         work = local_dp.prepare(plan, dealt.subgraphs[0])
         streams = Streams(0, ("cell",))
         rows.append(local_dp.client(plan, work, model, plan.params.rounds, streams, desk)["embedding"].value)

@@ -27,6 +27,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
+from tests.public_facts import public_facts
 
 DELTA = 1e-3
 NOISY = ("dp_fedavg", "dp_sgd")
@@ -37,7 +38,7 @@ def dealt(graph: Graph, clients: int = 6) -> tuple[Partition, PublicFacts]:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     held = partition.holdings(graph.num_nodes)
     outside = graph.induced(np.flatnonzero(np.asarray(held.sum(axis=0)).ravel() == 0))
-    facts = PublicFacts(
+    facts = public_facts(
         graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, held, public_graph=outside
     )
     return partition, facts
@@ -65,13 +66,13 @@ def test_everything_released_stays_within_the_budget(
     plan = plan_of(facts, training=training, updates=updates, unit=unit, release=release)
     assert 0.6 * 4.0 < plan.provable().epsilon <= 4.0
     out = trained(plan, partition)
-    account = Account("cell", plan.protection, plan.delta)
+    account = Account("cell", plan.guarantee.protection, plan.guarantee.delta)
     spent, declared = Ledger([account], out.releases).spent("cell"), plan.declared()
-    for client in range(facts.num_clients):
+    for client in range(facts.sizes.num_clients):
         assert price(spent[client], DELTA).epsilon == pytest.approx(price(declared[client], DELTA).epsilon, rel=1e-9)
-    assert plan.protection.relation is (Relation.GRAPH_REPLACE if unit == "graph" else Relation.NODE_REPLACE)
-    assert Assumption.MODEL_GIVEN not in plan.protection.assumptions
-    assert (Assumption.UPDATES_SUMMED in plan.protection.assumptions) == (training in NOISY and updates == "sum")
+    assert plan.guarantee.protection.relation is (Relation.GRAPH_REPLACE if unit == "graph" else Relation.NODE_REPLACE)
+    assert Assumption.MODEL_GIVEN not in plan.guarantee.protection.assumptions
+    assert (Assumption.UPDATES_SUMMED in plan.guarantee.protection.assumptions) == (training in NOISY and updates == "sum")
 
 
 @pytest.mark.parametrize("training", NOISY)
@@ -81,10 +82,10 @@ def test_the_noise_of_an_update_is_that_of_the_price(training: str, library: Gra
     plan = plan_of(facts, training=training, updates="each", unit="graph", hidden=32)
     model = local_dp.start(plan, np.random.default_rng(0)).model
     work = local_dp.prepare(plan, partition.subgraphs[0])
-    desk = Desk("c", 0, 0, plan.releases, np.random.default_rng(1))
+    desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(1))
     sent = local_dp.client(plan, work, model, 0, Streams(0, ("c",)), desk)["model"].value
     exact = (clipped_gradients if training == "dp_sgd" else whole_update)(plan.params, work, model["parameters"])
-    release = next(r for r in plan.releases if r.path == "model")
+    release = next(r for r in plan.schedule.releases if r.path == "model")
     noise = (sent - release.bound.enforce(exact)).astype(np.float64)
     assert isinstance(release.event, Gaussian)
     std = 2 * plan.params.clip * release.event.noise_multiplier
@@ -94,19 +95,19 @@ def test_the_noise_of_an_update_is_that_of_the_price(training: str, library: Gra
     assert isinstance(release.mechanism, GaussianNoise)
     weaker = dataclasses.replace(release, mechanism=GaussianNoise(release.mechanism.std * 2 / 3))
     with pytest.raises(PrivacyError, match="more noise than it gets"):
-        dataclasses.replace(plan, releases=(weaker,))
+        dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(weaker,)))
 
 
 def test_a_secure_sum_is_priced_as_sensitivities_that_add_up_before_the_noise(library: Graph) -> None:
     """The worst node's price equals that of one sum in which all its holders' changes lie on one line."""
     _, facts = dealt(library, clients=12)
     plan = plan_of(facts, unit="node", updates="sum")
-    release = next(r for r in plan.releases if r.path == "model")
+    release = next(r for r in plan.schedule.releases if r.path == "model")
     assert isinstance(release.mechanism, GaussianNoise)
-    assert facts.holdings is not None
-    total = release.mechanism.std * math.sqrt(facts.num_clients - 1)  # one participant takes its own share off
-    exact = overlapping_secure(2 * plan.params.clip * facts.holdings, total, plan.params.rounds, DELTA)
-    assert facts.holdings.sum(axis=0).max() > 1
+    assert facts.membership.holdings is not None
+    total = release.mechanism.std * math.sqrt(facts.sizes.num_clients - 1)  # one participant takes its own share off
+    exact = overlapping_secure(2 * plan.params.clip * facts.membership.holdings, total, plan.params.rounds, DELTA)
+    assert facts.membership.holdings.sum(axis=0).max() > 1
     assert plan.provable("model").epsilon == pytest.approx(exact.worst.epsilon, rel=1e-6)
 
 
@@ -119,7 +120,7 @@ def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=clip, unit="graph", learning_rate=4.0)
     parameters = local_dp.start(plan, np.random.default_rng(0)).model["parameters"]
     made = clipped_gradients if training == "dp_sgd" else whole_update
-    release = next(r for r in plan.releases if r.path == "model")
+    release = next(r for r in plan.schedule.releases if r.path == "model")
     own = partition.subgraphs[0]
     worst = 0.0
     for seed in range(20):
@@ -140,16 +141,16 @@ def test_a_sum_hides_every_single_update_and_needs_all_shares(library: Graph) ->
     plan = plan_of(facts, unit="graph")
     model = local_dp.start(plan, np.random.default_rng(0)).model
     messages = []
-    for client in range(facts.num_clients):
-        desk = Desk("c", client, 0, plan.releases, np.random.default_rng(client))
+    for client in range(facts.sizes.num_clients):
+        desk = Desk("c", client, 0, plan.schedule.releases, np.random.default_rng(client))
         work = local_dp.prepare(plan, partition.subgraphs[client])
         sent = local_dp.client(plan, work, model, 0, Streams(0, ("c", client)), desk)
         messages.append(ClientMessage(client, 0, sent))
-    inbox = server._inbox(messages, 0, False, plan.summed)
+    inbox = server._inbox(messages, 0, False, plan.sums.paths)
     assert "model" not in inbox.each
     assert "model" in inbox.sums
     with pytest.raises(RuntimeFailure, match="needs 6 clients"):
-        server._inbox(messages[:-1], 0, False, plan.summed)
+        server._inbox(messages[:-1], 0, False, plan.sums.paths)
     _, alone = dealt(library, clients=1)
     with pytest.raises(PrivacyError, match="hides a client among the others"):
         plan_of(alone)
@@ -160,8 +161,8 @@ def test_a_pooled_release_has_the_law_that_is_priced(by: str, library: Graph) ->
     """The best test between two opposite graphs errs as the stated ε allows, and more than at ⅔ of the noise."""
     _, facts = dealt(library)
     plan = plan_of(facts, epsilon=1.0, training="none", release="labels", unit="graph", pooled_by=by)
-    pooled, release = plan.made.pooled, plan.releases[0]
-    one, other = (pooled.value(np.eye(facts.num_classes)[i]) for i in (0, 1))
+    pooled, release = plan.made.pooled, plan.schedule.releases[0]
+    one, other = (pooled.value(np.eye(facts.sizes.num_classes)[i]) for i in (0, 1))
     rng, n = np.random.default_rng(0), 20_000
     found = []
     for value in (one, other):
@@ -196,7 +197,7 @@ def test_pooled_rows_of_neighbours_stay_within_the_simplex(library: Graph) -> No
             labels = subgraph.graph.labels if label is None else np.full(subgraph.graph.num_nodes, label)
             graph = dataclasses.replace(subgraph.graph, labels=labels)
             work = local_dp.prepare(plan, dataclasses.replace(subgraph, graph=graph))
-            vectors.append(plan.releases[0].bound.enforce(local_dp.handed_in(plan, work, model["parameters"])))
+            vectors.append(plan.schedule.releases[0].bound.enforce(local_dp.handed_in(plan, work, model["parameters"])))
     gaps = [np.linalg.norm(a - b) for a in vectors for b in vectors]
     assert max(gaps) == pytest.approx(math.sqrt(2))
 
@@ -208,10 +209,10 @@ def test_cells_that_share_their_training_share_its_noise_whoever_is_first(librar
     models = [trained(p, partition).state.model["parameters"] for p in plans]
     assert np.array_equal(*models)
     tight, loose = (plan_of(facts, epsilon=e, unit="graph") for e in (2.0, 4.0))
-    assert tight.shared_key != loose.shared_key
+    assert tight.schedule.shared_key != loose.schedule.shared_key
     noises = []
     for plan in (tight, loose):
-        release = next(r for r in plan.releases if r.path == "model")
+        release = next(r for r in plan.schedule.releases if r.path == "model")
         assert isinstance(release.mechanism, GaussianNoise)
         noises.append(trained(plan, partition).state.model["parameters"] / release.mechanism.std)
     assert abs(np.corrcoef(*noises)[0, 1]) < 0.5, "two budgets must not add one noise twice"
@@ -225,7 +226,7 @@ def test_public_training_learns_and_random_does_not(library: Graph) -> None:
         rows = trained(plan, partition).state.memory.embeddings
         guessed = np.concatenate([r.argmax(axis=1) for r in rows])
         found[training] = float((guessed == np.concatenate([s.graph.labels for s in partition.subgraphs])).mean())
-        assert plan.paths == ("embedding",)
+        assert plan.schedule.paths == ("embedding",)
     assert found["public"] > 0.6 > found["none"]
 
 
@@ -246,4 +247,4 @@ def test_settings_that_contradict_each_other_are_refused(bad: dict[str, Any], er
 def test_public_training_needs_public_nodes(library: Graph) -> None:
     _, facts = dealt(library)
     with pytest.raises(ScenarioError, match="public_share"):
-        plan_of(dataclasses.replace(facts, public_graph=None), training="public")
+        plan_of(dataclasses.replace(facts, public=dataclasses.replace(facts.public, graph=None)), training="public")

@@ -14,7 +14,7 @@ from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.learning.optimisers.noisy_graph import Average, Channel, _Loss, with_itself
 from fedgraph.methods import lpgnn
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.ledger import Account, Ledger
@@ -25,6 +25,7 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 Made = tuple[Plan, Partition, protocols.Setting]
 
@@ -35,10 +36,10 @@ def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str
     partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
     if federated:
         partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
-    facts = PublicFacts(
+    facts = public_facts(
         held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs),
-        Viewer.SERVER if federated else Viewer.CURATOR_TRUSTED, None, setting.public_graph, setting.public_attributes,
-        tuple(s.nodes for s in partition.subgraphs),
+        Viewer.SERVER if federated else Viewer.CURATOR_TRUSTED, None, setting.public_graph,
+        public_attributes=setting.public_attributes, members=tuple(s.nodes for s in partition.subgraphs),
     )  # fmt: skip
     return lpgnn.plan(lpgnn.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
 
@@ -58,24 +59,24 @@ def asked(plan: Plan, setting: protocols.Setting) -> Graph:
 def test_declared_is_spent_per_node(federated: bool, epsilon: float, features: str, library: Graph) -> None:
     plan, partition, _ = planned(library, epsilon, federated, features=features)
     out = trained(plan, partition, SerialRuntime())
-    spent = Ledger([Account("a", plan.protection, plan.delta)], out.releases).spent("a")
+    spent = Ledger([Account("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
     for client, event in plan.declared().items():
-        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon
+        assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
         assert price(event, 0.0).epsilon == pytest.approx(epsilon), "pure: ε_x + ε_y at δ = 0"
     assert plan.provable().epsilon <= epsilon * (1 + 1e-12)
-    assert plan.protection.viewer is Viewer.WORLD
-    assert Assumption.EDGES_PUBLIC in plan.protection.assumptions
+    assert plan.guarantee.protection.viewer is Viewer.WORLD
+    assert Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions
 
 
 def test_epsilon_is_split_between_features_and_label(library: Graph) -> None:
     plan, _, _ = planned(library, 10.0, feature_share=0.7)
-    events = {r.path: r.event for r in plan.releases}
+    events = {r.path: r.event for r in plan.schedule.releases}
     assert price(events["features"], 0.0).epsilon == pytest.approx(7.0)
     assert price(events["labels"], 0.0).epsilon == pytest.approx(3.0)
-    assert plan.releases[0].mechanism.num_sampled == 3  # type: ignore[attr-defined]  # ⌊7/2.18⌋
+    assert plan.schedule.releases[0].mechanism.num_sampled == 3  # type: ignore[attr-defined]  # ⌊7/2.18⌋
     only, _, _ = planned(library, 10.0, features="random")
-    assert only.paths == ("labels",)
-    assert price(only.releases[0].event, 0.0).epsilon == pytest.approx(10.0)
+    assert only.schedule.paths == ("labels",)
+    assert price(only.schedule.releases[0].event, 0.0).epsilon == pytest.approx(10.0)
 
 
 def test_without_noise_it_is_deterministic_and_learns(library: Graph) -> None:
@@ -95,7 +96,7 @@ def test_the_server_learns_from_bits_of_unit_mean_square(epsilon: float, library
     for kind in ("random", "random-bits"):
         other, dealt, _ = planned(library, epsilon, features=kind)
         out = trained(other, dealt, SerialRuntime())
-        assert other.paths == ("labels",)
+        assert other.schedule.paths == ("labels",)
         scores = lpgnn.predict(other, out.state, asked(other, setting))
         assert scores.shape == (library.num_nodes, library.num_classes)
         assert np.isfinite(scores).all()

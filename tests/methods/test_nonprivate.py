@@ -28,6 +28,7 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
 from fedgraph.worlds import protocols
+from tests.public_facts import clear_facts, public_facts
 
 
 def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts | None = None) -> tuple[object, State]:
@@ -35,7 +36,8 @@ def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts |
     parts = tuple(Subgraph(c, graph.induced(np.flatnonzero(owner == c)), np.flatnonzero(owner == c)) for c in range(clients))
     viewer = Viewer.CURATOR_TRUSTED if clients == 1 else Viewer.SERVER_SECURE_AGGREGATION
     sizes = tuple(s.graph.num_nodes for s in parts)
-    facts = facts or PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+    known = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
+    facts = facts or clear_facts(known, filled=0.0)
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     engine = SerialRuntime()
     shared = engine.share("p", Partition(parts, True, 0, "dealt in turn"))
@@ -74,7 +76,7 @@ def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
     found = {}
     for name, given in {"default": {}, "unit": {"features": "unit"}}.items():
         params = Params(model="ceiling", among=["logistic", "mlp"], rounds=15, **given)  # type: ignore[arg-type]
-        facts = PublicFacts(300, 6, 2, (300,), Viewer.CURATOR_TRUSTED, filled=1.0)
+        facts = clear_facts(public_facts(300, 6, 2, (300,), Viewer.CURATOR_TRUSTED), filled=1.0)
         plan, state = trained(graph, params, facts=facts)
         found[name] = (nonprivate.predict(plan, state, asked).argmax(axis=1) == asked.labels).mean()  # type: ignore[arg-type]
     assert found["default"] > 0.8 > found["unit"] + 0.1
@@ -154,7 +156,7 @@ def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:
 def test_two_identical_clients_are_central_training(library: Graph) -> None:
     """Nothing but rounding apart after ten rounds; with Adam begun anew every round they would be far apart."""
     params = Params(model="logistic", rounds=10, local_epochs=2, validation=0, learning_rate=0.05)
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,) * 2, Viewer.SERVER)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,) * 2, Viewer.SERVER)
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     nodes, engine = np.arange(library.num_nodes), SerialRuntime()
     shared = engine.share("p", Partition(tuple(Subgraph(c, library, nodes) for c in range(2)), True, 0, "twice the same"))
@@ -281,7 +283,7 @@ def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> 
 def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Graph) -> None:
     """By hand: after 100 steps, two standard errors below the best accuracy on 100 validation nodes (0.8: 0.72) end it."""
     params = Params(model="ceiling", among=["logistic", "mlp"])  # three candidates; the first two are done
-    facts = PublicFacts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     best = choice.Best(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
     tried = {c: choice.Tried(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
@@ -307,7 +309,7 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     rng = np.random.default_rng(0)
     made = protocols.make(library, "inductive", 0.8, rng)
     held = made.held
-    facts = PublicFacts(
+    facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.SERVER, public_graph=made.public_graph
     )
     plan = nonprivate.plan(Params(), facts, Budget(math.inf, 1e-5))
@@ -321,7 +323,7 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     share = made.asked.num_nodes / held.num_nodes
     assert abs(kept - (inner + (1 - inner) * share)) < 0.03
     assert held.adjacency.nnz == work.graph.adjacency.nnz, "training keeps every edge"
-    alone = replace(facts, public_graph=None)
+    alone = replace(facts, public=replace(facts.public, graph=None))
     assert (
         local._like_asked(
             nonprivate.plan(Params(), alone, Budget(math.inf, 1e-5)), work, validation, phases.Place(0, 0, 0, False, True), (0,)

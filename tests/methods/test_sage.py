@@ -30,6 +30,7 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 torch = pytest.importorskip("torch")
 
@@ -40,7 +41,7 @@ def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.Se
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     members = tuple(s.nodes for s in partition.subgraphs)
-    facts = PublicFacts(
+    facts = public_facts(
         setting.held.num_nodes, graph.num_features, graph.num_classes, sizes, viewer,
         public_graph=setting.public_graph, public_attributes=setting.public_attributes, members=members,
     )  # fmt: skip
@@ -117,11 +118,11 @@ def test_node_level_spends_what_it_planned(layers: int, batches: str, epsilon: f
     )
     plan = sage_node.plan(params, facts, Budget(epsilon, 1e-3))
     out = run(plan, partition)
-    spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
+    spent = Ledger([Account("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
     for client, event in plan.declared().items():
-        assert price(spent[client], plan.delta).epsilon == price(event, plan.delta).epsilon
+        assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
     assert plan.provable().epsilon <= epsilon
-    assert plan.protection.promised_degree == 3
+    assert plan.guarantee.protection.promised_degree == 3
     assert sage_node.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
 
 
@@ -131,12 +132,12 @@ def test_without_a_promise_it_is_provable_for_every_graph(layers: int, relation:
     setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
     params = sage_node.Params(layers=layers, steps=3, hidden=4, projection=8, relation=relation)
     plan = sage_node.plan(params, facts, Budget(2.0, 1e-3))
-    assert plan.protection.promised_degree is None
+    assert plan.guarantee.protection.promised_degree is None
     assert 1.9 < plan.provable().epsilon <= 2.0
     state = run(plan, partition).state
     assert np.isfinite(sage_node.predict(plan, state, setting.asked)).all()
     if layers == 2:
-        assert {r.event.touched_rows for r in plan.releases} == {s.graph.num_nodes for s in partition.subgraphs}
+        assert {r.event.touched_rows for r in plan.schedule.releases} == {s.graph.num_nodes for s in partition.subgraphs}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -176,8 +177,8 @@ def test_the_gradient_of_the_log_cap_rows_is_that_of_the_usual_kernel() -> None:
 def test_an_enforced_limit_cuts_nothing_and_refuses_what_is_above(library: Graph) -> None:
     _, partition, facts = situation(library, "inductive", Viewer.SERVER)
     plan = sage_node.plan(sage_node.Params(cap="limit", limit=60), facts, Budget(2.0, 1e-3))
-    assert plan.protection.degree_limit == 60
-    assert {r.event.touched_rows for r in plan.releases} == {61}
+    assert plan.guarantee.protection.degree_limit == 60
+    assert {r.event.touched_rows for r in plan.schedule.releases} == {61}
     sage_node.prepare(plan, partition.subgraphs[0])
     plan = sage_node.plan(sage_node.Params(cap="limit", limit=1), facts, Budget(2.0, 1e-3))
     with pytest.raises(DataError, match="more than the stated limit of 1"):
@@ -188,7 +189,7 @@ def test_published_calibration_meets_the_papers_formula(library: Graph) -> None:
     _, _, facts = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
     plan = sage_node.plan(sage_node.Params(sampling_rate=0.2, steps=20), facts, Budget(4.0, 1e-3, "published"))
     assert 0.99 * 4.0 < plan.epsilon_published <= 4.0
-    event = plan.releases[0].event
+    event = plan.schedule.releases[0].event
     assert (event.batch_size, event.num_rows, event.touched_rows) == (48, 240, 11)
 
 
@@ -199,7 +200,7 @@ def test_edge_level_spends_what_it_planned(adjacency: str, viewer: Viewer, epsil
     _, partition, facts = situation(library, "transductive", viewer)
     plan = sage_edge.plan(sage_edge.Params(adjacency=adjacency, epochs=20), facts, Budget(epsilon, 1e-5))
     out = run(plan, partition)
-    spent = Ledger([Account("sage", plan.protection, plan.delta)], out.releases).spent("sage")
+    spent = Ledger([Account("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
     assert {price(event, 0.0).epsilon for event in spent.values()} == {epsilon}
     assert plan.provable().epsilon == epsilon
     assert np.isfinite(sage_edge.predict(plan, out.state, protocols.without_edges(library))).all()

@@ -10,17 +10,19 @@ import pytest
 
 from fedgraph import data, plugins, seeds
 from fedgraph.data.base import splits
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Derived, Plan
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph
+from tests.public_facts import public_facts
 
 
 def plan_of(name: str, graph: Graph, epsilon: float, from_rows: bool = False) -> Plan:
     split = splits.inductive_split(graph, 0.8, seeds.generator(0, "split"))
     n = split.train.num_nodes
-    facts = PublicFacts(n, graph.num_features, graph.num_classes, (n,), Viewer.CURATOR_TRUSTED, None, split.test)
+    facts = public_facts(n, graph.num_features, graph.num_classes, (n,), Viewer.CURATOR_TRUSTED, None, split.test)
     module = plugins.load("methods", name)
-    told = replace(facts, columns_from_rows=from_rows, features_from_edges=graph.features_from_edges)
+    derived = Derived(split_from_edges=False, columns_from_rows=from_rows, features_from_edges=graph.features_from_edges)
+    told = replace(facts, derived=derived)
     found: Plan = module.plan(module.Params(), told, Budget(epsilon, 1e-3))
     return found
 
@@ -42,16 +44,16 @@ def test_no_method_says_that_its_settings_were_chosen_blindly(name: str) -> None
 
 @pytest.mark.parametrize("name", ["features", "gap_node", "sage_node", "dpar"])
 def test_columns_made_from_all_rows_are_an_assumption(name: str, library: Graph) -> None:
-    assert Assumption.COLUMNS_PUBLIC in plan_of(name, library, 4.0, from_rows=True).protection.assumptions
-    assert Assumption.COLUMNS_PUBLIC not in plan_of(name, library, 4.0).protection.assumptions
-    assert Assumption.UNTUNED in plan_of(name, library, 4.0).protection.assumptions
+    assert Assumption.COLUMNS_PUBLIC in plan_of(name, library, 4.0, from_rows=True).guarantee.protection.assumptions
+    assert Assumption.COLUMNS_PUBLIC not in plan_of(name, library, 4.0).guarantee.protection.assumptions
+    assert Assumption.UNTUNED in plan_of(name, library, 4.0).guarantee.protection.assumptions
 
 
 @pytest.mark.parametrize("name", ["features", "gap_node", "sage_node", "dpar"])
 def test_features_made_from_edges_are_an_assumption(name: str, library: Graph) -> None:
     from_edges = replace(library, features_from_edges=True)
-    assert Assumption.FEATURES_FROM_EDGES in plan_of(name, from_edges, 4.0).protection.assumptions
-    assert Assumption.FEATURES_FROM_EDGES not in plan_of(name, library, 4.0).protection.assumptions
+    assert Assumption.FEATURES_FROM_EDGES in plan_of(name, from_edges, 4.0).guarantee.protection.assumptions
+    assert Assumption.FEATURES_FROM_EDGES not in plan_of(name, library, 4.0).guarantee.protection.assumptions
 
 
 def test_a_part_of_a_graph_keeps_what_its_columns_were_made_from(library: Graph) -> None:

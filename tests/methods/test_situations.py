@@ -36,6 +36,7 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 CASES = [
     pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
@@ -62,7 +63,7 @@ def collection() -> tuple[Partition, PublicFacts]:
         subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
         first += n
     clients = tuple(map(sum, sizes))
-    return Partition(tuple(subgraphs), True, 0, "test"), PublicFacts(first, 3, 2, clients, Viewer.SERVER, graph_sizes=sizes)
+    return Partition(tuple(subgraphs), True, 0, "test"), public_facts(first, 3, 2, clients, Viewer.SERVER, graphs=sizes)
 
 
 def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
@@ -73,12 +74,12 @@ def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partitio
         partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
         sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
         holdings = partition.holdings(graph.num_nodes)
-        facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
+        facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
         return partition, facts, graph
     setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))
     clients = 1 if trusted is Trust.CURATOR else 3
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
-    facts = PublicFacts(
+    facts = public_facts(
         setting.held.num_nodes,
         graph.num_features,
         graph.num_classes,
@@ -113,14 +114,17 @@ def test_declared_is_spent_and_inputs_stay(name: str, index: int, trusted: Trust
         (s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs
     ]
     out = trained(plan, partition, SerialRuntime())
-    paid, declared = spent(out.releases), dataclasses.replace(plan, sampled_once=None).declared()
-    for client in range(plan.facts.num_clients):
+    paid, declared = (
+        spent(out.releases),
+        dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None)).declared(),
+    )
+    for client in range(plan.facts.sizes.num_clients):
         if client in paid:
-            assert price(paid[client], plan.delta).epsilon == pytest.approx(
-                price(declared[client], plan.delta).epsilon, rel=1e-9
+            assert price(paid[client], plan.guarantee.delta).epsilon == pytest.approx(
+                price(declared[client], plan.guarantee.delta).epsilon, rel=1e-9
             )
         else:
-            assert price(declared[client], plan.delta).epsilon == 0
+            assert price(declared[client], plan.guarantee.delta).epsilon == 0
     for (features, labels, indices), s in zip(before, partition.subgraphs, strict=True):
         assert np.array_equal(features, s.graph.features.data)
         assert np.array_equal(labels, s.graph.labels)
@@ -233,7 +237,7 @@ class Watched(Desk):
     """
 
     def __init__(self, plan: Plan, round_: int, streams: Streams, other: Watched | None) -> None:
-        own = [r for r in plan.releases if r.client in (None, 0)]
+        own = [r for r in plan.schedule.releases if r.client in (None, 0)]
         super().__init__("watched", 0, round_, own, streams.generator("noise"), lambda r: streams.generator("noise"))
         self.seen: dict[str, list[np.ndarray]] = {}
         self.left: dict[str, list[Released]] = {}
@@ -262,7 +266,7 @@ def worlds(plan: Plan, graph: Graph) -> Iterator[tuple[Graph, Graph, int]]:
     for adjacency in (graph.adjacency.toarray(), star):
         world = dataclasses.replace(graph, adjacency=sp.csr_array(adjacency))
         for node in (0, int(world.degrees.argmax()), n - 1):
-            if plan.protection.unit is Unit.NODE:
+            if plan.guarantee.protection.unit is Unit.NODE:
                 yield world, zeroed(world, node), node
             else:
                 other = int(np.flatnonzero(adjacency[node])[0]) if adjacency[node].any() else 1
@@ -303,7 +307,7 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
     subgraph = partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     for one, two, node in worlds(plan, subgraph.graph):
-        for round_ in sorted({r.rounds[0] for r in plan.releases if len(r.rounds)}):
+        for round_ in sorted({r.rounds[0] for r in plan.schedule.releases if len(r.rounds)}):
             desks: list[Watched] = []
             for graph in (one, two):
                 streams = Streams(0, ("c", "client", 0, "round", round_))
@@ -316,7 +320,10 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
                     if value.shape != other.shape:
                         continue  # e.g. one answer of each labelled node
                     change = value.astype(float) - other
-                    if Assumption.ROWS_NEVER_RELEASED in plan.protection.assumptions and path in ("aggregate", "gate"):
+                    if Assumption.ROWS_NEVER_RELEASED in plan.guarantee.protection.assumptions and path in (
+                        "aggregate",
+                        "gate",
+                    ):
                         change[node] = 0  # shown to nobody: it enters the node's own gradient, which is clipped
                     found[path] = max(found.get(path, 0.0), float(np.linalg.norm(change)))
     return found
@@ -330,7 +337,7 @@ def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trust
     """And a price for two thirds of it is found out: the noise of every Gaussian release is what the worst unit needs."""
     plan, partition, _ = planned(name, index, trusted, library, 2.0)
     changes = moved(plan, partition)
-    for release in plan.releases:
+    for release in plan.schedule.releases:
         least = priced(release)
         if least is None or release.path not in changes:
             continue
@@ -348,7 +355,7 @@ def test_every_kernel_that_a_plan_names_is_run_here(library: Graph) -> None:
     named = {
         release.bound.kernel
         for p in MEASURED
-        for release in planned(*p.values, library, 2.0)[0].releases
+        for release in planned(*p.values, library, 2.0)[0].schedule.releases
         if isinstance(release.bound, ClippedSum)
     }
     assert "" not in named
@@ -380,6 +387,6 @@ def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
 
     monkeypatch.setattr(features, "clipped_gradient_sum", louder)
     plan, partition, _ = planned("features", 0, Trust.CURATOR, library, 2.0)
-    assert moved(plan, partition)["model"] > priced(plan.releases[0]) * 1.2
+    assert moved(plan, partition)["model"] > priced(plan.schedule.releases[0]) * 1.2
     assert math.isfinite(plan.provable().epsilon)
-    assert not isinstance(plan.releases[0].event, Unprotected)
+    assert not isinstance(plan.schedule.releases[0].event, Unprotected)

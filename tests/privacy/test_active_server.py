@@ -35,8 +35,8 @@ def test_the_price_is_that_of_an_honest_server_and_the_viewer_is_named(library: 
         partition={"partition": "uniform", "clients": 3},
     )  # fmt: skip
     honest, active = (node_classification.plan(params, c, where) for c in node_classification.cells(params, where))
-    assert active.protection.viewer is Viewer.ACTIVE_SERVER
-    assert active.protection.viewer.sees_messages
+    assert active.guarantee.protection.viewer is Viewer.ACTIVE_SERVER
+    assert active.guarantee.protection.viewer.sees_messages
     assert active.provable().epsilon == honest.provable().epsilon <= 2.0
 
 

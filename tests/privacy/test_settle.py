@@ -33,7 +33,7 @@ TOGETHER = Composed((Repeated(Gaussian(5.0), 5), Gaussian(2.0)))
 
 
 def test_disjoint_clients_pay_the_dearest_of_them():
-    found = settle(Guarantee(NODE, DELTA), LINES)
+    found = settle(Guarantee(NODE, DELTA, holdings=None, per_end=False), LINES)
     assert found.epsilon == price(TOGETHER, DELTA).epsilon
     assert found.paths["embedding"].price == price(Gaussian(2.0), DELTA)
     assert found.path_epsilons() == {p: s.price.epsilon for p, s in found.paths.items()}
@@ -41,7 +41,7 @@ def test_disjoint_clients_pay_the_dearest_of_them():
 
 def test_clients_that_share_nodes_compose_at_the_worst_node():
     holdings = sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))
-    found = settle(Guarantee(NODE, DELTA, holdings=holdings), LINES)
+    found = settle(Guarantee(NODE, DELTA, holdings=holdings, per_end=False), LINES)
     of_both = Composed((Repeated(Gaussian(4.0), 5), TOGETHER))
     assert found.epsilon == pytest.approx(price(of_both, DELTA).epsilon, rel=1e-9)
     assert found.total.holders == (0, 1)
@@ -49,21 +49,24 @@ def test_clients_that_share_nodes_compose_at_the_worst_node():
 
 
 def test_an_edge_pays_its_two_ends():
-    found = settle(Guarantee(EDGE, DELTA, per_end=True), LINES)
+    found = settle(Guarantee(EDGE, DELTA, per_end=True, holdings=None), LINES)
     assert found.epsilon == composition.ends({1: TOGETHER}, DELTA)[0].epsilon
     assert found.total.holders == (1, 1)
 
 
 def test_a_secret_sample_amplifies_the_whole_once():
-    found = settle(Guarantee(NODE, DELTA, sampled_once=0.1), LINES)
+    found = settle(Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False), LINES)
     assert found.epsilon == price(SampledOnce(TOGETHER, 0.1), DELTA).epsilon < price(TOGETHER, DELTA).epsilon
 
 
 def test_a_broken_promise_is_worth_nothing_and_says_so():
     kept = Promise(Assumption.PROMISED_DEGREE, 10, 10, 0, 200)
     broken = Promise(Assumption.PROMISED_DEGREE, 10, 168, 15, 200)
-    assert settle(Guarantee(NODE, DELTA, promises=(kept,)), LINES).epsilon == price(TOGETHER, DELTA).epsilon
-    guarantee = Guarantee(NODE, DELTA, promises=(broken,))
+    assert (
+        settle(Guarantee(NODE, DELTA, promises=(kept,), holdings=None, per_end=False), LINES).epsilon
+        == price(TOGETHER, DELTA).epsilon
+    )
+    guarantee = Guarantee(NODE, DELTA, promises=(broken,), holdings=None, per_end=False)
     found = settle(guarantee, LINES)
     assert math.isinf(found.epsilon)
     assert set(map(math.isinf, found.path_epsilons().values())) == {True}
@@ -76,10 +79,10 @@ def test_a_broken_promise_is_worth_nothing_and_says_so():
 @pytest.mark.parametrize(
     "guarantee",
     [
-        Guarantee(NODE, DELTA),
-        Guarantee(NODE, DELTA, sampled_once=0.1),
-        Guarantee(NODE, DELTA, holdings=sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))),
-        Guarantee(EDGE, DELTA, per_end=True),
+        Guarantee(NODE, DELTA, holdings=None, per_end=False),
+        Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False),
+        Guarantee(NODE, DELTA, holdings=sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]])), per_end=False),
+        Guarantee(EDGE, DELTA, per_end=True, holdings=None),
     ],
     ids=["disjoint", "sampled", "overlapping", "ends"],
 )
@@ -100,14 +103,18 @@ def test_a_plan_is_priced_as_its_run_will_be():
         PlannedRelease("embedding", L2Ball(1.0), GaussianNoise(2.0), Gaussian(2.0), range(5, 6), client=1),
     )
     lines = released(*(("model", c, r, 4.0) for c in range(3) for r in range(5)), ("embedding", 1, 5, 2.0))
-    for guarantee in (Guarantee(NODE, DELTA), Guarantee(NODE, DELTA, sampled_once=0.3), Guarantee(EDGE, DELTA, per_end=True)):
+    for guarantee in (
+        Guarantee(NODE, DELTA, holdings=None, per_end=False),
+        Guarantee(NODE, DELTA, sampled_once=0.3, holdings=None, per_end=False),
+        Guarantee(EDGE, DELTA, per_end=True, holdings=None),
+    ):
         assert price_of(guarantee, planned).epsilon == pytest.approx(settle(guarantee, lines).epsilon, rel=1e-9)
 
 
 def test_nothing_released_costs_nothing_and_nonsense_is_refused():
-    assert settle(Guarantee(NODE, DELTA), ()).epsilon == 0
+    assert settle(Guarantee(NODE, DELTA, holdings=None, per_end=False), ()).epsilon == 0
     holdings = sp.csr_array(np.ones((2, 2)))
     with pytest.raises(PrivacyError, match="one-time sample"):
-        Guarantee(NODE, DELTA, holdings=holdings, sampled_once=0.5)
+        Guarantee(NODE, DELTA, holdings=holdings, sampled_once=0.5, per_end=False)
     with pytest.raises(PrivacyError, match="ends of an edge"):
         Guarantee(EDGE, DELTA, holdings=holdings, per_end=True)

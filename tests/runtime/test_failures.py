@@ -22,7 +22,7 @@ from fedgraph import runtime, seeds
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import rounds
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import versions, watchdog
@@ -30,6 +30,7 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.ray import pool
 from fedgraph.runtime.ray.calls import MOST_LOSSES
 from fedgraph.types import Graph
+from tests.public_facts import public_facts
 
 pytestmark = pytest.mark.ray("own")
 
@@ -53,7 +54,7 @@ def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.nda
     """(model, ledger lines) of a federation of six clients."""
     partition = uniform.split(graph, uniform.Params(clients=6), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, None, None)
+    facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, None, None)
     plan = features.plan(features.Params(steps=steps), facts, Budget(1.0, 1e-3))
     shared = engine.share(f"p{steps}", partition)
     out = rounds.run(engine, shared, plan, 0, ("cell", steps), ("common",), rounds.Prefixes())

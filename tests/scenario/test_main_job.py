@@ -53,7 +53,7 @@ def test_who_trusts_nobody_stands_under_no_curator(library: Graph) -> None:
     assert {c.world.trust for c in own} == {Trust.NOBODY}
     assert len(own) == 4, "one row, whatever the settings"
     module = plugins.load("tasks", settings.kind)
-    assert module.plan(settings.params, own[0], context).protection.viewer is Viewer.WORLD
+    assert module.plan(settings.params, own[0], context).guarantee.protection.viewer is Viewer.WORLD
 
 
 def test_what_is_public_is_asked_three_times() -> None:
@@ -78,7 +78,9 @@ def test_every_row_that_claims_privacy_has_a_finite_provable_epsilon(label: str,
             continue
         checked += 1
         assert found <= cell.epsilon * (1 + 1e-6), cell.key
-        assert plan.protection.unit is {"node-level": Unit.NODE, "geometry": Unit.GRAPH}.get(label, plan.protection.unit)
+        assert plan.guarantee.protection.unit is {"node-level": Unit.NODE, "geometry": Unit.GRAPH}.get(
+            label, plan.guarantee.protection.unit
+        )
     assert checked >= (4 if label.endswith("public") else 11)
     assert in_clear <= ({"FedAvg in clear"} if label == "geometry" else set()), "only the named row may be without a guarantee"
 
@@ -94,5 +96,5 @@ def test_no_row_rests_on_a_promise_that_the_real_graph_breaks() -> None:
     for cell in module.cells(settings.params, context):
         if cell.world.trust is Trust.CURATOR and cell.epsilon == 8.0 and cell.method != "nonprivate":
             plan = module.plan(settings.params, cell, context)
-            promised = plan.protection.promised_degree
+            promised = plan.guarantee.protection.promised_degree
             assert promised is None or int(np.max(graph.degrees)) <= promised, cell.key

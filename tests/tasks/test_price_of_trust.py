@@ -137,5 +137,5 @@ def test_a_split_made_from_edges_is_an_assumption(library: Graph, split: str, st
     params = node_classification.Params(methods=[{"method": "features"}], trust=["curator"], epsilons=[1], split=split)
     where = context(library, 1)
     (cell,) = node_classification.cells(params, where)
-    assumed = node_classification.plan(params, cell, where).protection.assumptions
+    assumed = node_classification.plan(params, cell, where).guarantee.protection.assumptions
     assert (Assumption.SPLIT_FROM_EDGES in assumed) == stated

@@ -9,10 +9,11 @@ import pytest
 
 from fedgraph import seeds
 from fedgraph.methods import gap_edge, nonprivate
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
 
 
 def made(graph: Graph, protocol: protocols.Protocol) -> protocols.Setting:
@@ -44,7 +45,7 @@ def test_transductive_masks_test_labels_and_publishes_no_edge(library: Graph) ->
 @pytest.mark.parametrize(("spent", "edges"), [(1.0, 0), (0.0, 0), (math.inf, 720)])
 def test_private_edges_are_withheld_from_the_question(spent: float, edges: int, library: Graph) -> None:
     setting = made(library, "transductive")
-    facts = PublicFacts(
+    facts = public_facts(
         300, 240, 4, (300,), Viewer.CURATOR_TRUSTED, public_attributes=setting.public_attributes, members=(np.arange(300),)
     )
     plan = gap_edge.plan(gap_edge.Params(hops=1), facts, Budget(1.0, 1e-5))
@@ -53,7 +54,7 @@ def test_private_edges_are_withheld_from_the_question(spent: float, edges: int, 
 
 def test_a_public_test_graph_is_shown_whole(library: Graph) -> None:
     setting = made(library, "inductive")
-    facts = PublicFacts(240, 240, 4, (240,), Viewer.CURATOR_TRUSTED, public_graph=setting.public_graph)
+    facts = public_facts(240, 240, 4, (240,), Viewer.CURATOR_TRUSTED, public_graph=setting.public_graph)
     plan = nonprivate.plan(nonprivate.Params(), facts, Budget(math.inf, 1e-5))
     assert protocols.question(setting, plan, lambda: 1.0) is setting.asked
 

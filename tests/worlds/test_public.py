@@ -13,12 +13,13 @@ from fedgraph import data, plugins, seeds
 from fedgraph.data.base import Request
 from fedgraph.errors import FedgraphError, PrivacyError
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import node_classification
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 from fedgraph.worlds.public_part import Public, PublicSet
+from tests.public_facts import public_facts
 
 
 def made(graph: Graph, public: Public, protocol: protocols.Protocol = "inductive") -> protocols.Setting:
@@ -27,7 +28,7 @@ def made(graph: Graph, public: Public, protocol: protocols.Protocol = "inductive
 
 def planned(setting: protocols.Setting) -> features.Plan:
     held = setting.held
-    facts = PublicFacts(
+    facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.CURATOR_TRUSTED, None,
         setting.public_graph, public_name=setting.public, asking=setting.asking,
     )  # fmt: skip
@@ -38,7 +39,7 @@ def test_the_test_graph_is_public_unless_another_word_is_written(library: Graph)
     setting = made(library, "test-graph")
     assert setting.test_graph_public
     assert setting.public == "test-graph"
-    assert Assumption.TEST_GRAPH_PUBLIC in planned(setting).protection.assumptions
+    assert Assumption.TEST_GRAPH_PUBLIC in planned(setting).guarantee.protection.assumptions
 
 
 def test_nothing_public(library: Graph) -> None:
@@ -46,7 +47,7 @@ def test_nothing_public(library: Graph) -> None:
     assert setting.public_graph is None
     assert not setting.test_graph_public
     assert np.array_equal(setting.held.labels, usual.held.labels), "the same nodes train"
-    assumptions = planned(setting).protection.assumptions
+    assumptions = planned(setting).guarantee.protection.assumptions
     assert not {Assumption.TEST_GRAPH_PUBLIC, Assumption.PUBLIC_NODES} & set(assumptions)
 
 
@@ -58,7 +59,7 @@ def test_a_share_is_public_without_labels_and_neither_trains_nor_is_tested(libra
     assert setting.num_train == usual.num_train - 30
     assert np.array_equal(setting.truth, usual.truth), "a share comes from those that would train"
     assert setting.public == "share 0.1"
-    assert Assumption.PUBLIC_NODES in planned(setting).protection.assumptions
+    assert Assumption.PUBLIC_NODES in planned(setting).guarantee.protection.assumptions
 
 
 def test_a_mask_names_the_public_nodes(library: Graph, tmp_path: Path) -> None:

@@ -63,11 +63,10 @@ def measure(guesses: list[float], made: Plan[Any, Any], cell: Cell, context: Con
     scores = None if evidence is None else evidence(made, state, found.zero, found.one, found.units)
     if scores is None:
         return NOTHING
-    what = (
-        f"{made.protection.relation.value} canaries, read in the noisy updates of all rounds and in what was released of graphs"
-    )
+    unit = f"{made.guarantee.protection.relation.value} canaries"
+    what = f"{unit}, read in the noisy updates of all rounds and in what was released of graphs"
     by = estimators.reported(all(is_gaussian(event) for event in made.declared().values()))
-    return of_scores(scores, found.coins, guesses, made.delta, what, centred=True, estimator=by)
+    return of_scores(scores, found.coins, guesses, made.guarantee.delta, what, centred=True, estimator=by)
 
 
 def drawn(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries | None:
@@ -75,9 +74,9 @@ def drawn(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) 
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
         return None
-    if made.protection.relation is Relation.GRAPH_REPLACE:
+    if made.guarantee.protection.relation is Relation.GRAPH_REPLACE:
         return _graphs(made, partition, rng)
-    if made.protection.relation is Relation.NODE_REPLACE and made.facts.holdings is not None:
+    if made.guarantee.protection.relation is Relation.NODE_REPLACE and made.facts.membership.holdings is not None:
         return _nodes(made, partition, rng)
     return None
 

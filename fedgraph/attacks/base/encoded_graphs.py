@@ -51,7 +51,7 @@ def measure(
     settings: Attack | None, made: Plan[Any, Embedding], cell: Cell, context: Context, partition: Partition, state: State[Any]
 ) -> Measured:
     """Attack one cell: all that is released where updates are protected, else the embedding path."""
-    if settings is None or cell.seed >= settings.seeds or made.protection.promised_degree is not None:
+    if settings is None or cell.seed >= settings.seeds or made.guarantee.protection.promised_degree is not None:
         return NOTHING
     if made.params.protects:
         return canary_graphs.measure(settings.guesses, made, cell, context, partition)
@@ -66,7 +66,7 @@ def measure(
         tossed = rng.random(len(blocks)) < 0.5
         kept = np.repeat(tossed, blocks)
         entered = np.where(kept if one.ndim == 1 else kept[:, None], one, zero)
-        desk = Desk(account_name(stream), subgraph.client, release.rounds[0], made.releases, rng)
+        desk = Desk(account_name(stream), subgraph.client, release.rounds[0], made.schedule.releases, rng)
         sent = desk.release(PATH, entered).value
         coins.append(tossed)
         scores += log_ratios(release.mechanism, sent, one, zero, blocks)
@@ -76,7 +76,9 @@ def measure(
     read = "encoded embeddings" if made.made.pooled is None else "released histograms of classes"
     what = f"graph-replace canaries, read in the {read}; the model path is outside this attack"
     by = estimators.reported(gaussian)
-    found = of_scores(np.array(scores), np.concatenate(coins), settings.guesses, made.delta, what, centred=True, estimator=by)
+    found = of_scores(
+        np.array(scores), np.concatenate(coins), settings.guesses, made.guarantee.delta, what, centred=True, estimator=by
+    )
     found.facts["attack"]["path"] = PATH
     return found
 

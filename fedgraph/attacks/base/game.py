@@ -201,9 +201,9 @@ def _inside(s: Subgraph) -> np.ndarray:
 
 def why_nobody_is_left_out(made: Plan[Any, Any]) -> str | None:
     """Why no node of this plan can train or not by a coin, or None."""
-    if made.protection.unit is not Unit.NODE:
+    if made.guarantee.protection.unit is not Unit.NODE:
         return "features and labels are public here"
-    if made.protection.relation is Relation.NODE_REPLACE:
+    if made.guarantee.protection.relation is Relation.NODE_REPLACE:
         return "who takes part is public here (nodes are replaced, not left out)"
     return None
 
@@ -214,7 +214,7 @@ def relation_of(kind: Kind, made: Plan[Any, Any]) -> Relation | None:
         return Relation.NODE_ZERO_OUT
     if kind == "words":
         return Relation.NODE_REPLACE
-    own = made.protection.relation
+    own = made.guarantee.protection.relation
     if kind == "edges":
         return own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED
     return None

@@ -30,7 +30,7 @@ def released(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], 
     made = scene.made
     method = kinds.method(made.method)
     streams = Streams(int(scene.rng.integers(2**31)), ("attack", "client", subgraph.client, "round", round_), made.fingerprint)
-    desk = Desk("attack", subgraph.client, round_, made.releases, streams.generator("noise"))
+    desk = Desk("attack", subgraph.client, round_, made.schedule.releases, streams.generator("noise"))
     found = method.client(made, method.prepare(made, subgraph), model, round_, streams, desk)
     return {name: value.value for name, value in found.items()}
 

@@ -17,7 +17,7 @@ import numpy as np
 from fedgraph import data, plugins
 from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.errors import DataError
-from fedgraph.methods.base import Budget, Plan, PublicFacts, State
+from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, State
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph
 
@@ -54,17 +54,21 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
     dealt = Partition(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)), True, 0, f"{clients} clients")
     edge = module.OFFERS.units == (Unit.EDGE,)
     facts = PublicFacts(
-        held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts), viewer,
-        public_graph=None if edge else public, public_attributes=_bare(held) if edge else None, members=tuple(parts),
-    )  # fmt: skip
-    plan = module.plan(settings, facts, Budget(EPSILON, DELTA))
+        Sizes(held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts)),
+        viewer,
+        Membership(from_edges=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)),
+        PublicPart("test-graph", None if edge else public, _bare(held) if edge else None),
+        NOTHING_DERIVED,
+        colluders=1,
+    )
+    plan: Plan[Any, Any] = module.plan(settings, facts, Budget(EPSILON, DELTA))
     known = canaries.joined(dealt, held)
-    if plan.protection.unit is Unit.NODE:
+    if plan.guarantee.protection.unit is Unit.NODE:
         honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
-        found: canaries.Canaries = canaries.nodes(honest, public, plan.protection.relation, 1, "word", rng)
+        found: canaries.Canaries = canaries.nodes(honest, public, plan.guarantee.protection.relation, 1, "word", rng)
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(1, dtype=bool))
     else:
-        found = canaries.edges(known, dealt, plan.protection.relation, 1, rng)
+        found = canaries.edges(known, dealt, plan.guarantee.protection.relation, 1, rng)
         asked = known
     worlds = [canaries.planted(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
@@ -82,8 +86,15 @@ def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) 
         tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)), True, 0, f"{clients} clients"
     )
     sizes = (NODES,) * clients
-    facts = PublicFacts(two.num_nodes, two.num_features, 2, sizes, Viewer.SERVER, holdings=dealt.holdings(two.num_nodes))
-    plan = module.plan(settings, facts, Budget(EPSILON, DELTA))
+    facts = PublicFacts(
+        Sizes(two.num_nodes, two.num_features, 2, sizes),
+        Viewer.SERVER,
+        Membership(from_edges=False, holdings=dealt.holdings(two.num_nodes), cut_edges="dropped"),
+        PublicPart("nothing"),
+        NOTHING_DERIVED,
+        colluders=1,
+    )
+    plan: Plan[Any, Any] = module.plan(settings, facts, Budget(EPSILON, DELTA))
     found = canary_graphs.drawn(plan, dealt, rng)
     if found is None:
         raise DataError(f"{plan.method}: no canary graph fits")

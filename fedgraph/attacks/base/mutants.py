@@ -36,12 +36,13 @@ from fedgraph.methods.base import Inbox, Plan, State, Streams
 from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 
 ERROR_RATE = 0.01
 DELTA, RUNS = mutant_games.DELTA, 300
-_READ = ("method", "params", "rounds", "made", "releases", "delta", "opened")  # of a plan, what an ``evidence`` reads
+_READ = ("method", "params", "made", "schedule", "sums", "watch")  # of a plan, what an ``evidence`` reads
 Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
 UNSEEN = {
@@ -128,7 +129,7 @@ def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
 def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
     """``whole`` as the bench takes it: the price of its plan, and one run of the method for each score."""
     played = mutant_games.of(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
-    played = replace(played, plan=replace(played.plan, opened=whole.opened))
+    played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
     def scores(world: Partition) -> Sampler:
         def sample(count: int, rng: np.random.Generator) -> np.ndarray:
@@ -151,28 +152,29 @@ def _score(whole: Whole, played: mutant_games.Game, world: Partition, path: tupl
     seen_as: Any = plan
     if whole.broken == "second colluder":  # rows of the second one are known, too
         facts = replace(plan.facts, colluders=2)
-        seen_as = SimpleNamespace(protection=plan.protection, facts=facts, **{n: getattr(plan, n) for n in _READ})
-    if whole.broken == "secure sum leaked" and not plan.summed:  # the server holds what each client sent
+        seen_as = SimpleNamespace(guarantee=plan.guarantee, facts=facts, **{n: getattr(plan, n) for n in _READ})
+    if whole.broken == "secure sum leaked" and not plan.sums.paths:  # the server holds what each client sent
         # a plan with this viewer and so little noise refuses to be made (``Plan``): only what evidence reads is handed on
-        seen_as = SimpleNamespace(protection=_seen_by_server(plan), facts=plan.facts, **{n: getattr(plan, n) for n in _READ})
+        seen_as = SimpleNamespace(guarantee=_seen_by_server(plan), facts=plan.facts, **{n: getattr(plan, n) for n in _READ})
     return played.read(seen_as, state)
 
 
-def _seen_by_server(plan: Plan[Any, Any]) -> Any:
+def _seen_by_server(plan: Plan[Any, Any]) -> Guarantee:
     hidden = ("ideal-secure-aggregation", "one-colluder")
-    kept = tuple(a for a in plan.protection.assumptions if a.value not in hidden)
-    return replace(plan.protection, viewer=Viewer.SERVER, assumptions=kept)
+    kept = tuple(a for a in plan.guarantee.protection.assumptions if a.value not in hidden)
+    protection = replace(plan.guarantee.protection, viewer=Viewer.SERVER, assumptions=kept)
+    return replace(plan.guarantee, protection=protection)
 
 
 def _trained(whole: Whole, plan: Plan[Any, Any], world: Partition, path: tuple[int | str, ...]) -> State[Any]:
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
-    releases = tuple(_as_broken(whole, plan, r) for r in plan.releases)
+    releases = tuple(_as_broken(whole, plan, r) for r in plan.schedule.releases)
     state: State[Any] = method.start(plan, seeds.generator(0, "mutants", "start"))
     works = [method.prepare(plan, s) for s in world.subgraphs]
     seen: list[Any] = []
     digests: list[dict[str, str]] = [{} for _ in works]
-    for round_ in range(plan.rounds):
+    for round_ in range(plan.schedule.rounds):
         sent = []
         for client, work in enumerate(works):
             streams = Streams(int(path[0]), (*path[1:], client, round_), "")
@@ -180,13 +182,13 @@ def _trained(whole: Whole, plan: Plan[Any, Any], world: Partition, path: tuple[i
             sent.append(method.client(plan, work, state.model, round_, streams, desk))
         each = {name: [m[name].value for m in sent] for name in sent[0]}
         sums = {name: np.sum(values, axis=0) for name, values in each.items()}
-        hidden = set() if whole.broken == "secure sum leaked" else {name for name, _ in plan.summed}
+        hidden = set() if whole.broken == "secure sum leaked" else {name for name, _ in plan.sums.paths}
         told = {name: values for name, values in each.items() if name not in hidden}
         inbox = Inbox(round_, sums, told if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
         after = method.server(plan, state, inbox)
         colluders = 2 if whole.broken == "second colluder" else len(seen_by.colluding(plan))
         known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
-        seen.append((state.model, replace(inbox, each=told if plan.summed else each, colluding=known)))
+        seen.append((state.model, replace(inbox, each=told if plan.sums.paths else each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))
     return state
 
@@ -196,10 +198,12 @@ def _as_broken(whole: Whole, plan: Plan[Any, Any], release: PlannedRelease) -> P
     mechanism = release.mechanism
     if not isinstance(mechanism, GaussianNoise) or not whole.broken:
         return release
-    n = plan.facts.num_clients
+    n = plan.facts.sizes.num_clients
     factor = {
         "noise × ⅔": 2 / 3,
-        "one hop not counted": math.sqrt((plan.rounds - 1) / plan.rounds) if plan.rounds > 1 else 1.0,
+        "one hop not counted": math.sqrt((plan.schedule.rounds - 1) / plan.schedule.rounds)
+        if plan.schedule.rounds > 1
+        else 1.0,
         "secure sum leaked": 1.0,
         "colluder ignored": math.sqrt((n - 1) / n),
         "second colluder": 1.0,

@@ -64,7 +64,7 @@ def of(name: str, module: Any, scene: Scene, found: Finding, provable: float) ->
     gaussian = not why and all(is_gaussian(event) for event in scene.made.declared().values())
     estimator = "curve" if gaussian else "counting-tight"
     counts = [] if found.units is None else guessed(found.scores, found.truth)
-    delta = scene.made.delta
+    delta = scene.made.guarantee.delta
     return Verdict(
         attack=name,
         reference=module.REFERENCE,
@@ -98,7 +98,7 @@ def guessed(scores: np.ndarray, coins: np.ndarray) -> list[one_run.Count]:
 
 def _not_comparable(scene: Scene, found: Finding, relation: Relation | None) -> str:
     """Why a bound cannot be held against the provable ε of the row; empty where it can."""
-    own = scene.made.protection.relation
+    own = scene.made.guarantee.protection.relation
     if found.units is None:
         return "what is told is no matter of independent coins"
     if relation is not own:

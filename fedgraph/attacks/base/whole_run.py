@@ -132,13 +132,13 @@ def measure(
         settings is None
         or not settings.canaries
         or not settings.meant_for(cell)
-        or not made.releases
-        or made.protection.unit is Unit.GRAPH
+        or not made.schedule.releases
+        or made.guarantee.protection.unit is Unit.GRAPH
     ):
         return NOTHING
     rng = seeds.generator(context.root, "attack", *cell.path)
     known = canaries_of.joined(partition, held)
-    relation = made.protection.relation
+    relation = made.guarantee.protection.relation
     honest, labelled = _of_the_honest(made, partition, known)
     if relation.unit is Unit.NODE:
         found: canaries_of.Canaries = canaries_of.nodes(labelled, public, relation, settings.canaries, settings.canary, rng)
@@ -152,7 +152,7 @@ def measure(
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     what += ", more than the viewer gets" if read and opened is not made else ""
     by = estimators.reported(all(is_gaussian(event) for event in made.declared().values()))
-    return of_scores(scores, found.coins, settings.guesses, made.delta, what, centred=read, estimator=by)
+    return of_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
 
 
 def _opened(made: Plan[Any, Any]) -> Plan[Any, Any]:
@@ -160,10 +160,11 @@ def _opened(made: Plan[Any, Any]) -> Plan[Any, Any]:
     step at a curator, though who is priced gets the last model only, and values that stay with their client. This attack says
     how close that price is to what these values show. Behind secure sums nothing more is read: there sums are priced.
     """
-    able = made.protection.viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.ACTIVE_SERVER)
-    if not able or made.protection.unit is Unit.EDGE:
+    able = made.guarantee.protection.viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.ACTIVE_SERVER)
+    if not able or made.guarantee.protection.unit is Unit.EDGE:
         return made
-    return replace(made, protection=replace(made.protection, viewer=Viewer.SERVER), opened=True)
+    protection = replace(made.guarantee.protection, viewer=Viewer.SERVER)
+    return replace(made, guarantee=replace(made.guarantee, protection=protection), watch=replace(made.watch, opened=True))
 
 
 def _of_the_honest(made: Plan[Any, Any], partition: Partition, known: Graph) -> tuple[Partition, Graph]:
@@ -182,7 +183,7 @@ def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Con
     """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
     stream, reads_rounds = (name, *cell.path), kinds.method(made.method).OFFERS.reads_rounds
     if reads_rounds is not None and reads_rounds(made):
-        made = replace(made, keeps_rounds=True)
+        made = replace(made, watch=replace(made.watch, keeps_rounds=True))
     shared = context.runtime.share(account_name(stream), partition)
     state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
     context.runtime.forget(shared)

@@ -111,7 +111,7 @@ def merge_boards(boards: Sequence[Board]) -> dict[int, tuple[bytes, bytes]]:
 
 
 def _asked(blocks: Sequence[int], job: Job, now: protocol.Round) -> Iterator[int]:
-    cut = borders(job.plan.facts.num_clients)
+    cut = borders(job.plan.facts.sizes.num_clients)
     return (client for block in blocks for client in cut[block] if client in now.near)
 
 

@@ -37,11 +37,16 @@ def masked(plan: Plan[Any, Any], budget: Budget, dimension: int, resolution: int
 
     ``PrivacyError`` where a release is neither a plain Gaussian sum nor unprotected, or where nobody would be hidden.
     """
-    if plan.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
+    if plan.guarantee.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return plan
-    if len(plan.releases) != 1 or plan.releases[0].client is not None or plan.sampled_once or plan.facts.holdings is not None:
+    if (
+        len(plan.schedule.releases) != 1
+        or plan.schedule.releases[0].client is not None
+        or plan.guarantee.sampled_once
+        or plan.guarantee.holdings is not None
+    ):
         raise PrivacyError(f"masks hide one sum per round of clients that share no node; {plan.method} releases something else")
-    (release,), colluders = plan.releases, plan.facts.colluders
+    (release,), colluders = plan.schedule.releases, plan.facts.colluders
     if plan.facts.cohort < colluders + 2:
         raise PrivacyError(
             f"a sum of {plan.facts.cohort} clients with {colluders} colluders does not hide anybody among two; at least "
@@ -49,20 +54,21 @@ def masked(plan: Plan[Any, Any], budget: Budget, dimension: int, resolution: int
         )
     made = _plain(plan, release) if isinstance(release.mechanism, Disclose) else None
     made = made or _noisy(plan, release, budget, dimension, plan.facts.cohort - colluders, resolution)
-    stated = tuple(CARRIED_OUT if a is Assumption.IDEAL_SECURE_AGGREGATION else a for a in plan.protection.assumptions)
-    protection = dataclasses.replace(plan.protection, assumptions=stated)
+    stated = tuple(
+        CARRIED_OUT if a is Assumption.IDEAL_SECURE_AGGREGATION else a for a in plan.guarantee.protection.assumptions
+    )
+    protection = dataclasses.replace(plan.guarantee.protection, assumptions=stated)
     return dataclasses.replace(
         plan,
-        releases=(made,),
-        protection=protection,
-        min_clients=plan.facts.cohort,
+        guarantee=dataclasses.replace(plan.guarantee, protection=protection),
+        schedule=dataclasses.replace(plan.schedule, releases=(made,), min_clients=plan.facts.cohort),
         epsilon_published=None,
         notes=(*plan.notes, _note(made, colluders)),
     )
 
 
 def _plain(plan: Plan[Any, Any], release: PlannedRelease) -> PlannedRelease:
-    largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.num_clients  # so that the sum is below half of the modulus
+    largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.sizes.num_clients  # so that the sum is below half of the modulus
     reason = release.mechanism.reason if isinstance(release.mechanism, Disclose) else ""
     return dataclasses.replace(release, mechanism=PlainShare(2.0**-FRACTION_BITS, PLAIN_BITS, largest, reason))
 
@@ -78,7 +84,7 @@ def _noisy(
         )
     multiplier = priced.noise_multiplier
     sensitivity = mechanism.std * math.sqrt(honest) / multiplier
-    failure = _FAILURES * plan.delta / release.count
+    failure = _FAILURES * plan.guarantee.delta / release.count
     steps = float(resolution or _resolution(dimension, failure, multiplier, honest))
 
     def share(factor: float) -> float:
@@ -97,8 +103,8 @@ def _noisy(
             f"{LEAST_STD:g} to {MOST_STD:g}: choose another resolution"
         )
     step = sensitivity / steps
-    largest = _largest(release.bound, plan.facts.num_clients, plan.method) / step
-    bits = bits_for(largest, share(multiplier), plan.facts.num_clients, float(dimension) * release.count)
+    largest = _largest(release.bound, plan.facts.sizes.num_clients, plan.method) / step
+    bits = bits_for(largest, share(multiplier), plan.facts.sizes.num_clients, float(dimension) * release.count)
     noise = DiscreteGaussianShare(step, bits, share(multiplier), dimension)
     return dataclasses.replace(release, mechanism=noise, event=event(multiplier))
 

@@ -52,7 +52,7 @@ def round_of(job: Job, round_: int) -> Round | None:
 
 
 def _made(job: Job, masks: Masks, round_: int) -> Round:
-    everybody = np.ones(job.plan.facts.num_clients, dtype=bool)
+    everybody = np.ones(job.plan.facts.sizes.num_clients, dtype=bool)
     asked = np.flatnonzero(everybody if job.attendance is None else job.attendance.chosen[round_])
     sent = np.flatnonzero(everybody if job.attendance is None else job.attendance.answered[round_])
     shape = neighbours.shape(asked.size, masks.least, masks.colluders)
@@ -67,7 +67,7 @@ def _made(job: Job, masks: Masks, round_: int) -> Round:
 
 def mechanism(job: Job) -> IntegerShare:
     """All parts of a masked message have one step and one modulus (``plan``)."""
-    (found,) = {r.mechanism for r in job.plan.releases}
+    (found,) = {r.mechanism for r in job.plan.schedule.releases}
     if not isinstance(found, IntegerShare):
         raise RuntimeFailure(f"masks hide whole numbers, found {found.words}")
     return found

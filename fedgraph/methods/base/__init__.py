@@ -20,9 +20,17 @@ graph, so *central or federated* is a word in a scenario, not a second code path
 """
 
 from fedgraph.methods.base import seen as seen
+from fedgraph.methods.base.facts import NOTHING_DERIVED as NOTHING_DERIVED
+from fedgraph.methods.base.facts import AttendanceRule as AttendanceRule
 from fedgraph.methods.base.facts import Budget as Budget
 from fedgraph.methods.base.facts import Calibration as Calibration
+from fedgraph.methods.base.facts import ClearFacts as ClearFacts
+from fedgraph.methods.base.facts import CutEdges as CutEdges
+from fedgraph.methods.base.facts import Derived as Derived
+from fedgraph.methods.base.facts import Membership as Membership
 from fedgraph.methods.base.facts import PublicFacts as PublicFacts
+from fedgraph.methods.base.facts import PublicPart as PublicPart
+from fedgraph.methods.base.facts import Sizes as Sizes
 from fedgraph.methods.base.facts import public_assumptions as public_assumptions
 from fedgraph.methods.base.facts import setting_assumptions as setting_assumptions
 from fedgraph.methods.base.facts import several_colluders as several_colluders
@@ -30,6 +38,9 @@ from fedgraph.methods.base.offers import Draft as Draft
 from fedgraph.methods.base.offers import Offers as Offers
 from fedgraph.methods.base.offers import Situation as Situation
 from fedgraph.methods.base.plan import Plan as Plan
+from fedgraph.methods.base.plan import Schedule as Schedule
+from fedgraph.methods.base.plan import Sums as Sums
+from fedgraph.methods.base.plan import Watch as Watch
 from fedgraph.methods.base.plan import gradient_std as gradient_std
 from fedgraph.methods.base.state import Inbox as Inbox
 from fedgraph.methods.base.state import State as State

@@ -14,69 +14,134 @@ from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph
 
 Calibration = Literal["published", "provable", "none"]
+CutEdges = Literal["dropped", "protected", "generated"]
 
 
-@dataclass(frozen=True, eq=False)
-class PublicFacts:
-    """What everybody may know before the run, and all a plan may be made from.
+@dataclass(frozen=True)
+class Sizes:
+    """How much there is, which is public.
 
-    num_nodes: nodes over all clients. client_sizes: nodes per client. holdings: who holds which
-    node, CSR [clients, num_nodes]; None where clients are disjoint. public_graph: the test graph, where
-    the setting makes it public. public_attributes: where only edges are private, every node's features and
-    its label (−1 where unknown), without any edge. members: node ids of each client, where they are public.
-    membership_from_edges: whether who holds which node was computed from edges.
-    cut_edges_shared: edges between clients are known, and used, at both of them (otherwise they are dropped).
-    cut_edges_generated: such an edge is used, but what it leads to is stood in for by a node of the client's own.
-    split_from_edges: whether who trains and who tests was computed from edges. columns_from_rows: whether private features'
-    columns or their weights were computed from all rows. features_from_edges: whether features were computed from edges.
-    public_name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set). asking: int64, ids of nodes
-    that never train and only ask for their own answer (which these are is public).
-    participation, least_answers: where not every client answers in every round: who does, in words, and how many answers a
-    round needs (``federation.participation``).
-    colluders: how many participants may pool what they know of their own noise with a server that sees sums (1 or more).
-    asynchronous: clients send how far they moved, and from which model they began differs (``federation.asynchronous``).
-    filled: share of the entries of all feature rows that are not zero; computed from private rows, so only for methods without
-    a guarantee.
-    graph_sizes: where a client holds several whole graphs, the nodes of each of them (its rows follow one another).
+    num_nodes: nodes over all clients. clients: nodes of each client.
+    graphs: where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty.
     """
 
     num_nodes: int
     num_features: int
     num_classes: int
-    client_sizes: tuple[int, ...]
-    viewer: Viewer
-    holdings: sp.csr_array | None = None
-    public_graph: Graph | None = None
-    public_attributes: Graph | None = None
-    members: tuple[np.ndarray, ...] = ()
-    graph_sizes: tuple[tuple[int, ...], ...] = ()
-    membership_from_edges: bool = False
-    cut_edges_shared: bool = False
-    cut_edges_generated: bool = False
-    split_from_edges: bool = False
-    columns_from_rows: bool = False
-    participation: str = ""
-    asynchronous: bool = False
-    least_answers: int | None = None
-    features_from_edges: bool = False
-    public_name: str = "test-graph"
-    colluders: int = 1
-    filled: float = 0.0
-    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    clients: tuple[int, ...]
+    graphs: tuple[tuple[int, ...], ...] = ()
 
     @property
     def num_clients(self) -> int:
-        return len(self.client_sizes)
+        return len(self.clients)
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Which client holds which node, and what it knows of the edges to nodes of others.
+
+    from_edges: whether who holds which node was computed from edges.
+    holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
+    cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both ends.
+    ``generated``: such an edge is used, but what it leads to is stood in for by a node of the client's own.
+    nodes: ids of each client's nodes, where they are public; else empty.
+    """
+
+    from_edges: bool
+    holdings: sp.csr_array | None
+    cut_edges: CutEdges
+    nodes: tuple[np.ndarray, ...] = ()
+
+    @property
+    def cut_edges_shared(self) -> bool:
+        """Whether both clients know an edge between them."""
+        return self.cut_edges != "dropped"
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPart:
+    """What everybody may read.
+
+    name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set).
+    graph: the test graph, or another set of nodes, where the setting makes it public.
+    attributes: where only edges are private, every node's features and its label (-1 where unknown), without any edge.
+    asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
+    """
+
+    name: str
+    graph: Graph | None = None
+    attributes: Graph | None = None
+    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What is taken as public although it was computed from data that may be private.
+
+    split_from_edges: who trains and who tests was computed from edges.
+    columns_from_rows: private features' columns, or their weights, were computed from all rows.
+    features_from_edges: features were computed from edges.
+    """
+
+    split_from_edges: bool
+    columns_from_rows: bool
+    features_from_edges: bool
+
+
+NOTHING_DERIVED = Derived(split_from_edges=False, columns_from_rows=False, features_from_edges=False)
+
+
+@dataclass(frozen=True)
+class AttendanceRule:
+    """Which clients answer in a round (``federation.participation``).
+
+    words: where not every client answers in every round, who does; else empty.
+    least_answers: the answers that a round needs; None for all of them.
+    asynchronous: clients send how far they moved, and from which model they began differs (``federation.asynchronous``).
+    """
+
+    words: str = ""
+    least_answers: int | None = None
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFacts:
+    """What everybody may know before the run, and all that a plan with a guarantee may be made from.
+
+    colluders: how many participants may pool what they know of their own noise with a server that sees sums (1 or more).
+    """
+
+    sizes: Sizes
+    viewer: Viewer
+    membership: Membership
+    public: PublicPart
+    derived: Derived
+    colluders: int
+    attendance: AttendanceRule = AttendanceRule()
 
     @property
     def cohort(self) -> int:
         """Clients whose answers every round has."""
-        return self.num_clients if self.least_answers is None else self.least_answers
+        least = self.attendance.least_answers
+        return self.sizes.num_clients if least is None else least
 
     @property
     def num_train(self) -> int:
         """Nodes that may train."""
-        return self.num_nodes - self.asking.size
+        return self.sizes.num_nodes - self.public.asking.size
+
+
+@dataclass(frozen=True, eq=False)
+class ClearFacts(PublicFacts):
+    """Public facts, and what was counted in private rows: for methods that guarantee nothing.
+
+    A plan made from these is refused unless all that it releases is ``Unprotected``.
+
+    filled: the share of the entries of all feature rows that are not zero, in [0, 1].
+    """
+
+    filled: float = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -100,24 +165,24 @@ class Budget:
 
 def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting makes public, for a method that predicts on the public graph or learns a view from it."""
-    if facts.public_graph is None:
+    if facts.public.graph is None:
         return ()
-    return (Assumption.TEST_GRAPH_PUBLIC if facts.public_name == "test-graph" else Assumption.PUBLIC_NODES,)
+    return (Assumption.TEST_GRAPH_PUBLIC if facts.public.name == "test-graph" else Assumption.PUBLIC_NODES,)
 
 
 def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting itself assumes: where the data lives and who sees what."""
-    split: tuple[Assumption, ...] = (Assumption.SPLIT_FROM_EDGES,) if facts.split_from_edges else ()
-    split += (Assumption.COLUMNS_PUBLIC,) if facts.columns_from_rows else ()
-    split += (Assumption.FEATURES_FROM_EDGES,) if facts.features_from_edges else ()
+    split: tuple[Assumption, ...] = (Assumption.SPLIT_FROM_EDGES,) if facts.derived.split_from_edges else ()
+    split += (Assumption.COLUMNS_PUBLIC,) if facts.derived.columns_from_rows else ()
+    split += (Assumption.FEATURES_FROM_EDGES,) if facts.derived.features_from_edges else ()
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return split
-    known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership_from_edges else Assumption.MEMBERSHIP_GIVEN
+    known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership.from_edges else Assumption.MEMBERSHIP_GIVEN
     assumed: tuple[Assumption, ...] = (*split, known)
-    if facts.cut_edges_shared:
+    if facts.membership.cut_edges_shared:
         assumed += (Assumption.CUT_EDGES_SHARED,)
     else:
-        assumed += (Assumption.SIZES_PUBLIC,) if facts.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
+        assumed += (Assumption.SIZES_PUBLIC,) if facts.membership.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         knowing = Assumption.ONE_COLLUDER if facts.colluders == 1 else Assumption.SEVERAL_COLLUDERS
         assumed += (Assumption.IDEAL_SECURE_AGGREGATION, knowing)

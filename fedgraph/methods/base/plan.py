@@ -9,82 +9,34 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from fedgraph.errors import PrivacyError
-from fedgraph.methods.base.facts import PublicFacts
+from fedgraph.methods.base.facts import ClearFacts, PublicFacts
 from fedgraph.privacy import priced_noise
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, declared
-from fedgraph.privacy.events import Event
+from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.settle import Guarantee, amplified, price_of
-from fedgraph.privacy.units import Protection, Viewer
+from fedgraph.privacy.units import Unit, Viewer
 
 P = TypeVar("P")
 M = TypeVar("M")
 
 
-@dataclass(frozen=True, eq=False)
-class Plan(Generic[P, M]):
-    """A method made ready: its noise is fixed and every release is declared.
+@dataclass(frozen=True)
+class Schedule:
+    """What is released when.
 
-    params: the method's settings. made: what it made of them and of public facts, of the method's own type.
-    releases: what each client will release. protection, delta: the
-    guarantee they are counted for. epsilon_published: what the paper's formula says of this noise (None:
-    no claim). sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline. per_end: events
-    price one end of an edge, and an edge costs two of them (``composition.ends``).
-    min_clients: fewer finished clients abort a round (secure aggregation). shared_rounds: the first rounds are the same for
-    all cells of one ``shared_key``, which share them (0 of them: the start alone). summed: parts of a message that reach the
-    server as a sum over clients only, whatever the viewer sees of the rest, and how many clients each sum must hold; such a
-    part is named as its path. notes: sentences for the report.
-    keeps_rounds: the server keeps what every round broadcast and received, for an attack to read (``State.seen``).
-    opened: an attack reads every value that is priced, so clients send what otherwise stays with them, too.
-    sums_suffice: the server reads sums over clients only (``Inbox.sums``), so many clients may send theirs as one.
-    additive: that, and the exact value of a disjoint union of subgraphs is the sum of theirs, so ``client`` may compute the
-    clients of a block as one client that holds their union. Where clients draw samples of their own, ``client`` must draw
-    those of each (``Streams.of_client``).
+    rounds: how many there are. releases: what each client will release.
+    min_clients: fewer finished clients abort a round (secure aggregation).
+    shared_rounds: the first rounds are the same for all cells of one ``shared_key``, which share them (0 of them: the start
+    alone).
     """
 
-    method: str
-    params: P
     rounds: int
     releases: tuple[PlannedRelease, ...]
-    protection: Protection
-    delta: float
-    facts: PublicFacts
-    made: M
-    epsilon_published: float | None = None
-    sampled_once: float | None = None
-    per_end: bool = False
-    min_clients: int = 1
+    min_clients: int
     shared_rounds: int = 0
     shared_key: str = ""
-    summed: tuple[tuple[str, int], ...] = ()
-    notes: tuple[str, ...] = ()
-    keeps_rounds: bool = False
-    opened: bool = False
-    sums_suffice: bool = False
-    additive: bool = False
-
-    def __post_init__(self) -> None:
-        self.guarantee  # noqa: B018  refuses what cannot be settled
-        for release in self.releases:
-            place = priced_noise.Place(release.bound, self.protection, self._hiding(release.path), self.per_end)
-            priced_noise.require(release, place)
-
-    def _hiding(self, path: str) -> int:
-        """How many clients' noise hides one unit in what the viewer sees of ``path``."""
-        secure = self.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        others = self.facts.cohort - self.facts.colluders if secure else 1
-        return dict(self.summed).get(path, others + 1) - 1  # of such a sum one colluder knows its part
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of everything that shapes the releases."""
-        facts: tuple[object, ...] = (self.facts.num_nodes, self.facts.client_sizes)
-        if self.facts.participation:
-            facts += (self.facts.participation, self.facts.least_answers)
-        facts += tuple(r.mechanism for r in self.releases if isinstance(r.mechanism, IntegerShare))
-        text = repr((self.method, self.params, self.delta, self.protection, self.rounds, facts))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -92,11 +44,11 @@ class Plan(Generic[P, M]):
 
     @cached_property
     def _of_one(self) -> dict[int, tuple[PlannedRelease, ...]]:
-        found: dict[int, tuple[PlannedRelease, ...]] = {}
+        own: dict[int, tuple[PlannedRelease, ...]] = {}
         for release in self.releases:
             if release.client is not None:
-                found[release.client] = (*found.get(release.client, ()), release)
-        return found
+                own[release.client] = (*own.get(release.client, ()), release)
+        return own
 
     def of_client(self, client: int) -> tuple[PlannedRelease, ...]:
         """What ``client`` will release."""
@@ -104,19 +56,101 @@ class Plan(Generic[P, M]):
             return self.releases
         return (*(r for r in self.releases if r.client is None), *self._of_one.get(client, ()))
 
+
+@dataclass(frozen=True)
+class Sums:
+    """How far the messages of clients may be added up before the server reads them.
+
+    paths: parts of a message that reach the server as a sum over clients only, whatever the viewer sees of the rest, and how
+    many clients each sum must hold; such a part is named as its path.
+    suffice: the server reads sums over clients only (``Inbox.sums``), so many clients may send theirs as one.
+    additive: that, and the exact value of a disjoint union of subgraphs is the sum of theirs, so ``client`` may compute the
+    clients of a block as one client that holds their union. Where clients draw samples of their own, ``client`` must draw
+    those of each (``Streams.of_client``).
+    """
+
+    paths: tuple[tuple[str, int], ...] = ()
+    suffice: bool = False
+    additive: bool = False
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is kept for an attack.
+
+    keeps_rounds: the server keeps what every round broadcast and received (``State.seen``).
+    opened: an attack reads every value that is priced, so clients send what otherwise stays with them, too.
+    """
+
+    keeps_rounds: bool = False
+    opened: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Generic[P, M]):
+    """A method made ready: its noise is fixed and every release is declared.
+
+    params: the method's settings. made: what it made of them and of public facts, of the method's own type.
+    guarantee: what its releases are counted for, before any data are read. schedule: what is released when.
+    epsilon_published: what the paper's formula says of this noise (None: no claim). notes: sentences for the report.
+
+    Raises ``PrivacyError`` where a release cannot be settled, or says another noise than its event prices.
+    """
+
+    method: str
+    params: P
+    facts: PublicFacts
+    guarantee: Guarantee
+    schedule: Schedule
+    made: M
+    epsilon_published: float | None = None
+    sums: Sums = Sums()
+    watch: Watch = Watch()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._require_public_facts()
+        for release in self.schedule.releases:
+            hiding = self._hiding(release.path)
+            place = priced_noise.Place(release.bound, self.guarantee.protection, hiding, self.guarantee.per_end)
+            priced_noise.require(release, place)
+
+    def _require_public_facts(self) -> None:
+        """What was counted in private rows shapes a plan without a guarantee only, and a shared node pays at each holder."""
+        protected = [r.path for r in self.schedule.releases if not isinstance(r.event, Unprotected)]
+        if isinstance(self.facts, ClearFacts) and protected:
+            raise PrivacyError(
+                f"{self.method} is made from what was counted in private rows (ClearFacts), so every release must be "
+                f"Unprotected; found a price on {', '.join(protected)}: make the plan from PublicFacts"
+            )
+        holdings = self.facts.membership.holdings
+        if self.guarantee.protection.unit is not Unit.GRAPH and self.guarantee.holdings is not holdings:
+            raise PrivacyError(f"{self.method}: who holds which node is counted otherwise than the public facts say")
+
+    def _hiding(self, path: str) -> int:
+        """How many clients' noise hides one unit in what the viewer sees of ``path``."""
+        secure = self.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        others = self.facts.cohort - self.facts.colluders if secure else 1
+        return dict(self.sums.paths).get(path, others + 1) - 1  # of such a sum one colluder knows its part
+
     @property
-    def guarantee(self) -> Guarantee:
-        """What its releases are counted for, before any data are read."""
-        return Guarantee(self.protection, self.delta, self.facts.holdings, self.sampled_once, self.per_end)
+    def fingerprint(self) -> str:
+        """A digest of everything that shapes the releases."""
+        facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
+        if self.facts.attendance.words:
+            facts += (self.facts.attendance.words, self.facts.attendance.least_answers)
+        facts += tuple(r.mechanism for r in self.schedule.releases if isinstance(r.mechanism, IntegerShare))
+        text = repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Per client, everything it will release (on one path); amplified where the plan samples once."""
-        clients = range(self.facts.num_clients)
-        return amplified(self.guarantee, {client: declared(self.releases, client, path) for client in clients})
+        clients = range(self.facts.sizes.num_clients)
+        return amplified(self.guarantee, {client: declared(self.schedule.releases, client, path) for client in clients})
 
     def provable(self, path: str | None = None) -> Price:
         """The worst unit's provable price, of everything or of one path, where the data keep every promise."""
-        return price_of(self.guarantee, self.releases, path)
+        return price_of(self.guarantee, self.schedule.releases, path)
 
 
 def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:

@@ -27,34 +27,36 @@ CLEAR = 1e-3  # share of the clip that stands for the noise of messages that wer
 
 def worth_keeping(plan: Plan[Any, Any], num_parameters: int) -> bool:
     """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
-    viewer = plan.protection.viewer
-    messages = plan.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
+    viewer = plan.guarantee.protection.viewer
+    messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.sizes.num_clients)
     return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= MOST
 
 
 def colluding(plan: Plan[Any, Any]) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
-    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Plan.summed``) it is
+    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Sums.paths``) it is
     that of one. None where more than ``SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has made
     a single message.
     """
-    n = plan.facts.num_clients
-    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        t = plan.facts.colluders if plan.facts.members else 0
+    n = plan.facts.sizes.num_clients
+    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        t = plan.facts.colluders if plan.facts.membership.nodes else 0
     else:
-        t = 1 if plan.summed else 0
+        t = 1 if plan.sums.paths else 0
     return range(n - t, n) if t < n <= SINGLE else range(0)
 
 
 def groups(plan: Plan[Any, Any]) -> tuple[np.ndarray, ...]:
     """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
-    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        known = [plan.facts.members[client] for client in colluding(plan)]
+    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        known = [plan.facts.membership.nodes[client] for client in colluding(plan)]
         return (
-            np.setdiff1d(np.arange(plan.facts.num_nodes), np.concatenate(known)) if known else np.arange(plan.facts.num_nodes),
+            np.setdiff1d(np.arange(plan.facts.sizes.num_nodes), np.concatenate(known))
+            if known
+            else np.arange(plan.facts.sizes.num_nodes),
         )
-    return plan.facts.members
+    return plan.facts.membership.nodes
 
 
 def messages(
@@ -64,7 +66,7 @@ def messages(
     sum, without what the colluding clients sent.
     """
     for model, inbox in state.seen:
-        if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
             if name in inbox.sums:
                 yield inbox.round, model, inbox.sums[name] - inbox.colluding.get(name, 0)
         elif name in inbox.each:
@@ -100,7 +102,7 @@ class Coins:
 
 def noise(plan: Plan[Any, Any], path: str, clip: float) -> float:
     """s of what ``messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
-    std = float(getattr(next(r.mechanism for r in plan.releases if r.path == path), "std", 0.0))
-    if plan.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        std *= math.sqrt(plan.facts.num_clients - len(colluding(plan)))
+    std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
+    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        std *= math.sqrt(plan.facts.sizes.num_clients - len(colluding(plan)))
     return std or CLEAR * clip

@@ -42,9 +42,11 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
+    Sums,
     seen,
     setting_assumptions,
     several_colluders,
@@ -53,6 +55,7 @@ from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
 from fedgraph.privacy.desk import Desk, Released, Walk
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
@@ -164,20 +167,21 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     return Plan(
         method="dpar",
         params=params,
-        rounds=sizes.rounds,
-        releases=(*planned.releases(params, shape, found, private), training),
-        protection=Protection(
-            relation, facts.viewer, (*assumed, *setting_assumptions(facts)), colluders=several_colluders(facts)
-        ),
-        delta=budget.delta,
         facts=facts,
+        guarantee=Guarantee(
+            Protection(relation, facts.viewer, (*assumed, *setting_assumptions(facts)), colluders=several_colluders(facts)),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=False,
+            sampled_once=shape.sampled if private and shape.sampled < 1 else None,
+        ),
+        schedule=Schedule(
+            rounds=sizes.rounds, releases=(*planned.releases(params, shape, found, private), training), min_clients=min_clients
+        ),
+        made=Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found),
         epsilon_published=published,
-        sampled_once=shape.sampled if private and shape.sampled < 1 else None,
-        min_clients=min_clients,
-        made=Made(Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found),
+        sums=Sums(suffice=True, additive=_sums_over_unions(params, sizes)),
         notes=tuple(notes),
-        sums_suffice=True,
-        additive=_sums_over_unions(params, sizes),
     )
 
 
@@ -205,7 +209,7 @@ def client(
     """
     params, sizes = plan.params, plan.made.sizes
     rows = _rows(plan, work, round_, streams, desk)
-    parts = [(plan.facts.client_sizes[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
+    parts = [(plan.facts.sizes.clients[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
     batches = rows_of.Batches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
 
@@ -216,9 +220,9 @@ def client(
         state.step(noised, 1.0 / sizes.expected_batch)
         return state
 
-    if sizes.local_steps == 1 and plan.facts.num_clients > 1:
+    if sizes.local_steps == 1 and plan.facts.sizes.num_clients > 1:
         return {"gradient": desk.release("model", lambda: private(Optimiser(model["parameters"], 0.0)))}
-    weight = np.float32(work.graph.num_nodes / plan.facts.num_nodes)
+    weight = np.float32(work.graph.num_nodes / plan.facts.sizes.num_nodes)
     begin = Optimiser(model["parameters"], params.learning_rate, params.optimiser)
     walk = Walk(begin, private, follow, lambda state: state.vector * weight)
     return {"parameters": desk.walk("model", walk)}
@@ -232,7 +236,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     found = Optimiser(
         state.model["parameters"], params.learning_rate, params.optimiser, memory.first, memory.second, memory.steps
     )
-    found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.num_clients))
+    found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.sizes.num_clients))
     return State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
 
 
@@ -262,11 +266,11 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
     rounds were not kept, nodes are replaced, or nothing is clipped.
     """
     params, clipped = plan.params, plan.params.variant != "none"
-    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT or not clipped:
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not clipped:
         return None
-    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
     weights[units[:, 0]] = 0.5
-    rate = plan.made.sizes.expected_batch * plan.facts.num_clients / plan.facts.num_nodes
+    rate = plan.made.sizes.expected_batch * plan.facts.sizes.num_clients / plan.facts.sizes.num_nodes
     for number, nodes in enumerate(seen.groups(plan)):
         part = rows_of.with_features(graph.induced(nodes), params.features)
         x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=device())

@@ -95,7 +95,9 @@ def _choices(
     if params.variant == "gm":
         chosen = neighbours.largest(released, params.top)
         return chosen, np.take_along_axis(released, chosen, axis=1)
-    chosen = released if isinstance(plan.releases[0].mechanism, GumbelTopK) else neighbours.largest(released, params.top)
+    chosen = (
+        released if isinstance(plan.schedule.releases[0].mechanism, GumbelTopK) else neighbours.largest(released, params.top)
+    )
     if params.variant == "em0":
         return np.array(chosen), even
     values = np.take_along_axis(vectors, chosen, axis=1)

@@ -73,24 +73,24 @@ class Sizes:
 
 def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
-    central = facts.num_clients == 1
+    central = facts.sizes.num_clients == 1
     if params.sampled == "auto":
-        sampled = min(1.0, max(0.09, LEAST_SAMPLE / facts.num_nodes)) if central else 1.0
+        sampled = min(1.0, max(0.09, LEAST_SAMPLE / facts.sizes.num_nodes)) if central else 1.0
     else:
         sampled = float(params.sampled)
     if not 0 < sampled <= 1:
         raise ScenarioError(f"dpar: sampled = {sampled}; allowed: a share in (0, 1], e.g. 0.09, or auto")
     fixed = budget.calibrated_by == "published" or not budget.private or params.variant == "none"
-    taking_part = [sample_size(sampled, n) for n in facts.client_sizes]
-    share = max(m / n for m, n in zip(taking_part, facts.client_sizes, strict=True)) if fixed else sampled
-    candidates = min(taking_part if fixed else facts.client_sizes)
+    taking_part = [sample_size(sampled, n) for n in facts.sizes.clients]
+    share = max(m / n for m, n in zip(taking_part, facts.sizes.clients, strict=True)) if fixed else sampled
+    candidates = min(taking_part if fixed else facts.sizes.clients)
     if params.top > candidates:
         raise ScenarioError(
             f"dpar: top = {params.top} neighbours, but the smallest client has {candidates} candidate nodes; "
             f"allowed: 1 … {candidates}"
         )
     sources = min(params.num_sources, max(taking_part))
-    marked = sources if fixed or sampled == 1 else min(max(facts.client_sizes), math.ceil(sources / sampled))
+    marked = sources if fixed or sampled == 1 else min(max(facts.sizes.clients), math.ceil(sources / sampled))
     missed = MISSED_SHARE * budget.delta
     cap = marked if fixed else noise_of.source_cap(marked, sampled, missed)
     rows = [min(sources, n) for n in taking_part] if params.tail == "none" else taking_part
@@ -120,7 +120,7 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         expected_batch=rate * mean_rows,
         most_mentions=None if most == "any" else int(most) - 1,
         touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
-        notes=tuple(_remarks(params, sources, marked, most, max(facts.client_sizes), central, sampled)),
+        notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), central, sampled)),
     )
 
 
@@ -213,7 +213,7 @@ def training(
     if sizes.local_steps == 1:
         std, min_clients = gradient_std(found.sgd, params.clip, facts)
     event = Repeated(noise_of.sgd_step(shape, found.sgd), sizes.local_steps)
-    bound = ClippedSum(params.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
+    bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
 
 

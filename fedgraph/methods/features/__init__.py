@@ -42,9 +42,11 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
+    Sums,
     gradient_std,
     public_assumptions,
     setting_assumptions,
@@ -57,6 +59,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -135,7 +138,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     relation = Relation(params.relation)
     strength = signal(facts, _total_mu(budget), relation)
     made = learner(params, facts, strength, budget.private)
-    steps, bound = made.steps, ClippedSum(made.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
+    steps, bound = made.steps, ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     mechanism: Mechanism = Disclose("no noise was asked for")
     event: Event = Unprotected("no noise")
     min_clients, published = 1, None
@@ -147,22 +150,26 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         published = gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
     return Plan(
-        "features",
-        params,
-        steps,
-        releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),),
-        protection=Protection(
-            relation,
-            facts.viewer,
-            (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts)),
-            colluders=several_colluders(facts),
-        ),
-        delta=budget.delta,
+        method="features",
+        params=params,
         facts=facts,
-        epsilon_published=published,
-        min_clients=min_clients,
+        guarantee=Guarantee(
+            Protection(
+                relation,
+                facts.viewer,
+                (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts)),
+                colluders=several_colluders(facts),
+            ),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=False,
+        ),
+        schedule=Schedule(
+            rounds=steps, releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients=min_clients
+        ),
         made=made,
-        additive=True,
+        epsilon_published=published,
+        sums=Sums(additive=True),
     )
 
 
@@ -192,8 +199,8 @@ def client(
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
-    if plan.facts.participation:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
-        gradient *= np.float32(plan.facts.num_clients / inbox.num_clients)
+    if plan.facts.attendance.words:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
+        gradient *= np.float32(plan.facts.sizes.num_clients / inbox.num_clients)
     before, made = state.model["parameters"], plan.made
     if made.curvature is not None:
         step = (made.curvature @ gradient.reshape(made.curvature.shape[0], -1)).reshape(-1)
@@ -201,7 +208,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
         return State({"parameters": after}, Memory(state.memory.velocity, after))
     velocity = plan.params.momentum * state.memory.velocity + gradient
     after = before - np.float32(made.learning_rate) * velocity
-    if inbox.round < plan.rounds - max(1, round(plan.params.averaged * plan.rounds)):
+    if inbox.round < plan.schedule.rounds - max(1, round(plan.params.averaged * plan.schedule.rounds)):
         return State({"parameters": after}, Memory(velocity, after))
     count, average = state.memory.count + 1, state.memory.average
     average = after if count == 1 else average + (after - average) / np.float32(count)
@@ -215,7 +222,7 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     scores = logits(plan.made.layout, state.memory.average, _inputs(plan, graph))
     if plan.made.pairs is not None:
         scores = SHARPER * scores
-    if plan.facts.public_name != "test-graph":
+    if plan.facts.public.name != "test-graph":
         return np.asarray(softmax(scores, axis=1))
     if params.spread == "pagerank":
         return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)

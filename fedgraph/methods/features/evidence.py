@@ -39,9 +39,9 @@ def of_rounds(
     graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
     """
     made = plan.made
-    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
-    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
     weights[units[:, 0]] = 0.5
     for number, nodes in enumerate(seen.groups(plan)):
         if (weights[nodes] == 1).all():
@@ -52,7 +52,7 @@ def of_rounds(
         for _, model, message in seen.messages(plan, state, number, "gradient"):
             at = (made.layout, model["parameters"], x, labels, made.clip)
             coins.add(products(*at, overlap, coins.rows), left_over_products(*at, message, weights[nodes]))
-        found[nodes[coins.rows]] = coins.ratios(seen.noise(plan, plan.releases[0].path, made.clip or 1.0))
+        found[nodes[coins.rows]] = coins.ratios(seen.noise(plan, plan.schedule.releases[0].path, made.clip or 1.0))
     return found[units[:, 0]]
 
 
@@ -72,11 +72,11 @@ class GradientSums:
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
-        back = np.eye(self.plan.facts.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
+        back = np.eye(self.plan.facts.sizes.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
         return gradient[: inputs * outputs].reshape(inputs, outputs).T, back
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
         """At parameters zero each row is clipped to a known length, so each node's part is known."""
-        c, scale = self.plan.facts.num_classes, self.plan.made.layout.bias_scale
+        c, scale = self.plan.facts.sizes.num_classes, self.plan.made.layout.bias_scale
         norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
         return np.asarray(gradient[-c:] / (scale * min(1.0, self.plan.made.clip / norm) * num_nodes))

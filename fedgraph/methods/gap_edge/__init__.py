@@ -32,9 +32,11 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
+    Sums,
     gradient_std,
     setting_assumptions,
     several_colluders,
@@ -46,6 +48,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
@@ -95,18 +98,18 @@ class Memory:
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Every hop, priced."""
-    if facts.public_attributes is None:
+    if facts.public.attributes is None:
         raise ScenarioError(
             "gap_edge needs public features and labels: set the task's protocol: transductive, or inductive-edges"
         )
-    if facts.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
+    if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
         Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
-        *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public_graph is not None else ()),
+        *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()),
         *setting_assumptions(facts),
     )
     mechanism: Mechanism = Disclose("no noise was asked for")
@@ -118,25 +121,31 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             params.hops, delta2, budget.epsilon, budget.delta, budget.calibrated_by, params.formula
         )
         std, min_clients = gradient_std(1.0, noise.std, facts)
-        of_one = neighbour_sums.END if facts.cut_edges_shared else delta2
+        of_one = neighbour_sums.END if facts.membership.cut_edges_shared else delta2
         mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
-    release = PlannedRelease("aggregate", NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
+    release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
     return Plan(
         method="gap_edge",
         params=params,
-        rounds=params.hops,
-        releases=(release,) if params.hops else (),
-        protection=Protection(params.protects, facts.viewer, assumed, colluders=several_colluders(facts)),
-        delta=budget.delta,
         facts=facts,
+        guarantee=Guarantee(
+            Protection(params.protects, facts.viewer, assumed, colluders=several_colluders(facts)),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=facts.membership.cut_edges_shared,
+        ),
+        schedule=Schedule(
+            rounds=params.hops,
+            releases=(release,) if params.hops else (),
+            min_clients=min_clients,
+            # the encoder reads public data only: all budgets share it
+            shared_key=params.model_dump_json(),
+        ),
+        made=Made(facts.public.attributes, facts.public.graph is not None),
         epsilon_published=published,
-        per_end=facts.cut_edges_shared,
-        min_clients=min_clients,
-        shared_key=params.model_dump_json(),  # the encoder reads public data only: all budgets share it
-        made=Made(facts.public_attributes, facts.public_graph is not None),
-        notes=(ALL_HOPS,) if params.hops and params.depth == "chosen" and params.in_sample else (),
         # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
-        additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.cut_edges_shared,
+        sums=Sums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.membership.cut_edges_shared),
+        notes=(ALL_HOPS,) if params.hops and params.depth == "chosen" and params.in_sample else (),
     )
 
 
@@ -155,9 +164,9 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         require_simple(adjacency)
-    if plan.facts.cut_edges_shared and subgraph.cut is not None:
-        along = with_stand_ins if plan.facts.cut_edges_generated else with_cut
-        adjacency = along(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
+    if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
+        along = with_stand_ins if plan.facts.membership.cut_edges == "generated" else with_cut
+        adjacency = along(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 
@@ -167,10 +176,10 @@ def client(
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
 
     def aggregate() -> np.ndarray:
-        everywhere = work.adjacency.shape[1] == plan.facts.num_nodes
+        everywhere = work.adjacency.shape[1] == plan.facts.sizes.num_nodes
         sums = hop(work.adjacency, model["rows"] if everywhere else model["rows"][work.nodes])
         secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        return placed([sums], [work.nodes], plan.facts.num_nodes) if secure else sums
+        return placed([sums], [work.nodes], plan.facts.sizes.num_nodes) if secure else sums
 
     return {"aggregate": desk.release("aggregate", aggregate)}
 
@@ -178,7 +187,7 @@ def client(
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
     parts = inbox.each.get("aggregate")
-    sums = placed(parts, plan.facts.members, plan.facts.num_nodes) if parts else inbox.sums["aggregate"]
+    sums = placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]
     rows = unit_length(sums)
     m = state.memory
     return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)
@@ -219,9 +228,9 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
     labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
     chosen: gap_networks.Classifier | public.Chosen
     if p.encoder == "published":
-        chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.num_classes, p.epochs, rng)
+        chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.sizes.num_classes, p.epochs, rng)
     else:
-        widths = (*((p.classifier,) if p.classifier else ()), plan.facts.num_classes)
+        widths = (*((p.classifier,) if p.classifier else ()), plan.facts.sizes.num_classes)
         chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.chooses, rng)
     return State({}, replace(memory, classifier=chosen, scores=chosen.scores(inputs)))
 

@@ -32,9 +32,11 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
+    Sums,
     gradient_std,
     setting_assumptions,
     several_colluders,
@@ -49,6 +51,7 @@ from fedgraph.privacy.events import Event, Gaussian, Repeated, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, NoisyThreshold
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum, Degrees, kernel_name
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -75,7 +78,7 @@ class Memory:
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Noise multipliers of both stages and of the hops, and every release."""
-    if facts.public_graph is None:
+    if facts.public.graph is None:
         raise ScenarioError("gap_node is tested on a public graph: set the task's protocol: inductive")
     relation: Relation = params.protects
     first = 0 if params.encoder == "none" else params.steps
@@ -98,7 +101,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         if capped.asks_gate:
             capped = capped.gated(params, Repeated(Gaussian(noise.gradient), total), budget)
             hops, published = [(GaussianNoise(g.hop_std), g.sums) for g in capped.gates], None
-    clipped = ClippedSum(params.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
+    clipped = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     releases = [PlannedRelease("classifier", clipped, *gradient, range(first, total))]
     releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
     once = range(first, first + 1)
@@ -123,29 +126,38 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     return Plan(
         method="gap_node",
         params=params,
-        rounds=total,
-        releases=tuple(releases),
-        protection=Protection(
-            relation, facts.viewer, assumed, capped.promised if params.hops else None, capped.limit, several_colluders(facts)
-        ),
-        delta=budget.delta,
         facts=facts,
-        epsilon_published=published,
-        min_clients=min_clients,
+        guarantee=Guarantee(
+            Protection(
+                relation,
+                facts.viewer,
+                assumed,
+                capped.promised if params.hops else None,
+                capped.limit,
+                several_colluders(facts),
+            ),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=False,
+        ),
+        schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
         made=_made(params, facts, first, capped),
+        epsilon_published=published,
+        sums=Sums(suffice=True),
         notes=(*capped.notes, DISPUTED) if params.hops else (),
-        sums_suffice=True,
     )
 
 
 def _made(params: Params, facts: PublicFacts, first: int, capped: caps.Caps) -> Made:
     basis = (
-        public_basis(facts.public_graph, params.projection) if params.projection and facts.public_graph is not None else None
+        public_basis(facts.public.graph, params.projection) if params.projection and facts.public.graph is not None else None
     )
-    inputs = facts.num_features if basis is None else basis.shape[1]
-    widths = (inputs, params.hidden, facts.num_classes) if params.encoder == "hidden" else (inputs, facts.num_classes)
-    sent = {"none": inputs, "hidden": params.hidden, "classes": facts.num_classes}[params.encoder]
-    return Made(first, capped, basis, Layout(widths), Layout((sent * (params.hops + 1), facts.num_classes)))
+    inputs = facts.sizes.num_features if basis is None else basis.shape[1]
+    widths = (
+        (inputs, params.hidden, facts.sizes.num_classes) if params.encoder == "hidden" else (inputs, facts.sizes.num_classes)
+    )
+    sent = {"none": inputs, "hidden": params.hidden, "classes": facts.sizes.num_classes}[params.encoder]
+    return Made(first, capped, basis, Layout(widths), Layout((sent * (params.hops + 1), facts.sizes.num_classes)))
 
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
@@ -167,7 +179,7 @@ def client(
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
     stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
     hops: dict[str, Released] = {}
-    shown = hops if plan.opened else None
+    shown = hops if plan.watch.opened else None
     x = work.x if stage == "encoder" else joined(plan, work, model, round_, streams, desk, shown)
 
     def gradient() -> np.ndarray:
@@ -181,7 +193,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
     first, before = plan.made.first, state.memory
     number = inbox.round if inbox.round < first else inbox.round - first
-    mean = inbox.sums["gradient"] / np.float32(plan.facts.num_nodes * plan.params.sampling_rate)
+    mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * plan.params.sampling_rate)
     stage: Stage = "encoder" if inbox.round < first else "classifier"
     after = _descent(plan).step(before.encoder if stage == "encoder" else before.classifier, mean, number)
     memory = Memory(after, before.classifier) if stage == "encoder" else Memory(before.encoder, after)

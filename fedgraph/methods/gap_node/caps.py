@@ -124,14 +124,14 @@ def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
         note = CLAIMED.format(degree=params.degree)
         return Caps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
     gate = kind == "gate" and budget.private
-    if gate and (published or facts.holdings is not None):
+    if gate and (published or facts.membership.holdings is not None):
         raise ScenarioError("cap: gate has no published formula, and clients must share no node; use cap: log here")
     limit = params.limit
     caps = tuple(
         degree_caps.log_cap(n, params.knee)
         if limit is None
         else degree_caps.limited(n, limit, params.typical, params.knee)
-        for n in facts.client_sizes
+        for n in facts.sizes.clients
     )  # fmt: skip
     largest = max(caps, key=lambda cap: cap.num_nodes)
     falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"

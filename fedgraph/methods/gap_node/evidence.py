@@ -1,4 +1,4 @@
-"""An attack on GAP at node level by who sees every round: a server, or whoever reads all that is priced (``Plan.opened``).
+"""An attack on GAP at node level by who sees every round: a server, or whoever reads all that is priced (``Watch.opened``).
 
 **Encoder** (rounds 0 … T−1): a message is a noisy sum of clipped gradients at known rows. Half of each canary's row is taken
 off, as its coin is unknown, and what is left is held against the canary's own gradient.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def reads_rounds(plan: Plan[Params, Made]) -> bool:
     """Whether the rounds of a run should be kept: some message is a sum over rows that somebody who sees it knows."""
     size = max(plan.made.encoder.num_parameters, plan.made.classifier.num_parameters)
-    readable = plan.made.first > 0 or plan.opened
+    readable = plan.made.first > 0 or plan.watch.opened
     return readable and plan.params.sampling_rate == 1 and seen.worth_keeping(plan, size)
 
 
@@ -41,9 +41,9 @@ def evidence(plan: Plan[Params, Made], state: State[Any], graph: Graph, units: n
     """For each unit (node, −1, label) what all readable messages say; None where the rounds were not kept, or nodes are
     replaced. graph: all nodes, with every canary as in version 1.
     """
-    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT:
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
-    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
     weights[units[:, 0]] = 0.5
     hops = _hops(plan, state)
     for number, nodes in enumerate(seen.groups(plan)):

@@ -67,7 +67,7 @@ def joined(
     shown: dict[str, Released] | None = None,
 ) -> DenseMatrix:
     """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there. shown: takes the noisy hops of round T, for an
-    attack that reads all that is priced (``Plan.opened``).
+    attack that reads all that is priced (``Watch.opened``).
     """
     key = hashlib.sha256(
         np.ascontiguousarray(model["encoder"]).tobytes() + str((streams.root, streams.path[:-1])).encode()

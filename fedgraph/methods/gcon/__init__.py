@@ -42,6 +42,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
@@ -52,6 +53,7 @@ from fedgraph.methods.gcon import rows as encoding
 from fedgraph.methods.gcon.evidence import of_minimiser
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -142,14 +144,14 @@ class Memory:
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One perturbed minimiser per client that has labelled nodes."""
-    if facts.public_attributes is None:
+    if facts.public.attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
-    own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public_graph is None)
-    if not own_edges and facts.public_graph is None:
+    own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public.graph is None)
+    if not own_edges and facts.public.graph is None:
         raise ScenarioError(
             "inference: public needs a public test graph: set protocol: inductive-edges, or inference: own-edges"
         )
-    labels = [facts.public_attributes.labels[nodes] for nodes in facts.members]
+    labels = [facts.public.attributes.labels[nodes] for nodes in facts.membership.nodes]
     labels = [known[known >= 0] for known in labels]
     total = sum(known.size for known in labels)
     if not total:
@@ -172,14 +174,16 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     return Plan(
         method="gcon",
         params=params,
-        rounds=int(trained),
-        releases=releases,
-        protection=Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
-        delta=budget.delta,
         facts=facts,
+        guarantee=Guarantee(
+            Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=facts.membership.cut_edges_shared,
+        ),
+        schedule=Schedule(rounds=int(trained), releases=releases, min_clients=1),
+        made=Made(facts.public.attributes, own_edges, facts.public.graph is None),
         epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None,
-        per_end=facts.cut_edges_shared,
-        made=Made(facts.public_attributes, own_edges, facts.public_graph is None),
     )
 
 
@@ -187,16 +191,16 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
     rows, encoder = encoding.of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return State({"theta": release.prior(plan.params, plan.facts.num_classes)}, Memory(encoder, rows))
+        return State({"theta": release.prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
     return State({"rows": rows}, Memory(encoder, rows))
 
 
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     labels = plan.made.attributes.labels[subgraph.nodes]
     own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
-    if not plan.facts.cut_edges_shared or subgraph.cut is None:
+    if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
         return Work(capped_walk(own, plan.params.cap), None, nodes, labelled)
-    outside = with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.num_nodes)
+    outside = with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
     return Work(*open_walk(own, outside, plan.params.cap), nodes, labelled)
 
 
@@ -204,7 +208,7 @@ def client(
     plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
-    if not any(r.client == desk.client for r in plan.releases):
+    if not any(r.client == desk.client for r in plan.schedule.releases):
         return {}
 
     def rows() -> np.ndarray:
@@ -222,7 +226,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:
     """Whether the one round should be kept: a server that sees each client's Θ."""
-    return plan.protection.viewer.sees_messages and plan.rounds > 0
+    return plan.guarantee.protection.viewer.sees_messages and plan.schedule.rounds > 0
 
 
 def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:

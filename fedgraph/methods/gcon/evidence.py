@@ -33,18 +33,22 @@ def of_minimiser(plan: Plan[Params, Made], state: State[Memory], graph: Graph, p
 
     None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
     """
-    alone = plan.facts.num_clients == 1
-    if not plan.releases or plan.facts.cut_edges_shared or not (alone or plan.protection.viewer.sees_messages):
+    alone = plan.facts.sizes.num_clients == 1
+    if (
+        not plan.schedule.releases
+        or plan.facts.membership.cut_edges_shared
+        or not (alone or plan.guarantee.protection.viewer.sees_messages)
+    ):
         return None
     if not alone and not state.seen:
         return None
     found = np.zeros(len(pairs))
-    for number, release in enumerate(plan.releases):
+    for number, release in enumerate(plan.schedule.releases):
         mechanism = release.mechanism
         assert isinstance(mechanism, ObjectivePerturbation)
         theta = state.model["theta"] if alone else state.seen[0][1].each["theta"][number]
-        nodes = plan.facts.members[release.client or 0]
-        place = np.full(plan.facts.num_nodes, -1)
+        nodes = plan.facts.membership.nodes[release.client or 0]
+        place = np.full(plan.facts.sizes.num_nodes, -1)
         place[nodes] = np.arange(nodes.size)
         here = np.flatnonzero((place[pairs] >= 0).all(axis=1))
         if here.size:

@@ -28,8 +28,8 @@ def minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
-    c, s = facts.num_classes, len(params.steps)
-    d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
+    c, s = facts.sizes.num_classes, len(params.steps)
+    d = s * {"classes": c, "hidden": params.hidden, "none": facts.sizes.num_features}[params.encoder]
     noise = Noise(_regulariser(params, 0.0))
     if budget.private:
         given = gaussian_objective.Situation(
@@ -42,7 +42,7 @@ def minimiser(
             dimension=d,
             num_labelled=labels.size,
             prior_norm=params.scale * math.sqrt(s),
-            per_end=facts.cut_edges_shared,
+            per_end=facts.membership.cut_edges_shared,
         )
         noise = _gaussian(params, given) if params.noise == "gaussian" else _gamma(params, given)
     problem = LinearObjective(Loss(params.loss, c, params.width), labels, noise.regulariser, GRADIENT_NORM, params.scale)

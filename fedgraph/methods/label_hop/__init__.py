@@ -43,9 +43,11 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
+    Sums,
     gradient_std,
     public_assumptions,
     setting_assumptions,
@@ -60,6 +62,7 @@ from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -111,30 +114,34 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     releases = [_gradient(params, facts, parts, range(first, first + parts.steps))]
     if parts.labels:
         releases += [_labels(params, facts, parts), _meetings(params, facts, parts)]
-    asks = (Assumption.ANSWERS_PRIVATE,) if facts.asking.size else ()
+    asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asking.size else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks)
     _, min_clients = gradient_std(1.0, 1.0, facts)
     return Plan(
-        "label_hop",
-        params,
-        first + parts.steps,
-        releases=tuple(releases),
-        protection=Protection(
-            params.protects,
-            facts.viewer,
-            (*assumed, *public_assumptions(facts), *setting_assumptions(facts)),
-            colluders=several_colluders(facts),
-        ),
-        delta=budget.delta,
+        method="label_hop",
+        params=params,
         facts=facts,
-        min_clients=min_clients if budget.private else 1,
-        made=Made(Layout((facts.num_features, facts.num_classes), bias_scale=0.1), first, parts),
-        sums_suffice=True,
+        guarantee=Guarantee(
+            Protection(
+                params.protects,
+                facts.viewer,
+                (*assumed, *public_assumptions(facts), *setting_assumptions(facts)),
+                colluders=several_colluders(facts),
+            ),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=False,
+        ),
+        schedule=Schedule(
+            rounds=first + parts.steps, releases=tuple(releases), min_clients=min_clients if budget.private else 1
+        ),
+        made=Made(Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), first, parts),
+        sums=Sums(suffice=True),
     )
 
 
 def _gradient(params: Params, facts: PublicFacts, parts: Split, rounds: range) -> PlannedRelease:
-    bound = ClippedSum(parts.clip, facts.num_nodes, kernel_name(clipped_gradient_sum))
+    bound = ClippedSum(parts.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     if not parts.gradient:
         return PlannedRelease("model", bound, CLEAR, FREE, rounds)
     std, _ = gradient_std(parts.gradient, sensitivity_l2(bound, params.protects), facts)
@@ -142,18 +149,18 @@ def _gradient(params: Params, facts: PublicFacts, parts: Split, rounds: range) -
 
 
 def _labels(params: Params, facts: PublicFacts, parts: Split) -> PlannedRelease:
-    bound = Box(ABSENT, facts.num_classes - 1)
+    bound = Box(ABSENT, facts.sizes.num_classes - 1)
     if math.isinf(parts.labels):
         return PlannedRelease("labels", bound, CLEAR, FREE, range(1))
-    response = MaskedResponse(parts.labels, facts.num_classes, params.protects.replaces)
+    response = MaskedResponse(parts.labels, facts.sizes.num_classes, params.protects.replaces)
     return PlannedRelease("labels", bound, response, PureDP(parts.labels), range(1))
 
 
 def _meetings(params: Params, facts: PublicFacts, parts: Split) -> PlannedRelease:
-    bound = MeetingCounts(facts.num_nodes, facts.num_classes)
+    bound = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes)
     if not parts.meetings:
         return PlannedRelease("meetings", bound, CLEAR, FREE, range(1))
-    std, _ = gradient_std(parts.meetings, meetings.sensitivity(params.protects, facts.num_classes), facts)
+    std, _ = gradient_std(parts.meetings, meetings.sensitivity(params.protects, facts.sizes.num_classes), facts)
     return PlannedRelease("meetings", bound, GaussianNoise(std), Gaussian(parts.meetings), range(1))
 
 
@@ -164,7 +171,7 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
 
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
-    said = np.where(np.isin(nodes, plan.facts.asking), ABSENT, graph.labels)
+    said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT, graph.labels)
     x = FeatureMatrix(unit_rows(graph.features))
     return Work(x, torch.tensor(graph.labels, device=device()), said, nodes, graph.adjacency)
 
@@ -175,9 +182,9 @@ def client(
     """Answers and meetings first, then noisy gradient sums at the current parameters."""
     made, facts = plan.made, plan.facts
     if round_ < made.first:
-        everybody = np.full(facts.num_nodes, ABSENT, dtype=np.int64)
+        everybody = np.full(facts.sizes.num_nodes, ABSENT, dtype=np.int64)
         everybody[work.nodes] = work.said
-        counted = partial(matching_numbers, work.adjacency, work.said, facts.num_classes, work.nodes, plan.params.kept)
+        counted = partial(matching_numbers, work.adjacency, work.said, facts.sizes.num_classes, work.nodes, plan.params.kept)
         return {"labels": desk.release("labels", everybody), "meetings": desk.release("meetings", counted)}
     exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, made.parts.clip)
     return {"gradient": desk.release("model", exact)}
@@ -206,12 +213,12 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     scores = logits(plan.made.layout, state.memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan) ** 2)
     facts, answers = plan.facts, state.memory.answers
-    if answers is not None and facts.asking.size and graph.num_nodes == facts.num_nodes:
+    if answers is not None and facts.public.asking.size and graph.num_nodes == facts.sizes.num_nodes:
         affinity, shares, keep = _measured(plan, answers, state.memory.meetings)
         return np.asarray(
             softmax(log_softmax(scores, axis=1) + votes(graph.adjacency, answers, affinity, shares, keep), axis=1)
         )
-    if answers is not None and facts.public_name == "test-graph":
+    if answers is not None and facts.public.name == "test-graph":
         coupling = scaled_to(np.log(_measured(plan, answers, state.memory.meetings)[0]), MOST_HEARD * doubt(scores))
         return mean_field(scores, [(coupling, graph.adjacency)], plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
@@ -226,19 +233,19 @@ def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.
 
 def _score_noise(plan: Plan[Params, Made]) -> float:
     """Standard deviation that noise alone gives a score of a unit row; scores are made less sure by it (MacKay 1992, eq. 9)."""
-    noise = plan.releases[0].mechanism
+    noise = plan.schedule.releases[0].mechanism
     if not isinstance(noise, GaussianNoise):
         return 0.0
-    return _descent(plan).gain() * noise.std * math.sqrt(2 * plan.facts.num_clients) / plan.facts.num_train
+    return _descent(plan).gain() * noise.std * math.sqrt(2 * plan.facts.sizes.num_clients) / plan.facts.num_train
 
 
 def _measured(plan: Plan[Params, Made], answers: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float]:
     """(affinities [c, c], class shares [c], how often an answer is true); all of it post-processing."""
-    facts, released = plan.facts, {r.path: r.mechanism for r in plan.releases}
+    facts, released = plan.facts, {r.path: r.mechanism for r in plan.schedule.releases}
     answered, noise = released["labels"], released["meetings"]
     keep = min(answered.keep if isinstance(answered, MaskedResponse) else 1.0, 1 - 1e-6)
-    shares = class_shares(answers, facts.num_classes, keep)
-    std = noise.std * math.sqrt(facts.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
+    shares = class_shares(answers, facts.sizes.num_classes, keep)
+    std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     return affinities(np.zeros(0) if counts is None else counts, std, facts.num_train, shares), shares, keep
 
 

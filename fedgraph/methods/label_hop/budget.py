@@ -33,9 +33,9 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
     """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
     if not budget.private:
         steps, rate, clip = _descent(params, 3.0 * facts.num_train)
-        return Split(math.inf if facts.num_classes > 1 else 0.0, 0.0, 0.0, steps, rate, clip)
+        return Split(math.inf if facts.sizes.num_classes > 1 else 0.0, 0.0, 0.0, steps, rate, clip)
     _, num_shares = gradient_std(1.0, 1.0, facts)
-    alone = math.sqrt(1 if num_shares > 1 else facts.num_clients) * (2 if params.protects.replaces else 1)
+    alone = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
     labels = _for_labels(params, facts, budget, alone)
     shares = (params.meeting_share, 1 - params.meeting_share) if labels else (0.0, 1.0)
 
@@ -56,7 +56,7 @@ def _for_labels(params: Params, facts: PublicFacts, budget: Budget, alone: float
     With s = n·μ of the whole budget (over ``alone``, what the noise of clients who add their own takes), rows of few nodes per
     class gain from every ε, and the answers of many classes are seldom true: a hop then costs more than it brings.
     """
-    epsilon, classes = budget.epsilon, facts.num_classes
+    epsilon, classes = budget.epsilon, facts.sizes.num_classes
     if classes < 2:
         return 0.0
     if params.label_epsilon != "auto":

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.views.projection import public_basis
-from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Situation, State, Streams
+from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Schedule, Situation, State, Streams, Sums
 from fedgraph.methods.local_dp import attendance as attendance
 from fedgraph.methods.local_dp import merging, protected, statement
 from fedgraph.methods.local_dp.encoders import Encoding
@@ -40,6 +40,7 @@ from fedgraph.methods.local_dp.pooled import Pooled
 from fedgraph.methods.local_dp.training import Made, Work, clipped_gradients, handed_in, on_public, trained, whole_update
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
@@ -71,12 +72,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     table = _attendance(params, facts)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
-    whole = promised is None and (bool(facts.graph_sizes) or params.unit == "graph")
+    whole = promised is None and (bool(facts.sizes.graphs) or params.unit == "graph")
     unit: protected.Unit = "graph" if whole else "node"
     given = protected.shares(
         params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
     )
-    sizes = facts.graph_sizes or tuple((n,) for n in facts.client_sizes)
+    sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
     encoding, pooled = _releases(params, facts, budget, (net, promised, table, unit, given))
     sent = []
     for client, own in enumerate(sizes):
@@ -91,36 +92,43 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     return Plan(
         method="local_dp",
         params=params,
-        rounds=len(table.training) + 1,
-        releases=(*updates, *(r for r in sent if r.count)),
-        protection=statement.protection(params, facts, promised, whole),
-        delta=budget.delta,
-        facts=replace(facts, holdings=None) if whole else facts,
-        epsilon_published=encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None,
-        shared_rounds=table.retrievals[0],
-        shared_key=f"{key}/{updates[0].mechanism}/{updates[0].event}" if params.protects and updates else key,
-        summed=(("model", least),) if least else (),
+        facts=facts,
+        guarantee=Guarantee(
+            statement.protection(params, facts, promised, whole),
+            budget.delta,
+            None if whole else facts.membership.holdings,
+            per_end=False,
+        ),
+        schedule=Schedule(
+            rounds=len(table.training) + 1,
+            releases=(*updates, *(r for r in sent if r.count)),
+            min_clients=1,
+            shared_rounds=table.retrievals[0],
+            shared_key=f"{key}/{updates[0].mechanism}/{updates[0].event}" if params.protects and updates else key,
+        ),
         made=Made(
             network=net,
             projection=projection,
-            public=facts.public_graph if params.training == "public" else None,
+            public=facts.public.graph if params.training == "public" else None,
             attendance=table,
             sent=tuple(sent),
             sizes=sizes,
             encoding=encoding,
             pooled=pooled,
-            personal=params.personal and not facts.graph_sizes and promised is None and params.training != "none",
+            personal=params.personal and not facts.sizes.graphs and promised is None and params.training != "none",
             graph_epsilons=encoding.pure_losses(sizes, [r.count for r in sent]),
         ),
+        epsilon_published=encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None,
+        sums=Sums(paths=(("model", least),) if least else ()),
         notes=statement.notes(params, facts, whole),
     )
 
 
 def _attendance(params: Params, facts: PublicFacts) -> attendance.Attendance:
     if params.training in ("public", "none"):
-        return attendance.untrained(facts.num_clients, params.dropout, params.attendance_seed)
+        return attendance.untrained(facts.sizes.num_clients, params.dropout, params.attendance_seed)
     return attendance.draw(
-        facts.num_clients,
+        facts.sizes.num_clients,
         params.rounds,
         params.retrieval_period,
         params.client_fraction,
@@ -131,18 +139,18 @@ def _attendance(params: Params, facts: PublicFacts) -> attendance.Attendance:
 
 def _network(params: Params, facts: PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
     """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
-    if params.training == "public" and facts.public_graph is None:
+    if params.training == "public" and facts.public.graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
-    if facts.graph_sizes and params.release != "rows":
+    if facts.sizes.graphs and params.release != "rows":
         raise ScenarioError(f"release: {params.release} is for clients of one graph each; where they hold several: rows")
-    d, k = facts.num_features, params.projection
+    d, k = facts.sizes.num_features, params.projection
     projection = None
-    if k is not None and k < d and facts.public_graph is not None:
-        projection = public_basis(facts.public_graph, k)
+    if k is not None and k < d and facts.public.graph is not None:
+        projection = public_basis(facts.public.graph, k)
     elif k is not None and k < d:
         projection = (seeds.generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
     inputs = d if projection is None else projection.shape[1]
-    how = (params.hidden, params.layers, facts.num_classes, params.pooling, params.norm)
+    how = (params.hidden, params.layers, facts.sizes.num_classes, params.pooling, params.norm)
     return small_graphs.network(params.model, inputs, *how), projection
 
 
@@ -165,7 +173,7 @@ def _releases(
     encoding = Encoding(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
     if params.release == "rows":
         return encoding, None
-    classes = facts.num_classes
+    classes = facts.sizes.num_classes
     return encoding, Pooled(params.pooled_by, given.embedding / times, given.embedding_mu / math.sqrt(times), classes, bits)
 
 
@@ -175,7 +183,7 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     if plan.made.public is not None:
         parameters = on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
-    nothing, copies = (None,) * plan.facts.num_clients, parameters[:0].reshape(0, parameters.size)
+    nothing, copies = (None,) * plan.facts.sizes.num_clients, parameters[:0].reshape(0, parameters.size)
     return State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
 
 

@@ -102,7 +102,7 @@ def _of_updates(
     if each is None and total is None:
         return
     training = plan.made.attendance.training[inbox.round]
-    mechanism = next(r.mechanism for r in plan.releases if r.path == "model")
+    mechanism = next(r.mechanism for r in plan.schedule.releases if r.path == "model")
     std = mechanism.std if isinstance(mechanism, GaussianNoise) else CLEAR * plan.params.clip
     middles = np.zeros(parameters.size)
     moved = np.zeros((parameters.size, 0 if each is not None else count), dtype=np.float32)

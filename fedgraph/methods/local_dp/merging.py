@@ -33,8 +33,8 @@ def merged(
     where: Mapping[int, np.ndarray],
 ) -> np.ndarray:
     """The weighted average over those who trained: changes arrive weighted by shares of all clients."""
-    counts = np.array([len(s) if plan.facts.graph_sizes else sum(s) for s in plan.made.sizes], dtype=np.float64)
-    missing = len(training) < plan.facts.num_clients
+    counts = np.array([len(s) if plan.facts.sizes.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
+    missing = len(training) < plan.facts.sizes.num_clients
     scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
     parameters = before.copy()
     for client, change in zip(training, changes, strict=True):

@@ -73,9 +73,9 @@ def shares(training: Training, share: float, budget: Budget, gaussian_embedding:
 
 def most_entered(counts: np.ndarray, facts: PublicFacts, unit: Unit) -> int:
     """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
-    if unit == "graph" or facts.holdings is None:
+    if unit == "graph" or facts.membership.holdings is None:
         return int(counts.max(initial=0))
-    return int(np.asarray(facts.holdings.T @ counts).max(initial=0))
+    return int(np.asarray(facts.membership.holdings.T @ counts).max(initial=0))
 
 
 def updates(
@@ -105,7 +105,7 @@ def updates(
     found = []
     for client, own in enumerate(table.trains):
         if own:
-            graphs = len(facts.graph_sizes[client]) if facts.graph_sizes else 1
+            graphs = len(facts.sizes.graphs[client]) if facts.sizes.graphs else 1
             bound: Bound = ClippedSum(clip, graphs, KERNEL) if training == "dp_sgd" else L2Ball(clip)
             found.append(PlannedRelease("model", bound, mechanism, event, own, client=client))
     return found, least if seen == "sum" else 0

@@ -65,20 +65,20 @@ class Work(Part):
 
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
-    promised, found = plan.protection.promised_degree, int(subgraph.graph.degrees.max())
+    promised, found = plan.guarantee.protection.promised_degree, int(subgraph.graph.degrees.max())
     if promised is not None and found > promised:
         raise PrivacyError(
             f"client {subgraph.client} holds a node with {found} neighbours, but the promised degree is {promised}: a row then "
             f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
         )
-    several = plan.facts.graph_sizes
+    several = plan.facts.sizes.graphs
     graph = _viewed(plan, subgraph.graph)
     sizes = several[subgraph.client] if several else None
     made = _part(plan, graph, sizes)
     weight = (
         len(several[subgraph.client]) / sum(map(len, several))
         if several
-        else subgraph.graph.num_nodes / sum(plan.facts.client_sizes)
+        else subgraph.graph.num_nodes / sum(plan.facts.sizes.clients)
     )
     apart: tuple[Part, ...] = ()
     if plan.params.training == "dp_sgd":

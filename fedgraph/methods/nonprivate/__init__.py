@@ -23,18 +23,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.baselines import fitting
 from fedgraph.methods.base import (
     Budget,
+    ClearFacts,
     Draft,
     Inbox,
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
+    Sums,
     public_assumptions,
     setting_assumptions,
     several_colluders,
@@ -45,6 +48,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -76,7 +80,7 @@ IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Asked]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
-    if facts.asynchronous and (params.validation or len(params.candidates) > 1):
+    if facts.attendance.asynchronous and (params.validation or len(params.candidates) > 1):
         raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     protection = Protection(
         Relation.NODE_ZERO_OUT,
@@ -84,8 +88,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
         colluders=several_colluders(facts),
     )
-    if params.model == CEILING and "features" not in params.model_fields_set and facts.filled > 0.5:
-        params = params.model_copy(update={"features": "columns"})
+    if params.model == CEILING and "features" not in params.model_fields_set:
+        if not isinstance(facts, ClearFacts):
+            raise PrivacyError("model: ceiling counts entries of private rows: give ClearFacts, or write features")
+        if facts.filled > 0.5:
+            params = params.model_copy(update={"features": "columns"})
     made = _asked(params, facts)
     tried = len(params.candidates) * made.folds
     rounds = (
@@ -96,23 +103,23 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
     return Plan(
         method="nonprivate",
         params=params,
-        rounds=rounds,
-        releases=(PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),),
-        protection=protection,
-        delta=budget.delta,
         facts=facts,
+        guarantee=Guarantee(protection, budget.delta, facts.membership.holdings, per_end=False),
+        schedule=Schedule(
+            rounds=rounds, releases=(PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),), min_clients=1
+        ),
         made=made,
+        sums=Sums(suffice=True),
         notes=(note,) if params.model == CEILING else (),
-        sums_suffice=True,
     )
 
 
 def _asked(params: Params, facts: PublicFacts) -> Asked:
-    attributes = facts.public_attributes
+    attributes = facts.public.attributes
     folds = params.divided(facts.num_train if attributes is None else int((attributes.labels >= 0).sum()))
-    if facts.public_graph is None or facts.public_name != "test-graph":
+    if facts.public.graph is None or facts.public.name != "test-graph":
         return Asked(1.0, *folds)
-    return Asked(min(1.0, facts.public_graph.num_nodes / facts.num_train), *folds)
+    return Asked(min(1.0, facts.public.graph.num_nodes / facts.num_train), *folds)
 
 
 def num_sent(plan: Plan[Params, Asked]) -> int:

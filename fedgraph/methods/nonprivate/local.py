@@ -55,11 +55,11 @@ def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarra
         return np.zeros(1)
     training, validation = _divided(work, plan.made.validation, place, numbers)
     judged = np.zeros(3)
-    if (validation >= 0).any() and not plan.facts.asynchronous:  # an older model says nothing of the newest one
+    if (validation >= 0).any() and not plan.facts.attendance.asynchronous:  # an older model says nothing of the newest one
         like_asked = _like_asked(plan, work, validation, place, numbers)
         judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"]), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
-    if plan.facts.asynchronous:
+    if plan.facts.attendance.asynchronous:
         vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
@@ -101,7 +101,7 @@ def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Grap
 
 
 def _compiled(plan: Plan[Params, Asked], index: int) -> bool:
-    return plan.params.features == "unit" and many_gcns.able(phases.shape_of(plan, index), plan.facts.num_clients)
+    return plan.params.features == "unit" and many_gcns.able(phases.shape_of(plan, index), plan.facts.sizes.num_clients)
 
 
 def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:

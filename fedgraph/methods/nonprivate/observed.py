@@ -42,7 +42,7 @@ class Updates:
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first weights that read rows; zeros where there are none."""
-        d = self.plan.facts.num_features
+        d = self.plan.facts.sizes.num_features
         for parameter, values in self._parts(gradient):
             if parameter.dim() == 2 and parameter.shape[1] == d:
                 return values.reshape(tuple(parameter.shape)), np.eye(d)
@@ -50,7 +50,7 @@ class Updates:
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
         """The last bias with a number for each class; zeros where there is none."""
-        c = self.plan.facts.num_classes
+        c = self.plan.facts.sizes.num_classes
         found = [values for parameter, values in self._parts(gradient) if parameter.dim() == 1 and parameter.numel() == c]
         return found[-1] if found else np.zeros(c)
 
@@ -78,4 +78,4 @@ def convolutions(plan: Plan[Params, Asked]) -> Callable[[State[Training]], Convo
 
 
 def _shape(plan: Plan[Params, Asked], arguments: Mapping[str, object]) -> Shape:
-    return plan.params.candidates[0].shape(plan.facts.num_features, plan.facts.num_classes, dict(arguments))
+    return plan.params.candidates[0].shape(plan.facts.sizes.num_features, plan.facts.sizes.num_classes, dict(arguments))

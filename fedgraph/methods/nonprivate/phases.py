@@ -75,7 +75,7 @@ class Place:
 
 def shape_of(plan: Plan[Params, Asked], index: int) -> Shape:
     facts = plan.facts
-    shape: Shape = plan.params.candidates[index].shape(facts.num_features, facts.num_classes, plan.params.arguments)
+    shape: Shape = plan.params.candidates[index].shape(facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments)
     return shape
 
 
@@ -152,7 +152,7 @@ def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> S
     if weight:
         mean = (total[:p] / weight).astype(np.float32)
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
-    if plan.facts.asynchronous:  # messages say how far clients moved
+    if plan.facts.attendance.asynchronous:  # messages say how far clients moved
         mean, moments = (mean + old, moments + model["moments"]) if weight else (old, model["moments"])
     stepped, kept = server_steps.step(plan.params, old, mean, training.moments)
     training = replace(training, last=stepped, moments=kept)

@@ -18,12 +18,24 @@ from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
-from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Situation, State, Streams, setting_assumptions
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Offers,
+    Plan,
+    PublicFacts,
+    Schedule,
+    Situation,
+    State,
+    Streams,
+    setting_assumptions,
+)
 from fedgraph.methods.sage_edge.params import Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
 from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
@@ -68,7 +80,7 @@ class Memory:
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
-    if facts.public_attributes is None or facts.public_graph is not None:
+    if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("sage_edge needs public features and labels: set the task's protocol: transductive")
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
@@ -85,20 +97,24 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     return Plan(
         method="sage_edge",
         params=params,
-        rounds=1,
-        releases=tuple(_release(params, facts, budget, number) for number in range(facts.num_clients)),
-        protection=Protection(params.protects, facts.viewer, assumed),
-        delta=budget.delta,
         facts=facts,
+        guarantee=Guarantee(
+            Protection(params.protects, facts.viewer, assumed), budget.delta, facts.membership.holdings, per_end=False
+        ),
+        schedule=Schedule(
+            rounds=1,
+            releases=tuple(_release(params, facts, budget, number) for number in range(facts.sizes.num_clients)),
+            min_clients=1,
+        ),
+        made=Made(facts.public.attributes),
         epsilon_published=budget.epsilon if budget.private else None,
-        made=Made(facts.public_attributes),
     )
 
 
 def _release(params: Params, facts: PublicFacts, budget: Budget, client: int) -> PlannedRelease:
-    size, smaller = facts.client_sizes[client], None
-    if facts.cut_edges_shared:
-        size, smaller = facts.num_nodes, tuple(int(node) for node in facts.members[client])
+    size, smaller = facts.sizes.clients[client], None
+    if facts.membership.cut_edges_shared:
+        size, smaller = facts.sizes.num_nodes, tuple(int(node) for node in facts.membership.nodes[client])
     mechanism: Mechanism = Disclose("no noise was asked for")
     event: Event = Unprotected("no noise")
     most = int(params.memory_gb * 1e9 / BYTES_PER_CELL)
@@ -118,7 +134,7 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
-    if plan.facts.cut_edges_shared and subgraph.cut is not None:
+    if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
         away = np.column_stack([subgraph.nodes[subgraph.cut[:, 0]], subgraph.cut[:, 1]])
         edges = np.concatenate([np.sort(subgraph.nodes[edges], axis=1), away[away[:, 0] < away[:, 1]]])
     return Work(edges.astype(np.int32))
@@ -133,9 +149,9 @@ def client(
 
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
     """Put the noisy edges together and train on them."""
-    n, p, parts = plan.facts.num_nodes, plan.params, inbox.each["edges"]
-    if not plan.facts.cut_edges_shared:
-        parts = [nodes[part] for nodes, part in zip(plan.facts.members, parts, strict=True)]
+    n, p, parts = plan.facts.sizes.num_nodes, plan.params, inbox.each["edges"]
+    if not plan.facts.membership.cut_edges_shared:
+        parts = [nodes[part] for nodes, part in zip(plan.facts.membership.nodes, parts, strict=True)]
     edges = np.concatenate(parts)
     ends = np.concatenate([edges, edges[:, ::-1]])
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))

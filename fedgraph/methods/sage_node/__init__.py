@@ -30,9 +30,11 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Schedule,
     Situation,
     State,
     Streams,
+    Sums,
     gradient_std,
     setting_assumptions,
     several_colluders,
@@ -45,6 +47,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Subgraph
@@ -80,15 +83,15 @@ class Made:
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
-    if facts.public_graph is None:
+    if facts.public.graph is None:
         raise ScenarioError("sage_node is tested on a public graph: set the task's protocol: inductive")
     capped = caps.of(params, facts, budget)
     mechanism: Mechanism = Disclose("no noise was asked for")
-    events: list[Event] = [Unprotected("no noise")] * facts.num_clients
+    events: list[Event] = [Unprotected("no noise")] * facts.sizes.num_clients
     published, min_clients = None, 1
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
-    bound = ClippedSum(params.clip, facts.num_nodes, kernel_name(_kernel(params, capped)))
+    bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(_kernel(params, capped)))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.UNTUNED,
@@ -100,19 +103,25 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     return Plan(
         method="sage_node",
         params=params,
-        rounds=params.steps,
-        releases=tuple(
-            PlannedRelease("model", bound, mechanism, event, range(params.steps), client=client)
-            for client, event in enumerate(events)
-        ),
-        protection=Protection(params.protects, facts.viewer, assumed, capped.promised, capped.limit, several_colluders(facts)),
-        delta=budget.delta,
         facts=facts,
-        epsilon_published=published,
-        min_clients=min_clients,
+        guarantee=Guarantee(
+            Protection(params.protects, facts.viewer, assumed, capped.promised, capped.limit, several_colluders(facts)),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=False,
+        ),
+        schedule=Schedule(
+            rounds=params.steps,
+            releases=tuple(
+                PlannedRelease("model", bound, mechanism, event, range(params.steps), client=client)
+                for client, event in enumerate(events)
+            ),
+            min_clients=min_clients,
+        ),
         made=_made(params, facts, capped),
+        epsilon_published=published,
+        sums=Sums(suffice=True),
         notes=capped.notes,
-        sums_suffice=True,
     )
 
 
@@ -127,7 +136,7 @@ def _noise(
     params: Params, facts: PublicFacts, budget: Budget, capped: caps.Caps
 ) -> tuple[Mechanism, list[Event], float | None, int]:
     """(mechanism, each client's event, published ε, clients that must finish)."""
-    stage, sizes = capped.stage, facts.client_sizes
+    stage, sizes = capped.stage, facts.sizes.clients
     if capped.kind == "log":
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
         std, min_clients = gradient_std(multiplier, capped.sensitivity, facts)
@@ -139,11 +148,11 @@ def _noise(
 
 
 def _made(params: Params, facts: PublicFacts, capped: caps.Caps) -> Made:
-    known = facts.public_graph
+    known = facts.public.graph
     basis = public_basis(known, params.projection) if params.projection and known is not None else None
-    inputs = facts.num_features if basis is None else basis.shape[1]
-    two = graphsage.Widths(inputs, params.hidden, facts.num_classes)
-    return Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.num_classes)))
+    inputs = facts.sizes.num_features if basis is None else basis.shape[1]
+    two = graphsage.Widths(inputs, params.hidden, facts.sizes.num_classes)
+    return Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
 
 
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Descended]:
@@ -181,7 +190,7 @@ def client(
 
 def server(plan: Plan[Params, Made], state: State[Descended], inbox: Inbox) -> State[Descended]:
     """One step on the mean over the public batch sizes."""
-    stage, sizes = plan.made.caps.stage, plan.facts.client_sizes
+    stage, sizes = plan.made.caps.stage, plan.facts.sizes.clients
     rows = sum(stage.batch_size(n) if stage.fixed else stage.rate * n for n in sizes)
     memory = _descent(plan).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
     if isinstance(plan.made.network, Layout) and plan.made.caps.kind == "log":  # clients would project it anyway

@@ -64,7 +64,7 @@ def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
     kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
 
     if kind == "log":
-        return _log(params, max(facts.client_sizes))
+        return _log(params, max(facts.sizes.clients))
     degree = params.limit or params.degree
     touched = touched_rows(degree, params.layers)
     stage = _stage(params, touched, affected_subgraphs(degree, params.layers))

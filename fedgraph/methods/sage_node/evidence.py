@@ -41,12 +41,12 @@ def of_rounds(
 ) -> np.ndarray | None:
     """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or nodes are replaced."""
     network = plan.made.network
-    if not state.seen or plan.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
         return None
-    weights, found = np.ones(plan.facts.num_nodes), np.zeros(plan.facts.num_nodes)
+    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
     weights[units[:, 0]] = 0.5
     for number, nodes in enumerate(seen.groups(plan)):
-        parts = plan.facts.members if len(seen.groups(plan)) == 1 and plan.facts.num_clients > 1 else (nodes,)
+        parts = plan.facts.membership.nodes if len(seen.groups(plan)) == 1 and plan.facts.sizes.num_clients > 1 else (nodes,)
         made = [rows(graph.induced(part), part) for part in parts]
         order = np.concatenate(parts)
         labels = graph.labels[order]
@@ -65,5 +65,5 @@ def of_rounds(
                 coins.add(products(*one, overlap, coins.rows), left_over_products(*one, message, weights[order]))
             else:
                 return None
-        found[order[coins.rows]] = coins.ratios(seen.noise(plan, plan.releases[0].path, plan.params.clip))
+        found[order[coins.rows]] = coins.ratios(seen.noise(plan, plan.schedule.releases[0].path, plan.params.clip))
     return found[units[:, 0]]

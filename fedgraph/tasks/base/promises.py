@@ -21,7 +21,7 @@ def looked_up(made: Plan[Any, Any], partition: Partition) -> tuple[Promise, ...]
 
     Degrees are those of each client's graph as it is given, before any cut.
     """
-    promised = made.protection.promised_degree
+    promised = made.guarantee.protection.promised_degree
     if promised is None:
         return ()
     degrees = np.concatenate([s.graph.degrees for s in partition.subgraphs])

@@ -60,8 +60,8 @@ def train(
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
-    noisy = any(not isinstance(release.mechanism, Disclose) for release in made.releases)
-    one = made.facts.num_clients == 1 and not noisy and not who
+    noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
+    one = made.facts.sizes.num_clients == 1 and not noisy and not who
     starts = replace(cell, world=trusting(Trust.CURATOR)).path if one else None
     outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,

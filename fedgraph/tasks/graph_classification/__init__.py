@@ -24,7 +24,7 @@ from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison.classify import Split
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
@@ -104,12 +104,18 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Em
         raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     facts = PublicFacts(
-        num_nodes=sum(map(sum, dealt.sizes)),
-        num_features=collection.graphs[0].num_features,
-        num_classes=dealt.partition.subgraphs[0].graph.num_classes,
-        client_sizes=tuple(map(sum, dealt.sizes)),
-        viewer=Viewer.SERVER,
-        graph_sizes=dealt.sizes,
+        Sizes(
+            num_nodes=sum(map(sum, dealt.sizes)),
+            num_features=collection.graphs[0].num_features,
+            num_classes=dealt.partition.subgraphs[0].graph.num_classes,
+            clients=tuple(map(sum, dealt.sizes)),
+            graphs=dealt.sizes,
+        ),
+        Viewer.SERVER,
+        Membership(dealt.partition.from_edges, holdings=None, cut_edges="dropped"),
+        PublicPart("nothing"),
+        NOTHING_DERIVED,
+        colluders=1,
     )
     module = kinds.embedder(entry["method"])
     attendance = seeds.integer(context.root, "attendance", cell.seed)
@@ -169,7 +175,7 @@ def _released(
     return Outcome(
         metrics=metrics | measured.metrics,
         facts=_facts(params, collection, dealt, split)
-        | {"rounds": made.rounds, "model": made.params.model, "label": row.label, "pooling": made.params.pooling}
+        | {"rounds": made.schedule.rounds, "model": made.params.model, "label": row.label, "pooling": made.params.pooling}
         | {"encoder": row.encoder, "rule": row.rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
         account=settled.account(cell.key, guarantee),
         releases=trained.releases,

@@ -22,7 +22,7 @@ from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base import Budget, Derived, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
@@ -92,15 +92,17 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
     graph, row = _graph(context), _row(params, cell)
     partition = _partition(params, cell.seed, context)
     facts = PublicFacts(
-        num_nodes=graph.num_nodes,
-        num_features=graph.num_features,
-        num_classes=graph.num_classes,
-        client_sizes=tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer=Viewer.SERVER,
-        holdings=partition.holdings(graph.num_nodes),
-        membership_from_edges=partition.from_edges,
-        public_graph=_public(params, cell.seed, context),
-        features_from_edges=graph.features_from_edges,
+        Sizes(
+            graph.num_nodes,
+            graph.num_features,
+            graph.num_classes,
+            clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
+        ),
+        Viewer.SERVER,
+        Membership(partition.from_edges, partition.holdings(graph.num_nodes), cut_edges="dropped"),
+        PublicPart("test-graph", _public(params, cell.seed, context)),
+        Derived(split_from_edges=False, columns_from_rows=False, features_from_edges=graph.features_from_edges),
+        colluders=1,
     )
     entry = cell.among(params.methods)
     spec, module = of_method(entry, ROW), kinds.embedder(entry["method"])
@@ -112,8 +114,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
             value = 1.0 if row.rule == "1/n" else value
     made = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
     if params.classify:
-        given = (*made.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
-        made = replace(made, protection=replace(made.protection, assumptions=given))
+        given = (*made.guarantee.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
+        protection = replace(made.guarantee.protection, assumptions=given)
+        made = replace(made, guarantee=replace(made.guarantee, protection=protection))
     return made
 
 
@@ -129,7 +132,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     how_many = Clustering(k, params.num_init, params.max_iterations)
     if cell.method == CONSTANT:
         rng = seeds.generator(context.root, *cell.path, "constant")
-        spaces = constant_spaces(made.facts.client_sizes, made.made.encoding, params.metric, rng)
+        spaces = constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
         found = compare.discrepancies(spaces, params.options(), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
@@ -161,7 +164,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         facts=_facts(partition)
         | found.facts
         | {"label": row.named, "encoder": row.encoder, "rule": row.rule, "how": row.how}
-        | {"rounds": made.rounds, "training": made.params.training, "release": made.params.release}
+        | {"rounds": made.schedule.rounds, "training": made.params.training, "release": made.params.release}
         | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))}
         | measured.facts,
         account=settled.account(cell.key, guarantee),
@@ -188,7 +191,7 @@ def _scores(params: Params, cell: Cell, context: Context, truth: np.ndarray, fou
 def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) -> list[np.ndarray]:
     """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
     width, pooled = made.made.encoding.width, made.made.pooled
-    sizes = made.facts.client_sizes
+    sizes = made.facts.sizes.clients
     if pooled is not None:
         return [np.full((1, pooled.width), 1.0 / pooled.width) if h is None else h for h in received]
     return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]

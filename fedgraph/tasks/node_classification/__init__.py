@@ -74,7 +74,8 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     training.require_answers(setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
         missing.require_public(setting, cell.method)
-    facts = attendance.told(params.federation, world.facts, cell, method)
+    known = world.clear_facts if grid.unprotected(cell.among(params.methods)) else world.facts
+    facts = attendance.told(params.federation, known, cell, method)
     budget = Budget(cell.epsilon, delta, reading)
     made: Plan[Any, Any] = method.plan(settings, facts, budget)
     made = attendance.possible(params.federation, attendance.noted(made), cell, context)
@@ -115,8 +116,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             "public": setting.public,
             "split": params.split,
             "cut_edges": partition.num_cut_edges,
-            "cut_edges_shared": made.facts.cut_edges_shared,
-            "rounds": made.rounds,
+            "cut_edges_shared": made.facts.membership.cut_edges_shared,
+            "rounds": made.schedule.rounds,
             **({} if broken is None else {"broken_promise": broken}),
         }
         | went
@@ -159,7 +160,7 @@ def _named(
 ) -> named.Found:
     """What attacks that were asked for by name found; nothing where none was."""
     attack = params.attack
-    if attack is None or not attack.named or not attack.meant_for(cell) or not made.releases:
+    if attack is None or not attack.named or not attack.meant_for(cell) or not made.schedule.releases:
         return named.Found((), {})
     asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
     partition, setting = on

@@ -13,7 +13,7 @@ from fedgraph.federation.participation import LINKS, Attendance, Participation, 
 from fedgraph.federation.rounds import Outcome
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.federation.secure.protocol import Masks
-from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts, kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks.base import Cell, Context
 
@@ -37,36 +37,36 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: kinds.
         raise ScenarioError(f"{cell.method} has no sum that masks hide; secure_aggregation: masks is for {', '.join(able)}")
     if facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
-    if (settings.least or 0) > facts.num_clients:
+    if (settings.least or 0) > facts.sizes.num_clients:
         raise ScenarioError(
-            f"federation.least is {settings.least}; allowed: at most {facts.num_clients}, the number of clients"
+            f"federation.least is {settings.least}; allowed: at most {facts.sizes.num_clients}, the number of clients"
         )
     if settings.everybody:
         return facts
     if not method.OFFERS.partial_rounds:
         able = kinds.names_offering(lambda offers: offers.partial_rounds)
         raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(able)}")
-    least = settings.answers_needed(facts.num_clients)
-    at_once = settings.concurrency or facts.num_clients
-    if settings.mode == "asynchronous" and not least <= at_once <= facts.num_clients:
+    least = settings.answers_needed(facts.sizes.num_clients)
+    at_once = settings.concurrency or facts.sizes.num_clients
+    if settings.mode == "asynchronous" and not least <= at_once <= facts.sizes.num_clients:
         raise ScenarioError(
-            f"federation: buffer {least} and concurrency {at_once}; allowed: buffer ≤ concurrency ≤ {facts.num_clients}, all "
-            "clients"
+            f"federation: buffer {least} and concurrency {at_once}; allowed: buffer ≤ concurrency ≤ "
+            f"{facts.sizes.num_clients}, all clients"
         )
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and least < 2:
         raise ScenarioError(
-            f"federation: a secure sum of one client hides nothing; of {facts.num_clients} clients a round is sure of {least} "
-            "answer here; ask for a larger share, or write federation.least: 2 or more"
+            f"federation: a secure sum of one client hides nothing; of {facts.sizes.num_clients} clients a round is sure of "
+            f"{least} answer here; ask for a larger share, or write federation.least: 2 or more"
         )
     late = settings.mode == "asynchronous"
-    return replace(facts, participation=repr(settings), least_answers=least, asynchronous=late)
+    return replace(facts, attendance=AttendanceRule(repr(settings), least, late))
 
 
 def noted(made: Plan[Any, Any]) -> Plan[Any, Any]:
     """The plan with a sentence on what sampling does not buy."""
-    if made.facts.asynchronous:
+    if made.facts.attendance.asynchronous:
         return replace(made, notes=(*made.notes, ONE_BY_ONE))
-    return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.participation else made
+    return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.attendance.words else made
 
 
 def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, method: kinds.Method) -> Plan[Any, Any]:
@@ -82,33 +82,33 @@ def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, 
 
 def masks_of(settings: Participation, made: Plan[Any, Any]) -> Masks | None:
     """How the sums of the plan are hidden; None where that is simulated, or where nobody sees sums alone."""
-    if settings.secure_aggregation != "masks" or made.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
+    if settings.secure_aggregation != "masks" or made.guarantee.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return None
     return Masks(made.facts.colluders, made.facts.cohort, settings.drop_out)
 
 
 def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Attendance | None:
     """Who answers in which round; None where everybody does."""
-    if not made.facts.participation:
+    if not made.facts.attendance.words:
         return None
-    least = made.facts.least_answers or 1
+    least = made.facts.attendance.least_answers or 1
     path = (cell.dataset, cell.seed)
     if settings.mode == "asynchronous":
-        at_once = settings.concurrency or made.facts.num_clients
-        return asynchronous.schedule(settings, made.facts.num_clients, made.rounds, context.root, path, at_once)
-    return attendance(settings, made.facts.num_clients, made.rounds, least, context.root, path)
+        at_once = settings.concurrency or made.facts.sizes.num_clients
+        return asynchronous.schedule(settings, made.facts.sizes.num_clients, made.schedule.rounds, context.root, path, at_once)
+    return attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
 
 
 def possible(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Plan[Any, Any]:
     """The plan as it is; ``ScenarioError`` where none of its rounds will have its answers, so that nothing would be trained."""
-    if not made.facts.participation or settings.mode == "asynchronous":
+    if not made.facts.attendance.words or settings.mode == "asynchronous":
         return made
-    least = made.facts.least_answers or 1
+    least = made.facts.attendance.least_answers or 1
     path = (cell.dataset, cell.seed)
-    if not some_round(settings, made.facts.num_clients, made.rounds, least, context.root, path):
+    if not some_round(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path):
         raise ScenarioError(
-            f"federation: none of {made.rounds} rounds has the {least} answers that it needs, so nothing would be trained; ask "
-            "for a larger share, or for fewer drop-outs"
+            f"federation: none of {made.schedule.rounds} rounds has the {least} answers that it needs, so nothing would be "
+            "trained; ask for a larger share, or for fewer drop-outs"
         )
     return made
 

@@ -37,7 +37,7 @@ class Curve:
     @property
     def rounds(self) -> frozenset[int]:
         """After which rounds, counted from 1."""
-        many = self.plan.rounds
+        many = self.plan.schedule.rounds
         if not self.points or many < 2 or not self.method.OFFERS.answers_every_round:
             return frozenset()
         return frozenset(int(r) for r in np.linspace(0, many, min(self.points, many) + 1).round()[1:])

@@ -214,7 +214,7 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: joining
     settled = settle(done.guarantee, lines)
     settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
     together = replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines)))
-    records = found.records_of_all("alone", scores, prices, made.protection.viewer.words)
+    records = found.records_of_all("alone", scores, prices, made.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = seeds.generator(context.root, "personal", *cell.path)
         records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.NOBODY, rng)
@@ -247,12 +247,14 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
-    made: Plan[Any, Any] = method.plan(method.Params(**of_method(spec, ROW)), world.facts, Budget(cell.epsilon, delta, reading))
+    facts = world.clear_facts if grid.unprotected(spec) else world.facts
+    made: Plan[Any, Any] = method.plan(method.Params(**of_method(spec, ROW)), facts, Budget(cell.epsilon, delta, reading))
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
     own = {clients.number(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
     try:
-        return replace(made, releases=own_budgets.applied(made.releases, own, world.partition.num_clients, delta))
+        shrunk = own_budgets.applied(made.schedule.releases, own, world.partition.num_clients, delta)
+        return replace(made, schedule=replace(made.schedule, releases=shrunk))
     except PrivacyError as error:
         raise ScenarioError(f"{cell.method}: {error}") from error
 

@@ -86,7 +86,7 @@ class Found:
         self, world: World, scores: np.ndarray, asked: protocols.Setting, made: Plan[Any, Any], done: Trained
     ) -> list[dict[str, Any]]:
         """Of one training of many clients: of each client, or of the one that was left out."""
-        left, toward = world.without, made.protection.viewer.words
+        left, toward = world.without, made.guarantee.protection.viewer.words
         if left is not None:  # its data were not used: nobody can learn anything of them
             own = (left.name, self.nodes(left.client), scores, asked.truth, 0.0, "everybody: it did not join")
             return [self._record("left-out", *own)]
@@ -214,8 +214,8 @@ def outcome(
             "protocol": protocol,
             "public": setting.public,
             "cut_edges": world.partition.num_cut_edges,
-            "cut_edges_shared": made.facts.cut_edges_shared,
-            "rounds": made.rounds,
+            "cut_edges_shared": made.facts.membership.cut_edges_shared,
+            "rounds": made.schedule.rounds,
             **({} if broken is None else {"broken_promise": broken}),
         },
         account=done.settled.account(cell.key, done.guarantee),

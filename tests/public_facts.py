@@ -1,0 +1,59 @@
+"""Public facts of a test's small setting: what a test does not name is as plain as can be."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.methods.base import (
+    AttendanceRule,
+    ClearFacts,
+    CutEdges,
+    Derived,
+    Membership,
+    PublicFacts,
+    PublicPart,
+    Sizes,
+)
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Graph
+
+NO_NODES = np.zeros(0, dtype=np.int64)
+EVERYBODY = AttendanceRule()
+
+
+def public_facts(
+    num_nodes: int,
+    num_features: int,
+    num_classes: int,
+    clients: tuple[int, ...],
+    viewer: Viewer,
+    holdings: sp.csr_array | None = None,
+    public_graph: Graph | None = None,
+    *,
+    public_attributes: Graph | None = None,
+    public_name: str = "test-graph",
+    asking: np.ndarray = NO_NODES,
+    members: tuple[np.ndarray, ...] = (),
+    graphs: tuple[tuple[int, ...], ...] = (),
+    cut_edges: CutEdges = "dropped",
+    columns_from_rows: bool = False,
+    features_from_edges: bool = False,
+    colluders: int = 1,
+    attendance: AttendanceRule = EVERYBODY,
+) -> PublicFacts:
+    """The records of ``methods.base.facts`` from loose values: nothing is derived, and membership is given."""
+    return PublicFacts(
+        Sizes(num_nodes, num_features, num_classes, clients, graphs),
+        viewer,
+        Membership(from_edges=False, holdings=holdings, cut_edges=cut_edges, nodes=members),
+        PublicPart(public_name, public_graph, public_attributes, asking),
+        Derived(split_from_edges=False, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
+        colluders,
+        attendance,
+    )
+
+
+def clear_facts(known: PublicFacts, filled: float) -> ClearFacts:
+    """``known``, and how full private rows are."""
+    return ClearFacts(known.sizes, known.viewer, known.membership, known.public, known.derived, known.colluders, filled=filled)
