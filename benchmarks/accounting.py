@@ -64,7 +64,13 @@ def compare(name: str, ours: Callable[[], float], theirs: Callable[[], float], w
 
 def prices() -> list[bool]:
     """One mixed ledger, and single events, against dp_accounting's loss-distribution accountant."""
-    mixed = Composed((Repeated(Gaussian(20.0), 100), Repeated(Laplace(30.0), 20), Repeated(PoissonGaussian(1.5, 0.05), 400)))
+    mixed = Composed(
+        (
+            Repeated(Gaussian(20.0), 100),
+            Repeated(Laplace(30.0), 20),
+            Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 400),
+        )
+    )
     mixed_library = dp.ComposedDpEvent(
         [
             dp.SelfComposedDpEvent(dp.GaussianDpEvent(20.0), 100),
@@ -75,8 +81,18 @@ def prices() -> list[bool]:
     replaced = Repeated(PoissonGaussian(1.5, 0.05, 1, True), 800)
     cases: list[tuple[str, Event, dp.DpEvent, dp.NeighboringRelation]] = [
         ("100 Gaussians", Repeated(Gaussian(10.0), 100), dp.SelfComposedDpEvent(dp.GaussianDpEvent(10.0), 100), ADD),
-        ("Poisson σ=1.5 q=.05 T=800", Repeated(PoissonGaussian(1.5, 0.05), 800), sampled(1.5, 0.05, 800), ADD),
-        ("Poisson σ=0.8 q=.001 T=10000", Repeated(PoissonGaussian(0.8, 0.001), 10_000), sampled(0.8, 0.001, 10_000), ADD),
+        (
+            "Poisson σ=1.5 q=.05 T=800",
+            Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 800),
+            sampled(1.5, 0.05, 800),
+            ADD,
+        ),
+        (
+            "Poisson σ=0.8 q=.001 T=10000",
+            Repeated(PoissonGaussian(0.8, 0.001, touched_rows=1, replaced=False), 10_000),
+            sampled(0.8, 0.001, 10_000),
+            ADD,
+        ),
         ("Poisson, replace, σ=1.5 q=.05 T=800", replaced, sampled(1.5, 0.05, 800), REPLACE),
         ("Gaussian + Laplace + Poisson", mixed, mixed_library, ADD),
     ]
@@ -102,7 +118,7 @@ def calibrations() -> list[bool]:
         return dp.calibrate_dp_mechanism(PLDAccountant, lambda s: dp.SelfComposedDpEvent(dp.GaussianDpEvent(s), 100), 4.0, 1e-5)
 
     def poisson() -> float:
-        return noise_multiplier(lambda s: Repeated(PoissonGaussian(s, 0.05), 800), 4.0, 1e-5)
+        return noise_multiplier(lambda s: Repeated(PoissonGaussian(s, 0.05, touched_rows=1, replaced=False), 800), 4.0, 1e-5)
 
     def poisson_library() -> float:
         bracket = dp.ExplicitBracketInterval(0.5, 8.0)
@@ -123,7 +139,9 @@ def opacus() -> list[bool]:
     return [
         compare(
             f"price: Poisson σ={sigma} q={rate} T={steps}",
-            lambda s=sigma, q=rate, t=steps: price(Repeated(PoissonGaussian(s, q), t), 1e-5).epsilon,
+            lambda s=sigma, q=rate, t=steps: (
+                price(Repeated(PoissonGaussian(s, q, touched_rows=1, replaced=False), t), 1e-5).epsilon
+            ),
             lambda s=sigma, q=rate, t=steps: prv(s, q, t, 1e-5),
             "Opacus PRV",
         )

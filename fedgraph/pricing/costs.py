@@ -102,7 +102,7 @@ def poisson(multiplier: float, rate: float, replaced: bool = False, records: int
         if rounds == 0:
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA:  # Rényi, with coins revealed and the others changed: looser, and valid
-            return price(Repeated(PoissonGaussian(multiplier, rate, records), rounds), delta)
+            return price(Repeated(PoissonGaussian(multiplier, rate, records, replaced=False), rounds), delta)
         hits = np.arange(records + 1, dtype=float)
         weights = binom.pmf(hits, records, rate)
         keep = weights > 0
@@ -130,7 +130,9 @@ def fixed_size(multiplier: float, rate: float, replaced: bool) -> Cost:
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA:  # Rényi with the batch revealed
             rows = 10**9
-            event = FixedSizeGaussian(multiplier * (1 if replaced else 2), math.ceil(rate * rows), rows)
+            event = FixedSizeGaussian(
+                multiplier * (1 if replaced else 2), math.ceil(rate * rows), rows, touched_rows=1, replaced=True
+            )
             return price(Repeated(event, rounds), delta)
         tail = losses.tail(delta, rounds)
         found = [

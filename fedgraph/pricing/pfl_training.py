@@ -61,7 +61,9 @@ class Said:
         if self.noise is not None:
             return self.noise
         return calibrate.noise_multiplier(
-            lambda m: Repeated(PoissonGaussian(m, rate), compositions), self.epsilon or 0.0, delta
+            lambda m: Repeated(PoissonGaussian(m, rate, touched_rows=1, replaced=False), compositions),
+            self.epsilon or 0.0,
+            delta,
         )
 
 

@@ -3,15 +3,25 @@
 Notation: Δ₁, Δ₂ are L1 / L2 sensitivities under the guarantee's neighbouring relation (``sensitivity``
 states and proves them). A *noise multiplier* is standard deviation / Δ₂. Pricing lives in
 ``accountant``; remembering lives in ``ledger``. The three are never merged.
+
+The type of a field says what it may hold, and is checked when an event is built:
+
+    type         accepts
+    Level        a number ≥ 0; 0 is no noise or no loss, ∞ is nothing said or no privacy
+    Rate         a number in [0, 1]
+    Count        an integer ≥ 1        Number       an integer ≥ 0 (of any size)      Choices   an integer ≥ 2
+    Flag         True or False         Reason       a text
+
+NaN, a negative number, and True or False in the place of a number are refused everywhere. No field has a default.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
@@ -19,84 +29,99 @@ from fedgraph.errors import PrivacyError, UnknownEventError
 
 
 @dataclass(frozen=True)
+class Check:
+    """What a field may hold. words: for the error. accepts(value): whether it may."""
+
+    words: str
+    accepts: Callable[[object], bool]
+
+
+def _number(value: object, least: float = 0, most: float = math.inf) -> bool:
+    """NaN is refused, for it compares with nothing."""
+    kind = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return kind and bool(least <= value <= most)  # type: ignore[operator]
+
+
+def _integer(least: int) -> Check:
+    return Check(f"an integer ≥ {least}", lambda v: isinstance(v, (int, np.integer)) and _number(v, least))
+
+
+Level: TypeAlias = Annotated[float, Check("a number ≥ 0", _number)]
+Rate: TypeAlias = Annotated[float, Check("in [0, 1]", lambda v: _number(v, 0, 1))]
+Number: TypeAlias = Annotated[int, _integer(0)]
+Count: TypeAlias = Annotated[int, _integer(1)]
+Choices: TypeAlias = Annotated[int, _integer(2)]
+Flag: TypeAlias = Annotated[bool, Check("True or False", lambda v: isinstance(v, bool))]
+Reason: TypeAlias = Annotated[str, Check("a text", lambda v: isinstance(v, str))]
+
+
+@dataclass(frozen=True)
 class Event:
-    """Base of all events; abstract. Every field is checked by its name when an event is built.
+    """Base of all events; abstract. Every field has one of the types above, or is an event or a tuple of events.
 
-    **Edge cases.**
-
-        NaN, a negative number              PrivacyError, in every field
-        noise_multiplier, epsilon, rho      0 and ∞ are allowed: no noise / no loss, nothing said / no privacy
-        sampling_rate, delta                in [0, 1]
-        batch_size, num_bits, count         an integer ≥ 0 (of any size)
-        touched_rows, num_rows, num_values  an integer ≥ 1 (num_values ≥ 2)
-        knee, silent                        an integer ≥ 1, an integer ≥ 0
-        gate                                a ``NoisyDegreeBits``
+    Raises ``PrivacyError`` for a value that its field's type does not accept, and for a field without such a type.
     """
 
     def __post_init__(self) -> None:
-        for f in dataclasses.fields(self):
-            value = getattr(self, f.name)
-            allowed = _allowed(f.name, value)
-            if allowed:
-                raise PrivacyError(f"{type(self).__name__}.{f.name} must be {allowed}, found {value!r}")
+        for name, check in checks(type(self)).items():
+            value = getattr(self, name)
+            if not check.accepts(value):
+                raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
 
 
-_LEAST_INTEGER = {"batch_size": 0, "num_bits": 0, "count": 0, "touched_rows": 1, "num_rows": 1, "num_values": 2}
-_LEAST_INTEGER |= {"knee": 1, "silent": 0}
-_KINDS: dict[str, tuple[type, str]] = {
-    "event": (Event, "an event"),
-    "reason": (str, "a text"),
-    "replaced": (bool, "True or False"),
-}
+Inner: TypeAlias = Annotated[Event, Check("an event", lambda v: isinstance(v, Event))]
+Events: TypeAlias = Annotated[
+    tuple[Event, ...],
+    Check("a tuple of events", lambda v: isinstance(v, tuple) and all(isinstance(e, Event) for e in v)),
+]
 
 
-def _allowed(name: str, value: Any) -> str:
-    """What the field must be, if ``value`` is not that; else the empty string."""
-    if name in _KINDS:
-        return "" if isinstance(value, _KINDS[name][0]) else _KINDS[name][1]
-    if name == "gate":
-        return "" if isinstance(value, NoisyDegreeBits) else "a NoisyDegreeBits"
-    if name == "events":
-        return "" if isinstance(value, tuple) and all(isinstance(e, Event) for e in value) else "a tuple of events"
-    if name in _LEAST_INTEGER:
-        least = _LEAST_INTEGER[name]
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        return "" if whole and value >= least else f"an integer ≥ {least}"
-    if not isinstance(value, (int, float, np.floating)) or math.isnan(value) or value < 0:
-        return "a number ≥ 0"
-    if name in ("sampling_rate", "delta") and value > 1:
-        return "in [0, 1]"
-    return ""
+_CHECKS: dict[type[Event], dict[str, Check]] = {}  # remembered: types are read once
+
+
+def checks(kind: type[Event]) -> dict[str, Check]:
+    """What each field of ``kind`` may hold, by name. Raises ``PrivacyError`` for a field whose type does not say it."""
+    if kind in _CHECKS:
+        return _CHECKS[kind]
+    hints, found = get_type_hints(kind, include_extras=True), {}
+    for name in (field.name for field in dataclasses.fields(kind)):
+        declared = [m for m in get_args(hints[name]) if isinstance(m, Check)]
+        if len(declared) != 1:
+            raise PrivacyError(
+                f"{kind.__name__}.{name} says not what it may hold: declare it as Level, Rate, Count or the like"
+            )
+        found[name] = declared[0]
+    return _CHECKS.setdefault(kind, found)
 
 
 @dataclass(frozen=True)
 class Gaussian(Event):
     """value + N(0, s²I), ‖value − value'‖₂ ≤ Δ₂, noise_multiplier = s / Δ₂ (0: no noise; ∞: nothing said)."""
 
-    noise_multiplier: float
+    noise_multiplier: Level
 
 
 @dataclass(frozen=True)
 class Laplace(Event):
     """value + Laplace(b) per entry, ‖value − value'‖₁ ≤ Δ₁, noise_multiplier = b / Δ₁."""
 
-    noise_multiplier: float
+    noise_multiplier: Level
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(Event):
     """One of ``num_values`` values, the true one with probability e^ε / (e^ε + num_values − 1)."""
 
-    epsilon: float
-    num_values: int
+    epsilon: Level
+    num_values: Choices
 
 
 @dataclass(frozen=True)
 class MultiBit(Event):
     """``num_bits`` bits of the protected unit, each with likelihood ratio at most e^epsilon_per_bit."""
 
-    epsilon_per_bit: float
-    num_bits: int
+    epsilon_per_bit: Level
+    num_bits: Number
 
 
 @dataclass(frozen=True)
@@ -104,29 +129,29 @@ class BoundedRange(Event):
     """One pick of an exponential mechanism whose log-ratios lie in an interval of length ``epsilon``
     (one-shot Gumbel with scale 2Δ/ε picks k times: ``Repeated(BoundedRange(ε), k)``)."""
 
-    epsilon: float
+    epsilon: Level
 
 
 @dataclass(frozen=True)
 class PureDP(Event):
     """Any mechanism proven ε-DP."""
 
-    epsilon: float
+    epsilon: Level
 
 
 @dataclass(frozen=True)
 class ApproxDP(Event):
     """Any mechanism proven (ε, δ)-DP; composes by basic composition only (e.g. objective perturbation)."""
 
-    epsilon: float
-    delta: float
+    epsilon: Level
+    delta: Rate
 
 
 @dataclass(frozen=True)
 class ZCDP(Event):
     """Any mechanism proven ρ-zCDP (Bun & Steinke 2016)."""
 
-    rho: float
+    rho: Level
 
 
 @dataclass(frozen=True)
@@ -138,10 +163,10 @@ class PoissonGaussian(Event):
     vanishes and the other touched_rows − 1 change; True: all of them change.
     """
 
-    noise_multiplier: float
-    sampling_rate: float
-    touched_rows: int = 1
-    replaced: bool = False
+    noise_multiplier: Level
+    sampling_rate: Rate
+    touched_rows: Count
+    replaced: Flag
 
 
 @dataclass(frozen=True)
@@ -150,11 +175,11 @@ class FixedSizeGaussian(Event):
     replacement, afresh each step. ``replaced`` True: all touched rows are replaced; False: the own row vanishes (its place in
     the batch stays), the other touched_rows − 1 change."""
 
-    noise_multiplier: float
-    batch_size: int
-    num_rows: int
-    touched_rows: int = 1
-    replaced: bool = True
+    noise_multiplier: Level
+    batch_size: Number
+    num_rows: Count
+    touched_rows: Count
+    replaced: Flag
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,9 +194,12 @@ class NoisyDegreeBits(Event):
     """Of each of ``num_rows`` nodes one bit, [degree + N(0, noise_std²) ≤ threshold]; the protected node's own bit is shown to
     nobody but itself. It counts once in the degree of each of its neighbours."""
 
-    noise_std: float
-    threshold: float
-    num_rows: int
+    noise_std: Level
+    threshold: Level
+    num_rows: Count
+
+
+Gate: TypeAlias = Annotated[NoisyDegreeBits, Check("a NoisyDegreeBits", lambda v: isinstance(v, NoisyDegreeBits))]
 
 
 @dataclass(frozen=True)
@@ -180,10 +208,10 @@ class GatedSums(Event):
     by the degree cap of ``knee`` and ``silent`` (0: every edge weighs 1); the protected node's own row is shown to nobody but
     itself. All sums with an equal gate lie behind the same bits, whose price is part of theirs (``accounting.degree_gate``)."""
 
-    gate: NoisyDegreeBits
-    noise_std: float
-    knee: int
-    silent: int
+    gate: Gate
+    noise_std: Level
+    knee: Count
+    silent: Number
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -197,35 +225,35 @@ class SampledOnce(Event):
     "sampled and zeroed" and "not sampled" give the same output law (zero-out), or a fixed number of them without replacement
     (rate = that number / all of them), where ``event`` is priced for replaced units (``amplification``)."""
 
-    event: Event
-    sampling_rate: float
+    event: Inner
+    sampling_rate: Rate
 
 
 @dataclass(frozen=True)
 class Repeated(Event):
     """``event``, ``count`` times, adaptively."""
 
-    event: Event
-    count: int
+    event: Inner
+    count: Number
 
 
 @dataclass(frozen=True)
 class Composed(Event):
     """All ``events``, adaptively, in order."""
 
-    events: tuple[Event, ...]
+    events: Events
 
 
 @dataclass(frozen=True)
 class Unprotected(Event):
     """Sent in clear: ε = ∞. ``reason`` says what and why."""
 
-    reason: str
+    reason: Reason
 
 
-def all_types() -> dict[str, type[Event]]:
-    """Name → class of every event defined here."""
-    return {c.__name__: c for c in Event.__subclasses__()}
+def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:
+    """Name → class of every event that is defined, at any depth."""
+    return {name: kind for c in base.__subclasses__() for name, kind in ({c.__name__: c} | all_types(c)).items()}
 
 
 def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
@@ -240,35 +268,32 @@ def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
         yield event, count
 
 
-def to_dict(event: Event) -> dict[str, Any]:
+def to_dict(event: Event) -> dict[str, object]:
     """A JSON-ready description; infinities become the string ``"inf"``."""
-    out: dict[str, Any] = {"type": type(event).__name__}
-    for f in dataclasses.fields(event):
-        value = getattr(event, f.name)
-        if isinstance(value, Event):
-            value = to_dict(value)
-        elif isinstance(value, tuple):
-            value = [to_dict(v) for v in value]
-        elif isinstance(value, float) and math.isinf(value):
-            value = "inf"
-        out[f.name] = value
-    return out
+    values = {f.name: _plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
+    return {"type": type(event).__name__, **values}
 
 
-def from_dict(data: dict[str, Any]) -> Event:
+def _plain(value: object) -> object:
+    if isinstance(value, Event):
+        return to_dict(value)
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def from_dict(data: Mapping[str, object]) -> Event:
     """Inverse of ``to_dict``; ``UnknownEventError`` for a type that is not defined here."""
-    kinds = all_types()
-    kind = data.get("type")
+    kinds, kind = all_types(), data.get("type")
     if kind not in kinds:
         raise UnknownEventError(f"unknown event type {kind!r}; allowed: {', '.join(sorted(kinds))}")
-    values: dict[str, Any] = {}
-    for f in dataclasses.fields(kinds[kind]):
-        value = data[f.name]
-        if isinstance(value, dict):
-            value = from_dict(value)
-        elif isinstance(value, list):
-            value = tuple(from_dict(v) for v in value)
-        elif value == "inf":
-            value = math.inf
-        values[f.name] = value
-    return kinds[kind](**values)
+    known = kinds[str(kind)]
+    return known(**{f.name: _read(data[f.name]) for f in dataclasses.fields(known)})
+
+
+def _read(value: object) -> object:
+    if isinstance(value, Mapping):
+        return from_dict(value)
+    if isinstance(value, list):
+        return tuple(_read(v) for v in value)
+    return math.inf if value == "inf" else value

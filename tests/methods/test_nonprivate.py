@@ -214,7 +214,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
     plan, state = trained(library, params)
     kept: phases.Training = state.memory
     assert plan.made.folds == 3, "three thirds of a small graph"  # type: ignore[attr-defined]
-    assert plan.rounds == (len(params.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
+    assert plan.schedule.rounds == (len(params.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
     assert not phases.Place.of(state.model).going
     assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering(state)]
     assert max(t.folds for t in kept.tried.values()) > 1 or len(choice.within(kept.tried, phases.FAR)) == 1

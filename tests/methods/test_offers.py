@@ -16,11 +16,12 @@ from fedgraph import library as api
 from fedgraph import plugins
 from fedgraph.attacks import gradient_inversion, graph_reconstruction, label_distribution
 from fedgraph.commands.base import main
-from fedgraph.methods.base import Budget, Offers, PublicFacts, kinds
+from fedgraph.methods.base import Budget, Offers, kinds
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import draft, schema
 from fedgraph.tasks.base import grid
 from fedgraph.types import Graph
+from tests.public_facts import public_facts
 
 NAME = "of_my_own"
 METHOD = f'''
@@ -58,7 +59,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def plan_of(name: str, graph: Graph, **settings: object):  # type: ignore[no-untyped-def]
-    facts = PublicFacts(graph.num_nodes, graph.num_features, graph.num_classes, (graph.num_nodes,), Viewer.SERVER)
+    facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, (graph.num_nodes,), Viewer.SERVER)
     method = kinds.method(name)
     return method.plan(method.Params(**settings), facts, Budget(2.0, 1e-3))
 

@@ -1,7 +1,9 @@
 """price(): every event, every edge case of the docstring's table, and the laws that any accountant obeys."""
 
 import dataclasses
+import importlib
 import math
+import pkgutil
 
 import mpmath as mp
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
@@ -23,6 +26,7 @@ from fedgraph.privacy.events import (
     GatedSums,
     Gaussian,
     Laplace,
+    Level,
     MultiBit,
     NoisyDegreeBits,
     PoissonGaussian,
@@ -31,6 +35,8 @@ from fedgraph.privacy.events import (
     Repeated,
     SampledOnce,
     Unprotected,
+    all_types,
+    checks,
     flatten,
     from_dict,
     to_dict,
@@ -45,10 +51,10 @@ EVERY = [
     PureDP(0.3),
     ApproxDP(0.3, 1e-7),
     ZCDP(0.05),
-    PoissonGaussian(1.5, 0.1),
-    PoissonGaussian(3.0, 0.1, 2),
+    PoissonGaussian(1.5, 0.1, touched_rows=1, replaced=False),
+    PoissonGaussian(3.0, 0.1, 2, replaced=False),
     PoissonGaussian(4.0, 0.1, 2, True),
-    FixedSizeGaussian(4.0, 10, 100, 2),
+    FixedSizeGaussian(4.0, 10, 100, 2, replaced=True),
     SampledOnce(Repeated(Gaussian(2.0), 4), 0.1),
     NoisyDegreeBits(200.0, 60.0, 2001),
     GatedSums(NoisyDegreeBits(200.0, 60.0, 2001), 30.0, 1, 900),
@@ -63,9 +69,9 @@ FREE = [
     MultiBit(0.0, 3),
     ApproxDP(0.0, 0.0),
     ZCDP(0.0),
-    PoissonGaussian(1.0, 0.0),
-    PoissonGaussian(math.inf, 0.5),
-    FixedSizeGaussian(1.0, 0, 10),
+    PoissonGaussian(1.0, 0.0, touched_rows=1, replaced=False),
+    PoissonGaussian(math.inf, 0.5, touched_rows=1, replaced=False),
+    FixedSizeGaussian(1.0, 0, 10, touched_rows=1, replaced=True),
     SampledOnce(Gaussian(1.0), 0.0),
     Repeated(Gaussian(1.0), 0),
     NoisyDegreeBits(math.inf, 3.0, 10),
@@ -79,8 +85,8 @@ ENDLESS = [
     BoundedRange(math.inf),
     ZCDP(math.inf),
     ApproxDP(1.0, 1.0),
-    PoissonGaussian(0.0, 0.5),
-    FixedSizeGaussian(0.0, 5, 10),
+    PoissonGaussian(0.0, 0.5, touched_rows=1, replaced=False),
+    FixedSizeGaussian(0.0, 5, 10, touched_rows=1, replaced=True),
     Unprotected("in clear"),
     SampledOnce(Unprotected("in clear"), 0.1),
     NoisyDegreeBits(0.0, 3.0, 10),
@@ -118,12 +124,89 @@ def test_delta_must_make_sense(delta):
         price(Gaussian(1.0), delta)
 
 
-def test_unknown_events_are_never_zero():
-    @dataclasses.dataclass(frozen=True)
-    class Secret(Event):
-        amount: float
+@dataclasses.dataclass(frozen=True)
+class Secret(Event):
+    """Nobody prices it."""
 
-    Secret.__module__ = "elsewhere"
+    amount: Level
+
+
+@dataclasses.dataclass(frozen=True)
+class Unchecked(Event):
+    """Its field says not what it may hold."""
+
+    steps: int
+
+
+def shipped_events() -> list[type[Event]]:
+    """Every event that some module of the package defines, at any depth."""
+    for module in pkgutil.walk_packages(fedgraph.privacy.__path__, "fedgraph.privacy."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    return [kind for kind in all_types().values() if kind.__module__.startswith("fedgraph.")]
+
+
+def test_an_event_that_nobody_prices_is_found():
+    unpriced = {kind.__name__ for kind in shipped_events()} - {type(e).__name__ for e in (*EVERY, *FREE, *ENDLESS)}
+    assert not unpriced, f"give {sorted(unpriced)} a price in accounting, and an example in EVERY"
+
+
+def test_a_field_without_a_check_is_refused():
+    with pytest.raises(PrivacyError, match=r"Unchecked\.steps says not what it may hold"):
+        Unchecked(3)
+    unchecked = [
+        f"{kind.__name__}.{f.name}" for kind in shipped_events() for f in dataclasses.fields(kind) if f.name not in checks(kind)
+    ]
+    assert not unchecked
+
+
+def test_no_field_of_an_event_has_a_default():
+    assert not [
+        f"{kind.__name__}.{f.name}"
+        for kind in shipped_events()
+        for f in dataclasses.fields(kind)
+        if (f.default, f.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
+    ]
+
+
+WRONG_COUNTS = st.one_of(
+    st.floats(), st.integers(max_value=-1), st.booleans(), st.none(), st.text(max_size=3), st.just(np.float64(2))
+)
+WRONG_NUMBERS = st.one_of(
+    st.just(math.nan), st.floats(max_value=-1e-300), st.integers(max_value=-1), st.booleans(), st.none(), st.text(max_size=3)
+)
+ABOVE_ONE = st.floats(min_value=1, exclude_min=True)
+
+
+@pytest.mark.parametrize("event", {type(e): e for e in EVERY}.values(), ids=lambda e: type(e).__name__)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_field_refuses_what_it_cannot_mean(event, data):
+    """0.5, infinity, NaN, −1 and True for a count; NaN, −1 and True for any number; and more than 1 for a rate."""
+    for name, check in checks(type(event)).items():
+        value = getattr(event, name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            wrong = WRONG_COUNTS
+        elif isinstance(value, float):
+            wrong = st.one_of(WRONG_NUMBERS, ABOVE_ONE) if check.words == "in [0, 1]" else WRONG_NUMBERS
+        else:
+            wrong = st.one_of(st.floats(), st.integers())
+        found = data.draw(wrong, label=name)
+        with pytest.raises(PrivacyError, match=name):
+            dataclasses.replace(event, **{name: found})
+
+
+@pytest.mark.parametrize("event", {type(e): e for e in EVERY}.values(), ids=lambda e: type(e).__name__)
+def test_half_infinity_nan_minus_one_and_true_are_no_count(event):
+    for name, check in checks(type(event)).items():
+        wrong = {"an integer": (0.5, math.inf, math.nan, -1, True), "in [0, 1]": (math.inf, math.nan, -1, True, 1.01)}
+        kinds = {"a number ≥ 0": (math.nan, -1, True), **wrong}
+        for value in next((values for words, values in kinds.items() if check.words.startswith(words)), ()):
+            with pytest.raises(PrivacyError, match=name):
+                dataclasses.replace(event, **{name: value})
+
+
+def test_unknown_events_are_never_zero():
     for event in (Secret(0.0), Composed((Gaussian(1.0), Secret(1.0))), SampledOnce(Secret(1.0), 0.5), Event()):
         with pytest.raises(UnknownEventError, match=r"Secret|Event"):
             price(event, 1e-5)
@@ -140,12 +223,12 @@ def test_bad_numbers_in_events():
         lambda: Gaussian(math.nan),
         lambda: Gaussian(-1.0),
         lambda: Gaussian("3"),
-        lambda: PoissonGaussian(1.0, 1.2),
-        lambda: PoissonGaussian(1.0, 0.5, 0),
-        lambda: PoissonGaussian(1.0, 0.5, 1.5),
+        lambda: PoissonGaussian(1.0, 1.2, touched_rows=1, replaced=False),
+        lambda: PoissonGaussian(1.0, 0.5, 0, replaced=False),
+        lambda: PoissonGaussian(1.0, 0.5, 1.5, replaced=False),
         lambda: PoissonGaussian(1.0, 0.5, 1, "yes"),
-        lambda: FixedSizeGaussian(1.0, 11, 10),
-        lambda: FixedSizeGaussian(1.0, 5, 10, 11),
+        lambda: FixedSizeGaussian(1.0, 11, 10, touched_rows=1, replaced=True),
+        lambda: FixedSizeGaussian(1.0, 5, 10, 11, replaced=True),
         lambda: RandomizedResponse(1.0, 1),
         lambda: MultiBit(1.0, -1),
         lambda: ApproxDP(1.0, 1.1),
@@ -167,7 +250,7 @@ def test_huge_counts_are_priced_on_the_private_side():
     for count in (10**6, 10**12):
         found = price(Repeated(Gaussian(1e6), count), 1e-5)
         assert found.epsilon > 0
-        sampled = price(Repeated(PoissonGaussian(1e5, 1e-2), count), 1e-5).epsilon
+        sampled = price(Repeated(PoissonGaussian(1e5, 1e-2, touched_rows=1, replaced=False), count), 1e-5).epsilon
         assert price(Repeated(Gaussian(1e7), count), 1e-5).epsilon * 0.999 <= sampled < math.inf
 
 
@@ -239,7 +322,11 @@ def test_bounded_range_is_between_half_and_full_pure():
 
 
 def test_mixed_ledgers_use_one_accountant_and_beat_adding_up():
-    parts = (Repeated(Gaussian(20.0), 50), Repeated(BoundedRange(0.1), 20), Repeated(PoissonGaussian(1.5, 0.05), 100))
+    parts = (
+        Repeated(Gaussian(20.0), 50),
+        Repeated(BoundedRange(0.1), 20),
+        Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 100),
+    )
     together = price(Composed(parts), 1e-5).epsilon
     assert together < sum(price(p, 1e-5 / 3).epsilon for p in parts)
     assert together > max(price(p, 1e-5).epsilon for p in parts)
@@ -304,7 +391,7 @@ def test_fixed_size_sampling_does_not_amplify_zero_out():
 def test_rdp_never_beats_the_exact_answer():
     leaves = [(Gaussian(2.0), 10)]
     assert rdp.epsilon(leaves, 1e-5)[0] >= price(Repeated(Gaussian(2.0), 10), 1e-5).epsilon
-    poisson = PoissonGaussian(1.5, 0.05, 2)
+    poisson = PoissonGaussian(1.5, 0.05, 2, replaced=False)
     assert rdp.epsilon([(poisson, 100)], 1e-5)[0] >= price(Repeated(poisson, 100), 1e-5).epsilon
     assert rdp.epsilon(leaves, 0.0)[0] == math.inf
     with pytest.raises(UnknownEventError):
@@ -312,7 +399,7 @@ def test_rdp_never_beats_the_exact_answer():
 
 
 def test_tiny_delta_falls_back_on_renyi():
-    event = Repeated(PoissonGaussian(1.5, 0.05), 100)
+    event = Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 100)
     paid = price(event, 1e-12)
     assert paid.accountant == "Rényi"
     assert paid.epsilon > price(event, 1e-8).epsilon
@@ -325,7 +412,7 @@ def test_zcdp_edges_and_dual():
     for bad in (math.nan, -1.0):
         with pytest.raises(PrivacyError):
             zcdp.epsilon(bad, 1e-5)
-    assert zcdp.rho(FixedSizeGaussian(1.0, 5, 10)) is None
+    assert zcdp.rho(FixedSizeGaussian(1.0, 5, 10, touched_rows=1, replaced=True)) is None
     grid = np.linspace(1.01, 200, 100_000)
     brute = (0.3 * grid + np.log1p(-1 / grid) - np.log(1e-6 * grid) / (grid - 1)).min()
     assert zcdp.epsilon(0.3, 1e-6) == pytest.approx(brute, rel=1e-6)

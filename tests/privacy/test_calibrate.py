@@ -25,12 +25,12 @@ from fedgraph.privacy.events import (
 MAKERS = {
     "gaussian": lambda m: Repeated(Gaussian(m), 100),
     "laplace": lambda m: Repeated(Laplace(m), 50),
-    "poisson": lambda m: Repeated(PoissonGaussian(m, 0.05), 800),
-    "two rows": lambda m: Repeated(PoissonGaussian(m, 0.05, 2), 800),
+    "poisson": lambda m: Repeated(PoissonGaussian(m, 0.05, touched_rows=1, replaced=False), 800),
+    "two rows": lambda m: Repeated(PoissonGaussian(m, 0.05, 2, replaced=False), 800),
     "replace": lambda m: Repeated(PoissonGaussian(m, 0.1, 2, True), 100),
-    "fixed size": lambda m: Repeated(FixedSizeGaussian(m, 10, 100, 2), 20),
+    "fixed size": lambda m: Repeated(FixedSizeGaussian(m, 10, 100, 2, replaced=True), 20),
     "sampled once": lambda m: SampledOnce(
-        Composed((Repeated(Gaussian(m), 70), Repeated(PoissonGaussian(1.5, 0.05), 100))), 0.09
+        Composed((Repeated(Gaussian(m), 70), Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 100))), 0.09
     ),
     "beside zCDP": lambda m: Composed((Repeated(Gaussian(m), 10), ZCDP(1e-3))),
 }
@@ -57,10 +57,10 @@ def test_gaussian_multiplier(count, log_epsilon, log_delta):
 
 def test_quick_and_remembered():
     begin = time.perf_counter()
-    first = noise_multiplier(lambda m: Repeated(PoissonGaussian(m, 0.07, 2), 700), 3.0, 1e-5)
+    first = noise_multiplier(lambda m: Repeated(PoissonGaussian(m, 0.07, 2, replaced=False), 700), 3.0, 1e-5)
     took = time.perf_counter() - begin
     begin = time.perf_counter()
-    assert noise_multiplier(lambda m: Repeated(PoissonGaussian(m, 0.07, 2), 700), 3.0, 1e-5) == first
+    assert noise_multiplier(lambda m: Repeated(PoissonGaussian(m, 0.07, 2, replaced=False), 700), 3.0, 1e-5) == first
     again = time.perf_counter() - begin
     assert took < 1.0  # about 0.05 s; the figure itself is in benchmarks/accounting.py
     assert again < 0.05

@@ -44,7 +44,7 @@ def test_secure_sums_add_linearly():
 
 def test_general_events_are_grouped_and_priced_exactly():
     rng = np.random.default_rng(0)
-    kinds = [PureDP(0.2), PoissonGaussian(2.0, 0.1), Repeated(Gaussian(9.0), 2)]
+    kinds = [PureDP(0.2), PoissonGaussian(2.0, 0.1, touched_rows=1, replaced=False), Repeated(Gaussian(9.0), 2)]
     spent = {c: kinds[c % 3] for c in range(12)}
     held = (rng.random((12, 30)) < 0.25).astype(float)
     found = overlapping(spent, sp.csr_array(held), DELTA)

@@ -119,7 +119,12 @@ def test_bits_are_counted_once_with_the_sums_behind_them_and_alone_otherwise() -
 
 @pytest.mark.parametrize(
     "beside",
-    [PoissonGaussian(20.0, 0.1), GATE, NoisyDegreeBits(91.0, 120.0, 2001), SampledOnce(Gaussian(50.0), 0.5)],
+    [
+        PoissonGaussian(20.0, 0.1, touched_rows=1, replaced=False),
+        GATE,
+        NoisyDegreeBits(91.0, 120.0, 2001),
+        SampledOnce(Gaussian(50.0), 0.5),
+    ],
     ids=["poisson", "the bits again", "another gate", "a sample"],
 )
 def test_what_the_formula_does_not_cover_is_never_cheaper(beside: object) -> None:

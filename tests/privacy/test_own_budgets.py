@@ -24,7 +24,11 @@ def planned(event: Gaussian | PoissonGaussian = PLAIN, std: float = 3.0) -> tupl
     return (PlannedRelease("model", Rows(1.0, 50), GaussianNoise(std), event, range(8)),)
 
 
-@pytest.mark.parametrize("event", [Gaussian(3.0), PoissonGaussian(1.5, 0.2), PoissonGaussian(2.5, 0.3, 4, True)], ids=str)
+@pytest.mark.parametrize(
+    "event",
+    [Gaussian(3.0), PoissonGaussian(1.5, 0.2, touched_rows=1, replaced=False), PoissonGaussian(2.5, 0.3, 4, True)],
+    ids=str,
+)
 @pytest.mark.parametrize("wanted", [0.3, 1.0])
 def test_the_client_pays_what_it_asked_for_and_the_others_what_they_did(
     event: Gaussian | PoissonGaussian, wanted: float

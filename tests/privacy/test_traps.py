@@ -30,7 +30,7 @@ def test_rdp_without_replacement_at_full_batch_is_off_by_the_same_factor():
     event = dp.SampledWithoutReplacementDpEvent(100, 100, dp.GaussianDpEvent(3.0))
     theirs = dp.rdp.RdpAccountant(orders, REPLACE).compose(event).rdp
     assert theirs == pytest.approx(np.array(orders) / (2 * 9))  # sensitivity 1; two clipped rows differ by 2
-    ours = price(FixedSizeGaussian(3.0, 100, 100), 1e-5)
+    ours = price(FixedSizeGaussian(3.0, 100, 100, touched_rows=1, replaced=True), 1e-5)
     assert ours == price(Gaussian(1.5), 1e-5)
 
 
@@ -38,7 +38,7 @@ def test_pld_rejects_sampling_without_replacement_and_laplace_under_replace():
     without = dp.SampledWithoutReplacementDpEvent(100, 10, dp.GaussianDpEvent(3.0))
     assert not PLDAccountant(REPLACE).supports(without)
     assert not PLDAccountant(REPLACE).supports(dp.LaplaceDpEvent(1.0))
-    assert math.isfinite(price(FixedSizeGaussian(3.0, 10, 100), 1e-5).epsilon)
+    assert math.isfinite(price(FixedSizeGaussian(3.0, 10, 100, touched_rows=1, replaced=True), 1e-5).epsilon)
     assert price(Laplace(1.0), 0.0).epsilon == 1.0
 
 

@@ -49,7 +49,7 @@ def poisson(sigma: float, rate: float, steps: int, rows: tuple[float, ...], read
 def _poisson() -> Iterator[Case]:
     sigma, rate, steps, delta = 1.0, 0.1, 10, 1e-2
     read = mixture.pair(sigma, rate, 1, False)
-    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate), steps), delta)
+    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
     there, back = (poisson(sigma, rate, steps, rows, read) for rows in ((1.0,), (0.0,)))
     sound = Case("poisson-gaussian", ZERO_OUT, claim, there, back)
     yield sound
@@ -94,7 +94,7 @@ def _without_replacement() -> Iterator[Case]:
 
         return sample
 
-    claim = Claim.of(Repeated(FixedSizeGaussian(sigma, 2, 4), steps), delta)
+    claim = Claim.of(Repeated(FixedSizeGaussian(sigma, 2, 4, touched_rows=1, replaced=True), steps), delta)
     sound = Case("fixed-size-batches", REPLACE, claim, release(1.0, sigma), release(-1.0, sigma))
     yield sound
     yield sound.broken("replace priced as zero-out", release(1.0, sigma / 2), release(-1.0, sigma / 2))
@@ -115,7 +115,7 @@ def _changing_rows() -> Iterator[Case]:
 def _one_changing_step() -> Iterator[Case]:
     """PRIVACY §4: q = 0.3, B' = 8, σ = 1, hockey-stick 0.846 at ε = 0; the one-sided mixture says 0.806."""
     sigma, rate, rows = 1.0, 0.3, 8
-    event, delta = PoissonGaussian(sigma, rate, rows), 0.85
+    event, delta = PoissonGaussian(sigma, rate, rows, replaced=False), 0.85
     there = poisson(sigma, rate, 1, (1.0,) * rows, mixture.pair(sigma, rate, rows, False))
     back = poisson(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.pair(sigma, rate, rows, False))
     sound = Case("poisson-two-sided-mixture", ZERO_OUT, Claim.of(event, delta), there, back, measures="delta")

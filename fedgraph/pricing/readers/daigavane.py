@@ -75,7 +75,7 @@ def read(document: Document) -> Reading:
         nodes = int(facts["training nodes"])
         at, size = 1 / (10 * nodes), min(batch, nodes)
         sigma = 2 * touched * multiplier * factor  # in units of the clip
-        bounded = costs.events(FixedSizeGaussian(sigma, size, nodes, min(touched, nodes)))
+        bounded = costs.events(FixedSizeGaussian(sigma, size, nodes, min(touched, nodes), replaced=True))
         again = Price(
             sage.node_epsilon(sigma, size, nodes, touched, steps, at, True),
             at,

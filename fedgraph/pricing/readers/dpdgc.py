@@ -55,7 +55,9 @@ def read(document: Document) -> Reading:
         # std = 2·clip·σ: multiplier 2σ relative to the clip; spread: how far A·W moves, in units of its own noise scale
         size = min(batch, nodes)
         trained = tuple(
-            Repeated(FixedSizeGaussian(2 * sigma, size, nodes, min(touched, nodes)), math.ceil(epochs * nodes / size))
+            Repeated(
+                FixedSizeGaussian(2 * sigma, size, nodes, min(touched, nodes), replaced=True), math.ceil(epochs * nodes / size)
+            )
             for epochs in stages
         )
         return Composed((*trained, Gaussian(sigma / spread)))

@@ -265,7 +265,7 @@ def _with_epsilon(
 
 def _own(target: float, delta: float, rate: float, steps: int) -> float:
     def event(multiplier: float) -> Event:
-        return Repeated(PoissonGaussian(multiplier, rate), steps)
+        return Repeated(PoissonGaussian(multiplier, rate, touched_rows=1, replaced=False), steps)
 
     return calibrate.noise_multiplier(event, target, delta)
 

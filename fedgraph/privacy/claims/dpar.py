@@ -170,8 +170,8 @@ def _inputs(half: float, half_delta: float, sigma: float, pr: float) -> dict[str
 
 def _steps(sigma: float) -> dict[str, Event]:
     return {
-        "poisson": Repeated(PoissonGaussian(sigma, RATE), STEPS),
-        "zero-out 2": Repeated(PoissonGaussian(sigma, RATE, 2), STEPS),
+        "poisson": Repeated(PoissonGaussian(sigma, RATE, touched_rows=1, replaced=False), STEPS),
+        "zero-out 2": Repeated(PoissonGaussian(sigma, RATE, 2, replaced=False), STEPS),
         "replace 1": Repeated(PoissonGaussian(sigma, RATE, 1, True), STEPS),
         "replace 4": Repeated(PoissonGaussian(sigma, RATE, 4, True), STEPS),
         "fixed": Repeated(Gaussian(sigma), EPOCHS),

@@ -75,7 +75,7 @@ def rows() -> list[Claim]:
         "k": touched,
         "sigma / C": sigma,
     }
-    bounded = Repeated(FixedSizeGaussian(sigma, batch, nodes, touched), steps)
+    bounded = Repeated(FixedSizeGaussian(sigma, batch, nodes, touched, replaced=True), steps)
     node_level = [
         Claim(
             PAPER,
