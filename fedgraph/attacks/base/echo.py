@@ -21,11 +21,25 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.federation.messages import Job
-from fedgraph.methods.base import Plan, PublicFacts, Streams, kinds, setting_assumptions
+from fedgraph.methods.base import (
+    NOTHING_DERIVED,
+    AttendanceRule,
+    Membership,
+    Plan,
+    PublicFacts,
+    PublicPart,
+    Schedule,
+    Sizes,
+    Streams,
+    Sums,
+    kinds,
+    setting_assumptions,
+)
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Protection, Relation, Viewer
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
 
@@ -48,7 +62,15 @@ class Situation:
     def facts(self) -> PublicFacts:
         """What is public of it."""
         sizes = (self.entries,) * self.clients
-        return PublicFacts(sum(sizes), 1, 2, sizes, self.viewer, least_answers=self.least)
+        return PublicFacts(
+            Sizes(sum(sizes), 1, 2, sizes),
+            self.viewer,
+            Membership(from_edges=False, holdings=None, cut_edges="dropped"),
+            PublicPart("nothing"),
+            NOTHING_DERIVED,
+            colluders=1,
+            attendance=AttendanceRule(least_answers=self.least),
+        )
 
     def partition(self, present: bool) -> Partition:
         """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
@@ -65,16 +87,16 @@ class Situation:
         """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
-        plan = Plan(
-            "echo", None, ROUNDS, (release,), Protection(Relation.NODE_ZERO_OUT, self.viewer, setting_assumptions(self.facts)),
-            1e-3, self.facts, None, additive=additive,
-        )  # fmt: skip
+        protection = Protection(Relation.NODE_ZERO_OUT, self.viewer, setting_assumptions(self.facts))
+        guarantee = Guarantee(protection, 1e-3, holdings=None, per_end=False)
+        schedule = Schedule(ROUNDS, (release,), min_clients=1)
+        plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=Sums(additive=additive))
         return Job(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)
 
 
 def _prepare(plan: Plan[None, None], subgraph: Subgraph) -> np.ndarray:
     """float64 [entries]: the columns of all clients that ``subgraph`` unites, added."""
-    entries = plan.facts.client_sizes[0]
+    entries = plan.facts.sizes.clients[0]
     return np.asarray(subgraph.graph.features.toarray().reshape(-1, entries).sum(axis=0))
 
 

@@ -147,7 +147,9 @@ def _sampled(document: Document, call: Call, said: Said, poisson: bool, name: st
             )
         rate, planned = said.rate, int(said.steps)
         noise = calibrate.noise_multiplier(
-            lambda m: Repeated(PoissonGaussian(m, rate), planned), said.epsilon or 0.0, said.delta or 0.0
+            lambda m: Repeated(PoissonGaussian(m, rate, touched_rows=1, replaced=False), planned),
+            said.epsilon or 0.0,
+            said.delta or 0.0,
         )
     if noise < 0:
         raise document.error(f"{name} needs noise_multiplier ≥ 0", line=call.line)
