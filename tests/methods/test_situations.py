@@ -150,13 +150,13 @@ def weakened(mechanism: Mechanism, left: float) -> Mechanism:
 def test_half_the_noise_at_the_full_price_is_no_plan(name: str, index: int, trusted: str, library: Graph) -> None:
     """Whatever release of whatever method it is: its hops, its bits, its degrees, its gradients."""
     plan, _, _ = planned(name, index, trusted, library, 2.0)
-    for release in plan.releases:
+    for release in plan.schedule.releases:
         if isinstance(release.event, Unprotected):
             continue
         less = dataclasses.replace(release, mechanism=weakened(release.mechanism, NOISE_LEFT.get(name, 1 / 2)))
-        broken = tuple(less if r is release else r for r in plan.releases)
+        broken = tuple(less if r is release else r for r in plan.schedule.releases)
         with pytest.raises(PrivacyError, match=f"release '{release.path}' is priced as"):
-            dataclasses.replace(plan, releases=broken)
+            dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=broken))
 
 
 @pytest.mark.slow
@@ -190,9 +190,9 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: str, librar
     offers = kinds.method(name).OFFERS
     situation = offers.situations[index]
     plan = planned(name, index, trusted, library, 2.0)[0]
-    assert plan.protection.unit in offers.units
-    assert (plan.protection.viewer is Viewer.WORLD) == offers.trusts_nobody
-    in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.releases)
+    assert plan.guarantee.protection.unit in offers.units
+    assert (plan.guarantee.protection.viewer is Viewer.WORLD) == offers.trusts_nobody
+    in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     assert in_clear != offers.is_private(situation.settings)
     if offers.ignores_budget is not None:
         free = dataclasses.replace(situation, settings={**situation.settings, **offers.ignores_budget})
