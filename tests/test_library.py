@@ -50,7 +50,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_a_mapping_runs_and_answers(tiny: Any) -> None:
     table = tiny.table()
     assert list(table["epsilon"]) == [1.0, 8.0]
-    assert (table["provable"] <= table["epsilon"]).all()
+    assert (table["epsilon_provable"] <= table["epsilon"]).all()
     best = tiny.best(unit="node", trust="curator", epsilon=1)
     assert best is not None
     assert best.provable <= 1
@@ -75,7 +75,7 @@ def test_masks_of_a_pyg_object_are_its_split(library: Graph, tmp_path: Path) -> 
     data.train_mask, data.val_mask, data.test_mask = order % 3 != 0, order % 6 == 0, order % 6 == 3
     run = fedgraph.compare(data, ["features"], epsilons=[8], out=tmp_path / "run")
     (row,) = run.rows
-    assert row["facts"]["train_nodes"] == int((data.train_mask | data.val_mask).sum())
+    assert row.head.facts.train_nodes == int((data.train_mask | data.val_mask).sum())
     data.val_mask = torch.ones(2, dtype=torch.bool)
     with pytest.raises(DataError, match="masks have shapes"):
         fedgraph.compare(data, ["features"])
@@ -125,7 +125,7 @@ def test_own_data_compared_in_five_lines(library: Graph, tmp_path: Path) -> None
     table = run.table()
     assert set(table["unit"]) == {"node", "edge"}
     assert set(table["trust"]) == {"curator", "sums"}
-    assert (table["provable"] <= 4).all()
+    assert (table["epsilon_provable"] <= 4).all()
 
 
 def test_nobody_is_nobody_and_own_client_is_own_client(library: Graph, tmp_path: Path) -> None:

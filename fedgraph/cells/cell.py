@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
+from fedgraph.cells.facts import Facts
 from fedgraph.federation.rounds import Prefixes
 from fedgraph.privacy.ledger import Account, account_name
 from fedgraph.privacy.lines import Line
@@ -16,7 +17,8 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds.world import World
 
-Entry = TypeVar("Entry")
+Spec = TypeVar("Spec")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Cell:
         target = "∞" if math.isinf(self.epsilon) else repr(self.epsilon)
         return f"{name}, {self.world.words}, ε = {target}, seed {self.seed}"
 
-    def among(self, entries: Sequence[Entry]) -> Entry:
+    def among(self, entries: Sequence[Spec]) -> Spec:
         """Its own of its task's entries. ``ValueError`` for a row that no entry asked for."""
         if self.entry is None:
             raise ValueError(f"no entry of the task asked for the cell {self.key}")
@@ -79,7 +81,7 @@ def require_distinct(what: str, names: Sequence[object]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """metrics: name → value. facts: what the tables show beside them (clients, cut edges …).
+    """What a task returns of a cell. metrics: name → value. facts: the record of its task.
 
     account, releases: the cell's part of the ledger; account None where nothing is released or learnt.
     published, provable, paths: the price of the whole cell, and of each path alone. measured: what an attack on
@@ -87,7 +89,7 @@ class Outcome:
     """
 
     metrics: dict[str, float]
-    facts: dict[str, Any]
+    facts: Facts
     account: Account | None
     releases: tuple[Line, ...]
     epsilon_published: float | None
@@ -118,7 +120,7 @@ class Context:
     seeds: int
     runtime: Runtime
     prefixes: Prefixes = field(default_factory=Prefixes)
-    cache: dict[Hashable, Any] = field(default_factory=dict)
+    cache: dict[Hashable, object] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
     pairs: Pairs | None = None
 
@@ -126,8 +128,8 @@ class Context:
         """Told by the federated loop."""
         self.progress("rounds", done, total)
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """``make()``, once per key."""
+    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """``make()``, once per key; a key always names the same thing, and so the same type."""
         if key not in self.cache:
             self.cache[key] = make()
-        return self.cache[key]
+        return cast(Made, self.cache[key])

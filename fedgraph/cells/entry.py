@@ -1,8 +1,8 @@
-"""A finished cell as one JSON mapping: what is kept of it, and how its file says everything once.
+"""A finished cell as one frozen record, and how its file holds it as JSON.
 
-entry_of(cell, outcome, seconds)   the mapping in memory; ``ledger`` holds the cell's ledger lines as text
-shortened(entry)                   for its file: plain numbers only, ledger lines as objects without what the entry says
-completed(stored)                  the mapping again
+entry_of(cell, outcome, seconds)   the record
+to_json(entry)                     for its file: ledger lines as objects, without what the entry says already
+from_json(stored)                  the record again
 """
 
 from __future__ import annotations
@@ -10,78 +10,157 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from fedgraph.cells.cell import Cell, Outcome
+from fedgraph.cells.facts import RECORDS, Facts
 from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.units import Protection
 from fedgraph.worlds.world import World
 
-SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the entry, the file leaves it out
+F = TypeVar("F", bound=Facts)
 
 
-def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> dict[str, Any]:
-    """What is kept of a finished cell, beside its artefacts."""
+class RowKey(NamedTuple):
+    """What the cells of one row have in common: all that names them but the seed."""
+
+    task: str
+    dataset: str
+    method: str
+    variant: str
+    world: World
+    epsilon: float
+    calibrated_by: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is kept of a finished cell, beside its artefacts.
+
+    task … seed: of its ``Cell``; epsilon is the target. metrics: name → value. facts: what its task says of it. protection,
+    delta: None where nothing is released or learnt. epsilon_published, epsilon_provable, epsilon_measured, theorem, paths,
+    notes: of its ``Outcome``. seconds: that it took. ledger: its ledger lines, as text.
+    """
+
+    task: str
+    dataset: str
+    method: str
+    variant: str
+    world: World
+    calibrated_by: str
+    epsilon: float
+    seed: int
+    metrics: Mapping[str, float]
+    facts: Facts
+    protection: Protection | None
+    delta: float | None
+    epsilon_published: float | None
+    epsilon_provable: float
+    epsilon_measured: float | None
+    theorem: str
+    paths: Mapping[str, float]
+    notes: tuple[str, ...]
+    seconds: float
+    ledger: tuple[str, ...]
+
+    @property
+    def row_key(self) -> RowKey:
+        """Names the row that the cell belongs to, together with the same cells of other seeds."""
+        return RowKey(self.task, self.dataset, self.method, self.variant, self.world, self.epsilon, self.calibrated_by)
+
+    def facts_as(self, record: type[F]) -> F:
+        """The facts as the record of a known task. ``TypeError`` for a cell of another task."""
+        if not isinstance(self.facts, record):
+            raise TypeError(f"the facts of a cell of {self.task} are {type(self.facts).__name__}, not {record.__name__}")
+        return self.facts
+
+
+def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
+    """The record of a finished cell."""
     account = outcome.account
-    ledger = Ledger([] if account is None else [account], outcome.releases)
-    return {
-        "task": cell.task,
-        "dataset": cell.dataset,
-        "method": cell.method,
-        "variant": cell.variant,
-        "world": cell.world,
-        "calibrated_by": cell.calibrated_by,
-        "epsilon": cell.epsilon,
-        "seed": cell.seed,
-        "metrics": outcome.metrics,
-        "facts": outcome.facts,
-        "protection": None if account is None else account.protection.to_dict(),
-        "delta": None if account is None else account.delta,
-        "epsilon_published": outcome.epsilon_published,
-        "epsilon_provable": outcome.epsilon_provable,
-        "epsilon_measured": outcome.epsilon_measured,
-        "theorem": outcome.theorem,
-        "paths": outcome.paths,
-        "notes": list(outcome.notes),
-        "seconds": seconds,
-        "ledger": list(ledger.lines()),
-    }
+    return Entry(
+        task=cell.task,
+        dataset=cell.dataset,
+        method=cell.method,
+        variant=cell.variant,
+        world=cell.world,
+        calibrated_by=cell.calibrated_by,
+        epsilon=cell.epsilon,
+        seed=cell.seed,
+        metrics=outcome.metrics,
+        facts=outcome.facts,
+        protection=None if account is None else account.protection,
+        delta=None if account is None else account.delta,
+        epsilon_published=outcome.epsilon_published,
+        epsilon_provable=outcome.epsilon_provable,
+        epsilon_measured=outcome.epsilon_measured,
+        theorem=outcome.theorem,
+        paths=outcome.paths,
+        notes=outcome.notes,
+        seconds=seconds,
+        ledger=tuple(Ledger([] if account is None else [account], outcome.releases).lines()),
+    )
 
 
-def shortened(entry: dict[str, Any]) -> dict[str, Any]:
-    """What the cell's file holds. Ledger lines keep their fields and their order; a field that is None stands in the entry."""
-    plain: dict[str, Any] = portable(entry)
-    lines = [json.loads(line) for line in plain.get("ledger", ())]
+def to_json(entry: Entry) -> dict[str, object]:
+    """What the cell's file holds. Ledger lines keep their fields and their order; a field that is None stands in the entry.
+
+    Returns:
+        JSON in Python's dialect: ∞ is a number there, so that no text is taken for one.
+    """
+    protection = None if entry.protection is None else entry.protection.to_dict()
+    lines = [json.loads(line) for line in entry.ledger]
     known = {"cell": next((line["cell"] for line in lines if "cell" in line), None)}
-    known |= {name: plain.get(name) for name in ("protection", "delta")}
+    known |= {"protection": protection, "delta": entry.delta}
     said = [{k: None if k in ONCE and v is not None and v == known[k] else v for k, v in line.items()} for line in lines]
-    return {**plain, "cell": known["cell"], "ledger": said}
+    whole = {**asdict(entry), "world": entry.world.to_dict(), "protection": protection, "cell": known["cell"], "ledger": said}
+    return dict(json.loads(json.dumps(whole, default=np.generic.item)))
 
 
-def completed(stored: dict[str, Any]) -> dict[str, Any]:
-    """Inverse of ``shortened``: floats are floats again (∞ included), ledger lines are text again."""
-    plain = {k: v for k, v in stored.items() if k not in ("ledger", "cell")}
-    lines = []
-    for line in stored.get("ledger", ()):
-        line = {k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()}
-        lines.append(json.dumps(line, separators=(",", ":")))
-    return {**restored(plain), "world": World.from_dict(stored["world"]), "ledger": lines}
+def from_json(stored: Mapping[str, object]) -> Entry:
+    """Inverse of ``to_json``.
+
+    Raises:
+        ValueError: for a field that is missing or of another type.
+    """
+    lines, facts, protection = (stored.get(name) for name in ("ledger", "facts", "protection"))
+    world = stored.get("world")
+    if (
+        not isinstance(world, dict)
+        or not isinstance(lines, list)
+        or not isinstance(facts, dict)
+        or facts.get("kind") not in RECORDS
+    ):
+        raise ValueError("no entry of a finished cell")
+    whole = ({k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()} for line in lines)
+    read = {
+        "world": World.from_dict(dict(world)),
+        "facts": TypeAdapter(RECORDS[facts["kind"]]).validate_python(facts),
+        "protection": Protection.from_dict(protection) if isinstance(protection, dict) else None,
+        "ledger": tuple(json.dumps(line, separators=(",", ":")) for line in whole),
+    }
+    plain = {name: value for name, value in stored.items() if name != "cell"}
+    return TypeAdapter(Entry).validate_python(plain | read)
 
 
-def content_of(file: Path) -> dict[str, Any]:
+def read_file(file: Path) -> dict[str, object]:
     """The JSON object in a cell's file. ``ValueError`` for anything else."""
-    found = json.loads(gzip.decompress(file.read_bytes()))
-    if not isinstance(found, dict):
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    if not isinstance(content, dict):
         raise ValueError("no JSON object")
-    return found
+    return content
 
 
-def portable(value: Any) -> Any:
+def portable(value: object) -> object:
     """JSON without non-standard numbers: ∞ and NaN become strings; numpy scalars and worlds become plain."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(k): portable(v) for k, v in value.items()}
     if isinstance(value, World):
         return portable(value.to_dict())
@@ -92,12 +171,3 @@ def portable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else "-inf" if value < 0 else "nan"
     return value
-
-
-def restored(value: Any) -> Any:
-    """Inverse of ``portable``."""
-    if isinstance(value, dict):
-        return {k: restored(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [restored(v) for v in value]
-    return SPECIAL.get(value, value) if isinstance(value, str) else value

@@ -24,27 +24,33 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedgraph.cells.cell import Cell, Outcome
-from fedgraph.cells.entry import completed, content_of, entry_of, portable, restored, shortened
+from fedgraph.cells.entry import Entry, entry_of, from_json, read_file, to_json
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
-from fedgraph.worlds.world import World
 
 CHECKSUM = "sha256"
 MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
 WHOLE, ARTEFACTS, FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
-IDENTITY = ("task", "dataset", "method", "variant", "world", "calibrated_by", "epsilon", "seed")
 
 
 @dataclass(frozen=True, eq=False)
 class StoredCell:
-    """One finished cell, as read back. entry: the JSON mapping; see ``CellStore.save``."""
+    """One finished cell, as read back."""
 
-    entry: dict[str, Any]
+    entry: Entry
     artefacts: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class FailedCell:
+    """A cell that was tried and has no result. why: one line. seconds: until it failed."""
+
+    cell: Cell
+    why: str
+    seconds: float
 
 
 class CellStore:
@@ -68,20 +74,20 @@ class CellStore:
 
     def fail(self, cell: Cell, why: str, seconds: float) -> None:
         """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
-        entry = {name: getattr(cell, name) for name in IDENTITY} | {"why": why, "seconds": seconds}
-        write_atomically(self._file(cell, FAILED), json.dumps(portable(entry)).encode())
+        noted = {"cell": cell.key, "why": why, "seconds": seconds}
+        write_atomically(self._file(cell, FAILED), json.dumps(noted).encode())
 
-    def failure(self, cell: Cell) -> dict[str, Any] | None:
-        """What ``fail`` noted: the cell's identity and ``why``; None where the cell is there or was not tried."""
+    def failure(self, cell: Cell) -> FailedCell | None:
+        """What ``fail`` noted; None where the cell is there or was not tried."""
         file = self._file(cell, FAILED)
         if self._file(cell, WHOLE).exists() or not file.exists():
             return None
-        found: dict[str, Any] = restored(json.loads(file.read_text(encoding="utf-8")))
-        return {**found, "world": World.from_dict(found["world"])}
+        noted = json.loads(file.read_text(encoding="utf-8"))
+        return FailedCell(cell, str(noted["why"]), float(noted["seconds"]))
 
     def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
         """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""
-        text = shortened(entry_of(cell, outcome, seconds))
+        text = to_json(entry_of(cell, outcome, seconds))
         if outcome.artefacts:
             buffer = io.BytesIO()
             np.savez_compressed(buffer, allow_pickle=False, **outcome.artefacts)
@@ -95,18 +101,19 @@ class CellStore:
         """The finished cell; floats are floats again (∞ included). ``DataError``: the files are not as they were written."""
         file = self._file(cell, WHOLE)
         try:
-            text = content_of(file)
+            text = read_file(file)
             if text.pop(CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
             artefacts: dict[str, np.ndarray] = {}
             if self._file(cell, ARTEFACTS).exists():
                 with np.load(self._file(cell, ARTEFACTS), allow_pickle=False) as data:
                     artefacts = dict(data)
+            entry = from_json(text)
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
-        return StoredCell(completed(text), artefacts)
+        return StoredCell(entry, artefacts)
 
-    def _checksum(self, text: dict[str, Any], cell: Cell) -> str:
+    def _checksum(self, text: dict[str, object], cell: Cell) -> str:
         """Of the entry, and of the artefacts beside it."""
         artefacts = self._file(cell, ARTEFACTS)
         return hashlib.sha256(json.dumps(text).encode() + (artefacts.read_bytes() if artefacts.exists() else b"")).hexdigest()

@@ -31,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
     table = found.table().to_csv(index=False).encode() if options.csv else b""
     page = b""
     if options.html:
-        from fedgraph.report import several_runs
+        from fedgraph.report import page as report_page
 
-        page = several_runs.render_runs(found.rows, found.names, found.notice).encode()
+        page = report_page.render_runs(found.rows, found.names, found.notice).encode()
     for path, content in ((options.csv, table), (options.html, page)):
         if path:
             write_new(path, content, options.force)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fedgraph.report.scores import Score
     from fedgraph.runs.run import Run
 
+SHOWN = ("trust", "epsilon", "epsilon_provable", "epsilon_measured")  # keys of the columns in the terminal
 HELP = "show the answer of a finished run, and its rows"
 
 
@@ -44,20 +45,19 @@ def as_text(found: Run) -> str:
 
 
 def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
-    from fedgraph.report import answer, attacks, questions
-    from fedgraph.report.report_rows import rounded_up
+    from fedgraph.report import answer, questions
+    from fedgraph.report.columns import COLUMNS, table_cell
     from fedgraph.report.scores import METRICS
 
     asked = questions.open_sentence(scores, here).removesuffix(",")
     unit = f"{here[0].unit} level" if here[0].unit in questions.UNIT_WORDS else here[0].unit
     title = " · ".join([*([asked] if asked else []), here[0].dataset, unit, METRICS[here[0].metric]])
-    lines = [("", "trusted", "asked ε", "provable ε", "measured ε ≥")]
+    picked = [column for column in COLUMNS if column.key in SHOWN]
+    lines = [["", *(column.title for column in picked)]]
     for s in sorted(here, key=lambda s: (-s.trust.rank, round(s.provable, 1), -s.mean if math.isfinite(s.mean) else math.inf)):
         mean = answer.format_mean(s, 3) if math.isfinite(s.mean) else s.status
-        lines.append(
-            (f"{mean:<15} {s.name}", s.trust.value, rounded_up(s.target), rounded_up(s.provable), attacks.printed_bound(s.row))
-        )
-    widths = [max(len(line[k]) for line in lines) for k in range(5)]
+        lines.append([f"{mean:<15} {s.name}", *(table_cell(column, s).text for column in picked)])
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     text = [
         f"{a:<{widths[0]}}  {b:<{widths[1]}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(c, widths[2:], strict=True))
         for a, b, *c in lines

@@ -6,11 +6,14 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from fedgraph.cells.entry import portable
-from fedgraph.cells.store import write_atomically
-from fedgraph.report import accuracy_curves, answer, columns, first_screen, page, report_rows, statement_families
+from fedgraph.cells.environment import Environment
+from fedgraph.cells.store import FailedCell, write_atomically
+from fedgraph.report import accuracy_curves, page, result_files
+from fedgraph.report.columns import numbers_of_cells
+from fedgraph.report.report_rows import group_rows
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe
 
@@ -18,6 +21,28 @@ SHORT_RUN = (
     "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
     "its numbers."
 )
+
+
+class NamedData(Protocol):
+    """What the report needs of a scenario's data set."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str | None: ...
+
+
+class Asked(Protocol):
+    """What the report needs of a scenario."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def seed(self) -> int | str: ...
+    @property
+    def datasets(self) -> Sequence[NamedData]: ...
 
 
 class Screen(Protocol):
@@ -45,29 +70,30 @@ def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
 
 def write(
     out: Path,
-    scenario: Any,
+    scenario: Asked,
     resolved: str,
     records: Sequence[Records],
     graphs: Sequence[Graph | GraphCollection],
-    environment: dict[str, Any],
+    environment: Environment,
     screen: Screen,
-    failed: Sequence[dict[str, Any]] = (),
+    failed: Sequence[FailedCell] = (),
 ) -> None:
     """Write every output into ``out`` and print the answer and the tables. failed: each failed cell, and ``why``."""
     notice = notice_of(graphs)
     names = [d.label or d.name for d in scenario.datasets]
     source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
-    rows = [row for r in records for row in report_rows.flat(scenario.name, source.get(r.dataset, "none"), r.entries)]
-    rows += report_rows.failures(scenario.name, source, failed)
+    numbers = [n for r in records for n in numbers_of_cells(scenario.name, source.get(r.dataset, "none"), r.entries)]
+    rows = result_files.read_columns([*numbers, *result_files.numbers_of_failures(scenario.name, source, failed)])
     short = SHORT_RUN if any(r.short for r in records) else None
     opening = {name: said for name, said in (("notice", notice), ("short", short)) if said}
-    _text(out / "results.csv", report_rows.as_csv(rows))
-    listed = report_rows.nested(rows)
-    noted = report_rows.notes([entry for r in records for entry in r.entries])
-    _text(out / "results.json", report_rows.as_json({**opening, "scenario": scenario.name}, {"rows": listed, "notes": noted}))
+    _text(out / "results.csv", result_files.as_csv(rows))
+    listed = result_files.nest_metrics(rows)
+    noted = result_files.notes_of_rows([entry for r in records for entry in r.entries])
+    head = {**opening, "scenario": scenario.name}
+    _text(out / "results.json", result_files.as_json(head, {"rows": listed, "notes": noted}))
     for note in dict.fromkeys(str(line["note"]) for line in noted):
         screen.say(f"note: {note}")
-    _json(out / "environment.json", {**opening, **environment})
+    _json(out / "environment.json", {**opening, **dataclasses.asdict(environment)})
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)
     grown = accuracy_curves.write_curves([entry for r in records for entry in r.entries])
@@ -90,67 +116,52 @@ def write(
 
 def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
     lines = [json.dumps({"kind": "notice", "text": notice})] if notice else []
-    lines += [line for record in records for entry in record.entries for line in entry["ledger"]]
+    lines += [line for record in records for entry in record.entries for line in entry.ledger]
     _text(path, "".join(line + "\n" for line in lines))
 
 
 def _content(
     out: Path,
-    scenario: Any,
+    scenario: Asked,
     resolved: str,
     records: Sequence[Records],
     graphs: dict[str, Graph | GraphCollection],
-    environment: dict[str, Any],
+    environment: Environment,
     notice: str | None,
 ) -> page.Content:
-    rows = [row for r in records for row in report_rows.group_rows(r.entries)]
-    answered = answer.find_answer(rows)
-    chapters = page.chapters(records, notice)
+    rows = [row for r in records for row in group_rows(r.entries)]
     described = {name: describe(g) for name, g in graphs.items()}
-    methods, datasets, papers = page.library(rows, described, [r.kind for r in records])
     cells = sum(len(r.entries) for r in records)
     lead = (
         f"{'; '.join(described.values()) or 'No data set is read'}. Scenario “{scenario.name}”: {cells} cells "
         f"({', '.join(dict.fromkeys(r.label for r in records))}), root seed {scenario.seed}."
     )
-    return page.Content(
+    content = page.content_of(rows, scenario.title or scenario.name, lead, notice, records, described)
+    return dataclasses.replace(
+        content,
         secret=scenario.seed == "secret",
-        title=scenario.title or scenario.name,
-        lead=lead,
-        notice=notice,
         short=SHORT_RUN if any(r.short for r in records) else None,
-        answered=answered,
-        opening=page.opening(answered, chapters),
-        front=first_screen.figures(answered, notice),
-        prices=tuple(first_screen.tabulate_trust(answered)),
-        chapters=chapters,
-        said=statement_families.group_statements(rows),
-        methods=methods,
-        datasets=tuple(e for e in datasets if e.name in graphs),
-        references=papers,
         made=_made(out, resolved, records, environment),
-        columns=columns.columns(answered.scores),
-        lines=columns.lines(answered.scores),
     )
 
 
-def _made(out: Path, resolved: str, records: Sequence[Records], environment: dict[str, Any]) -> page.HowMade:
+def _made(out: Path, resolved: str, records: Sequence[Records], environment: Environment) -> page.HowMade:
     """Time, version, command, duration, disk: what is known of how the run was made."""
-    made = environment.get("made", {})
-    seconds = sum(float(e["seconds"]) for r in records for e in r.entries)
+    made = environment.made
+    seconds = sum(e.seconds for r in records for e in r.entries)
     size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
     known = {
-        "Finished": made.get("finished"),
-        "fedgraph": " ".join(str(made[k]) for k in ("version", "commit") if made.get(k)) or None,
-        "Command": made.get("command"),
-        "Duration": None if "seconds" not in made else f"{_span(float(made['seconds']))} for this command",
+        "Finished": made.finished,
+        "fedgraph": " ".join(filter(None, (made.version, made.commit))),
+        "Command": made.command,
+        "Duration": "" if made.seconds is None else f"{_span(made.seconds)} for this command",
         "Computing": f"{_span(seconds)} in cells, over all workers",
         "Disk": f"{size / 1e6:.1f} MB in the run's folder",
-        "Seed": str(environment.get("seed")),
-        "Machine": f"{environment.get('platform')}, {', '.join(environment.get('devices', []))}",
+        "Seed": str(environment.seed),
+        "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
     }
-    facts = tuple((name, str(value)) for name, value in known.items() if value)
-    return page.HowMade(facts, resolved, json.dumps(environment, indent=2))
+    facts = tuple((name, value) for name, value in known.items() if value)
+    return page.HowMade(facts, resolved, json.dumps(dataclasses.asdict(environment), indent=2))
 
 
 def _span(seconds: float) -> str:
@@ -171,7 +182,7 @@ def _summary(out: Path, content: page.Content, screen: Screen) -> None:
     screen.print(f"report: {out / 'report.html'}")
 
 
-def _json(path: Path, value: Any) -> None:
+def _json(path: Path, value: object) -> None:
     _text(path, json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n")
 
 

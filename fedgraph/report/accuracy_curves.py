@@ -6,17 +6,19 @@ import csv
 import io
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.report import charts, plots
-from fedgraph.report.report_rows import IDENTITY, rounded
+from fedgraph.report.report_rows import rounded
+from fedgraph.report.result_files import NAMING, naming_of
 
-COLUMNS = (*IDENTITY, "seed", "round", "accuracy")
+COLUMNS = (*NAMING, "round", "accuracy")
 
 
-def write_curves(entries: Sequence[dict[str, Any]]) -> str | None:
+def write_curves(entries: Sequence[Entry]) -> str | None:
     """CSV text of all curves; None where no cell kept one."""
-    rows = [[*(e[name] for name in (*IDENTITY, "seed")), *point] for e in entries for point in e["facts"].get("curve", ())]
+    rows = [[*naming_of(e), *point] for e in entries for point in _curve(e)]
     if not rows:
         return None
     out = io.StringIO()
@@ -26,18 +28,18 @@ def write_curves(entries: Sequence[dict[str, Any]]) -> str | None:
     return out.getvalue()
 
 
-def figures(name: str, entries: Sequence[dict[str, Any]], notice: str | None) -> tuple[plots.Figure, ...]:
+def figures(name: str, entries: Sequence[Entry], notice: str | None) -> tuple[plots.Figure, ...]:
     """One panel per method, one line per level of trust and budget, means over seeds."""
-    drawn = [e for e in entries if e["facts"].get("curve")]
+    drawn = [e for e in entries if _curve(e)]
     panels = []
-    for learner in dict.fromkeys((e["method"], e["variant"]) for e in drawn):
-        own = [e for e in drawn if (e["method"], e["variant"]) == learner]
+    for learner in dict.fromkeys((e.method, e.variant) for e in drawn):
+        own = [e for e in drawn if (e.method, e.variant) == learner]
         lines = []
-        for world, epsilon in dict.fromkeys((e["world"], e["epsilon"]) for e in own):
+        for world, epsilon in dict.fromkeys((e.world, e.epsilon) for e in own):
             values: dict[float, list[float]] = {}
             for e in own:
-                if (e["world"], e["epsilon"]) == (world, epsilon):
-                    for round_, accuracy in e["facts"]["curve"]:
+                if (e.world, e.epsilon) == (world, epsilon):
+                    for round_, accuracy in _curve(e):
                         values.setdefault(float(round_), []).append(accuracy)
             means = [statistics.fmean(v) for v in values.values()]
             spread = [statistics.stdev(v) if len(v) > 1 else 0.0 for v in values.values()]
@@ -49,3 +51,7 @@ def figures(name: str, entries: Sequence[dict[str, Any]], notice: str | None) ->
         return ()
     caption = "Test accuracy after some of the rounds (curves.csv). It reads true labels: for the experimenter's eyes."
     return (charts.draw(f"{name}-curves", caption, panels, notice, shared=True),)
+
+
+def _curve(entry: Entry) -> tuple[tuple[int, float], ...]:
+    return entry.facts.curve if isinstance(entry.facts, NodeClassificationFacts) else ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from fedgraph.audit import one_run
-from fedgraph.report.report_rows import Row, lower_bound, rounded, rounded_up
+from fedgraph.report.report_rows import Row, rounded, rounded_up
 
 CONFIDENCE = f"{1 - one_run.ALPHA:.0%}"
 ABOUT_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
@@ -27,11 +27,11 @@ class Verdict(Enum):
 def num_bounds(rows: Sequence[Row]) -> int:
     """How many lower bounds on ε the rows show that are held against a provable one: of canaries, and of attacks by name."""
     by_name = {
-        (place, told["attack"])
+        (place, told.attack)
         for place, row in enumerate(rows)
         for entry in row.entries
-        for told in entry["facts"].get("named", ())
-        if told["counts"] and told["comparable"]
+        for told in (entry.facts.named.found if entry.facts.named else ())
+        if told.counts and told.comparable
     }
     return sum(r.measured is not None for r in rows) + len(by_name)
 
@@ -48,8 +48,7 @@ def _verdict(row: Row, alpha: float) -> Verdict:
         return Verdict.UNTRIED
     if row.measured <= row.guaranteed:
         return Verdict.SOUND
-    sure = lower_bound(tuple(row.attacked), float(row["delta"]), row.estimator, alpha)
-    return Verdict.BROKEN if sure > row.guaranteed else Verdict.CHANCE
+    return Verdict.BROKEN if row.bound(row.attacked, alpha) > row.guaranteed else Verdict.CHANCE
 
 
 def printed_bound(row: Row, digits: int = 2) -> str:
@@ -64,17 +63,16 @@ def describe_bound(row: Row) -> str:
     if row.measured is None:
         return "measured by an attack: —"
     found = row.attacked[0]
-    path = row["facts"]["attack"].get("path")
-    where = "" if path is None else f" on the path “{path}” alone"
+    where = "" if row.attack.path is None else f" on the path “{row.attack.path}” alone"
     return (
-        f"measured by an attack{where}: ε ≥ {printed_bound(row)} ({CONFIDENCE} confidence, δ = {row['delta']:.3g}; "
+        f"measured by an attack{where}: ε ≥ {printed_bound(row)} ({CONFIDENCE} confidence, δ = {row.head.delta:.3g}; "
         f"{found.right} of {found.guesses} guesses about {found.coins} canaries were right)"
     )
 
 
 def asked_for(rows: Sequence[Row]) -> bool:
     """Whether most of the rows were attacked, so that what attacks found is what a reader asks first."""
-    tried = [r for r in rows if r.measured is not None or any(e["facts"].get("named") for e in r.entries)]
+    tried = [r for r in rows if r.measured is not None or any(e.facts.named and e.facts.named.found for e in r.entries)]
     return 2 * len(tried) > len(rows)
 
 
@@ -92,7 +90,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         opening = (
             f"{count} lower bounds on ε were measured. The closest to its proof is" if count > 1 else "one lower bound on ε,"
         )
-        opening += f" {_name(closest)} (task {closest['task']})"
+        opening += f" {_name(closest)} (task {closest.head.task})"
         found.append(
             f"Attacks: {opening}: an attacker shows ε ≥ {printed_bound(closest)} where "
             f"{rounded_up(closest.guaranteed)} is proven ({math.floor(100 * share)} %). "
@@ -106,7 +104,7 @@ def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
     attacked = [r for r in rows if r.measured is not None]
     if not attacked:
         return []
-    how = sorted({r["facts"]["attack"]["what"] for r in attacked})
+    how = sorted({r.attack.what for r in attacked})
     guesses = sorted({c.guesses for r in attacked for c in r.attacked})
     most = max(r.ceiling for r in attacked)
     shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
@@ -134,7 +132,7 @@ def _counted(bounds: int) -> str:
 
 def _curves(attacked: Sequence[Row]) -> list[str]:
     """What a value means where a whole curve was refuted."""
-    if not any(r.estimator == "curve" for r in attacked):
+    if not any(r.attack.estimator == "curve" for r in attacked):
         return []
     return [
         "Rows in which everything released carries Gaussian noise are read by a stronger test. It refutes every smaller "
@@ -157,9 +155,7 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     refuted = [
         r
         for r in attacked
-        if r not in broken
-        and r.published is not None
-        and lower_bound(tuple(r.attacked), float(r["delta"]), r.estimator, one_run.ALPHA / shared) > r.published
+        if r not in broken and r.published is not None and r.bound(r.attacked, one_run.ALPHA / shared) > r.published
     ]
     found = []
     if broken:
@@ -188,10 +184,10 @@ def _repeated(rows: Sequence[Row]) -> str:
     found = []
     for r in rows:
         counts = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in r.attacked)
-        seeds = ", ".join(str(e["seed"]) for e in r.entries)
+        seeds = ", ".join(str(e.seed) for e in r.entries)
         found.append(
-            f"task {r['task']}, data set {r['dataset']}, trust {r['world'].words}, noise chosen for the "
-            f"{r['calibrated_by']} ε, seed {seeds} (δ = {r['delta']:.3g}; {counts})"
+            f"task {r.head.task}, data set {r.head.dataset}, trust {r.head.world.words}, noise chosen for the "
+            f"{r.head.calibrated_by} ε, seed {seeds} (δ = {r.head.delta:.3g}; {counts})"
         )
     return (
         f"To repeat it, run the scenario that stands beside this report again: {'; '.join(found)}. Versions and machine are in "
@@ -206,4 +202,4 @@ def _against(rows: Sequence[Row]) -> str:
 
 
 def _name(row: Row) -> str:
-    return f"{row['method']} · {row['variant']} · {row['world'].words} · ε = {rounded(row['epsilon'])}"
+    return f"{row.head.method} · {row.head.variant} · {row.head.world.words} · ε = {rounded(row.head.epsilon)}"

@@ -28,7 +28,7 @@ def describe_majority(rows: Sequence[Row]) -> list[str]:
     if not shares:
         return []
     share = sum(shares) / len(shares)
-    near = {row["method"] for row in rows if abs(row.mean("accuracy") - share) < 0.01}
+    near = {row.head.method for row in rows if abs(row.mean("accuracy") - share) < 0.01}
     warning = " Rows within 0.01 of it may have learnt nothing else: look at macro-F1 below." if near else ""
     return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
 
@@ -41,9 +41,9 @@ def tabulate_measures(rows: Sequence[Row]) -> list[Table]:
     note = NOTE if "auroc" in columns else "Macro-F1: the mean over classes, each with the same weight."
     body = [
         (
-            f"{row['method']} · {row['variant']}",
-            row["world"].words,
-            rounded(row["epsilon"]),
+            f"{row.head.method} · {row.head.variant}",
+            row.head.world.words,
+            rounded(row.head.epsilon),
             *(mean_spread(row, m) for m in columns),
         )
         for row in rows

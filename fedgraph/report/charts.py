@@ -8,7 +8,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from matplotlib import patheffects
 from matplotlib.axes import Axes
@@ -114,9 +114,7 @@ def draw(
                 ax.set_ylim(low, high)
         entries = [key for group in groups for key in group]
         if len(groups) > 1 or len(panels) > 1 or len(entries) > 4:
-            handles = [
-                Line2D([], [], label=key, **_mark(styles[i][key], i, len(groups))) for i, g in enumerate(groups) for key in g
-            ]
+            handles = [_legend_entry(key, styles[i][key], i, len(groups)) for i, g in enumerate(groups) for key in g]
             columns = max(1, min(len(entries), 2 * len(panels)))
             axes[0].figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
         else:
@@ -142,13 +140,14 @@ def _styles(groups: Sequence[Sequence[str]], symbols: Sequence[str]) -> list[dic
     return [{key: i for i, key in enumerate(group)} for group in ordered]
 
 
-def _mark(index: int, group: int, groups: int) -> dict[str, Any]:
+def _legend_entry(label: str, index: int, group: int, groups: int) -> Line2D:
     """How matplotlib draws one entry of the legend."""
+    colour, marker = plots.COLOURS[index % len(plots.COLOURS)], MARKERS[index % len(MARKERS)]
     if groups == 1:
-        return {"color": plots.COLOURS[index % len(plots.COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+        return Line2D([], [], label=label, color=colour, marker=marker)
     if group == 0:
-        return {"color": plots.COLOURS[index % len(plots.COLOURS)], "lw": 3}
-    return {"color": "#4c566a", "marker": MARKERS[index % len(MARKERS)], "ls": ""}
+        return Line2D([], [], label=label, color=colour, lw=3)
+    return Line2D([], [], label=label, color="#4c566a", marker=marker, ls="")
 
 
 def _look(line: Series, styles: Sequence[dict[str, int]]) -> tuple[int, int]:
@@ -178,8 +177,8 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
         ax.axhline(value, ls=DASHES[index % 3], color="#4c566a", lw=1.2)
         side = "bottom" if index % 2 == 0 else "top"  # two near levels: one label above its line, the other below
         clear = [patheffects.withStroke(linewidth=2.5, foreground="white")]  # lines that pass below a label do not cross it
-        at: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": side, "path_effects": clear, "zorder": 9}
-        ax.annotate(label, (0.01, value), fontsize=7, color="#4c566a", **at)
+        at = ("axes fraction", "data")
+        ax.annotate(label, (0.01, value), xycoords=at, va=side, fontsize=7, color="#4c566a", path_effects=clear, zorder=9)
     ticks = panel.ticks()
     ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
     title = textwrap.fill(panel.title, TITLE_WIDTH)  # as long as it is, it stays above its own panel
@@ -188,7 +187,7 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
     ax.grid(alpha=0.25)
 
 
-def _spec(panel: Panel, styles: Sequence[dict[str, int]]) -> dict[str, Any]:
+def _spec(panel: Panel, styles: Sequence[dict[str, int]]) -> dict[str, object]:
     places = panel.positions()
     lines = []
     for line in panel.lines:
@@ -214,13 +213,13 @@ def _tip(panel: Panel, line: Series, i: int) -> str:
 
 def _legend_spec(
     panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: Sequence[dict[str, int]]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     heads = next((p.heads for p in panels if p.heads), ())
-    found = []
+    found: list[dict[str, object]] = []
     for i, group in enumerate(groups):
         entries = []
         for key in group:
-            look: dict[str, Any] = {"label": key}
+            look: dict[str, object] = {"label": key}
             if i == 0:
                 look["colour"] = styles[0][key]
             if i == 1 or len(groups) == 1:

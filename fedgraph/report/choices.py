@@ -13,8 +13,12 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
+
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import ParticipationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.report.report_rows import rounded_up
 from fedgraph.worlds.world import Kind, World
@@ -166,56 +170,66 @@ def choice_of(world: World, participation: str) -> Choice:
     return Choice(world.kind, world.trust, world.without is not None, OWN.get(participation, Own.NOTHING))
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What the choices need of the task's settings."""
+
+    alerts: float | None = None
+    called: tuple[str, str] = ("person", "people")
+    client_epsilons: dict[str, float] = field(default_factory=dict)
+
+
 def read_choices(records: Records, metric: str | None = None) -> Choices:
     """Every record of every cell. metric: what is compared (default: the first of ``METRICS`` that was measured)."""
     entries = records.entries
-    every = [r for e in entries for r in e["facts"]["participations"]]
-    metric = metric or next((m for m in METRICS if any(m in r["metrics"] for r in every)), RIGHT)
+    every = [r for e in entries for r in e.facts_as(ParticipationFacts).results]
+    metric = metric or next((m for m in METRICS if any(m in r.metrics for r in every)), RIGHT)
     clients: dict[str, int] = {}
     for entry in entries:
-        for record in entry["facts"]["participations"]:
-            if record["client"] != ALL:
-                clients[record["client"]] = max(clients.get(record["client"], 0), int(record["nodes"]))
-    protections = [e["protection"] for e in entries if e["protection"]]
+        for record in entry.facts_as(ParticipationFacts).results:
+            if record.client != ALL:
+                clients[record.client] = max(clients.get(record.client, 0), int(record.nodes))
+    protections = [e.protection for e in entries if e.protection]
+    asked = TypeAdapter(_Asked).validate_python(dict(records.settings))
     found = Choices(
         metric,
         clients,
         tuple(dict.fromkeys(name_learner(e) for e in entries)),
-        tuple(dict.fromkeys(sorted(float(e["epsilon"]) for e in entries))),
-        delta=float(entries[0]["delta"] or math.nan),
-        unit=str(protections[0]["unit"]) if protections else "node",
-        assumed=frozenset(str(a) for p in protections for a in p["assumptions"]),
-        alerts=getattr(records.params, "alerts", None),
-        called=tuple(getattr(records.params, "called", ("person", "people"))),
-        own=dict(getattr(records.params, "client_epsilons", {})),
+        tuple(dict.fromkeys(sorted(float(e.epsilon) for e in entries))),
+        delta=entries[0].delta or math.nan,
+        unit=protections[0].unit.value if protections else "node",
+        assumed=frozenset(a.value for p in protections for a in p.assumptions),
+        alerts=asked.alerts,
+        called=asked.called,
+        own=asked.client_epsilons,
         short=records.short,
     )
     _count(found, entries)
     for entry in entries:
-        for record in entry["facts"]["participations"]:
-            choice = choice_of(entry["world"], str(record["participation"]))
-            key = (name_learner(entry), float(entry["epsilon"]), choice, str(record["client"]))
-            found.prices[key] = max(found.prices.get(key, 0.0), float(record["epsilon"]))
-            if metric in record["metrics"]:
-                found.values.setdefault(key, []).append(float(record["metrics"][metric]))
-                found.toward[choice] = str(record["toward"])
+        for record in entry.facts_as(ParticipationFacts).results:
+            choice = choice_of(entry.world, record.participation)
+            key = (name_learner(entry), entry.epsilon, choice, record.client)
+            found.prices[key] = max(found.prices.get(key, 0.0), record.epsilon)
+            if metric in record.metrics:
+                found.values.setdefault(key, []).append(record.metrics[metric])
+                found.toward[choice] = record.toward
     return found
 
 
-def _count(found: Choices, entries: Sequence[dict[str, Any]]) -> None:
+def _count(found: Choices, entries: Sequence[Entry]) -> None:
     """Fill ``tested``, ``usual`` and ``reachable``: sums and means over seeds of what any record of a seed says."""
-    sizes: dict[tuple[str, Any], float] = {}
-    shares: dict[tuple[str, Any], float] = {}
-    most: dict[tuple[str, Any], float] = {}
+    sizes: dict[tuple[str, int], float] = {}
+    shares: dict[tuple[str, int], float] = {}
+    most: dict[tuple[str, int], float] = {}
     for entry in entries:
-        for record in entry["facts"]["participations"]:
-            key, metrics = (str(record["client"]), entry["seed"]), record["metrics"]
+        for record in entry.facts_as(ParticipationFacts).results:
+            key, metrics = (str(record.client), entry.seed), record.metrics
             if "majority_share" in metrics:
                 shares[key] = float(metrics["majority_share"])
-            size = float(record.get("sought", 0.0) if found.metric == FOUND else record["tested"])
+            size = float(record.sought if found.metric == FOUND else record.tested)
             if size:
                 sizes[key] = max(sizes.get(key, 0.0), size)
-                most[key] = min(1.0, max(1, round((found.alerts or 1.0) * record["tested"])) / size)
+                most[key] = min(1.0, max(1, round((found.alerts or 1.0) * record.tested)) / size)
     for (client, _), size in sizes.items():
         found.tested[client] = found.tested.get(client, 0.0) + size
     for given, filled in ((shares, found.usual), (most, found.reachable if found.metric == FOUND else {})):
@@ -223,11 +237,11 @@ def _count(found: Choices, entries: Sequence[dict[str, Any]]) -> None:
             filled[client] = statistics.fmean(value for (one, _), value in given.items() if one == client)
 
 
-def name_learner(entry: dict[str, Any]) -> str:
+def name_learner(entry: Entry) -> str:
     """Method and variant; the noise of a paper's own formula makes another row."""
-    same = entry["variant"] in ("default", "baseline", entry["method"])
-    name = str(entry["method"]) if same else f"{entry['method']} · {entry['variant']}"
-    return name + (" (as published)" if entry["calibrated_by"] == "published" else "")
+    same = entry.variant in ("default", "baseline", entry.method)
+    name = str(entry.method) if same else f"{entry.method} · {entry.variant}"
+    return name + (" (as published)" if entry.calibrated_by == "published" else "")
 
 
 def right_at_most(epsilon: float, delta: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.report.questions import short_name
 from fedgraph.report.report_rows import rounded
@@ -75,9 +76,15 @@ def _blind(here: Sequence[Score]) -> list[str]:
     """The ways to compare graphs by which no row finds the classes, even without noise."""
     found = []
     for how, words in DISTANCES.items():
-        own = [s for s in here if s.private and s.usable and s.row["facts"].get("how") == how]
+        own = [s for s in here if s.private and s.usable and _compared(s) == how]
         clear = any(s.raw for s in own)
         if own and max(s.mean for s in own) < FINDS:
             most = max(s.mean for s in own)
             found.append(f"By {words} no row finds them{', not even without noise' if clear else ''} (at most {most:.2f}).")
     return found
+
+
+def _compared(score: Score) -> str:
+    """By which distance its graphs are compared; empty in other tasks."""
+    facts = score.row.head.facts
+    return facts.how if isinstance(facts, GraphClusteringFacts) else ""

@@ -1,30 +1,58 @@
-"""The one table of a run: every row with what it achieved, what it guarantees and what an attack found."""
+"""``COLUMNS``: what every table of a run can say of a row. A new column is one line of it.
+
+results.csv, results.json, ``Run.table``, the terminal, the page's one table, TensorBoard and MLflow all read it. Example: a
+column with the number of rounds, in every one of them but the trackers, is
+
+    Column("rounds", "rounds", lambda n: n.head.facts.rounds, page=Page(4, "Rounds of the federation."))
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import ClientResult, ParticipationFacts
+from fedgraph.privacy.units import Protection
 from fedgraph.report import answer, attacks
-from fedgraph.report.report_rows import mean_spread, rounded, rounded_up
+from fedgraph.report.report_rows import Row, mean_spread, rounded, rounded_up
 from fedgraph.report.scores import METRICS, SHORT, Score
+from fedgraph.worlds.world import Kind
+
+Value = str | float | None
 
 
 @dataclass(frozen=True)
-class Column:
-    """explain: what its numbers mean. room: 1 always shown, 2 and 3 only on wider screens, 4 only when a row is opened."""
+class Number:
+    """One number as a column reads it: of one cell, client and metric in results.csv; elsewhere of a row over its seeds.
 
-    key: str
-    title: str
-    explain: str
-    room: int
-    numeric: bool = True
+    row: the cell alone, or all seeds. metric, value: its name, and the number. provable: the ε of that client, or of the row.
+    participation, client, scenario, source: of results.csv. run: which of several runs. score: None in results.csv.
+    """
+
+    row: Row
+    metric: str | None
+    value: float | None
+    provable: float | None
+    status: str = "ok"
+    participation: str | None = None
+    client: str | None = None
+    scenario: str = ""
+    source: str = ""
+    run: str = ""
+    score: Score | None = None
+
+    @property
+    def head(self) -> Entry:
+        """The row's first cell."""
+        return self.row.head
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """sort: what the column is sorted by. tip: what this very number says."""
+    """A cell of the page's table. sort: what the column is sorted by. tip: what this very number says."""
 
     text: str
     sort: float | str
@@ -32,8 +60,166 @@ class TableCell:
 
 
 @dataclass(frozen=True)
+class Page:
+    """How the page shows a column.
+
+    room: 1 always, 2 and 3 only on wider screens, 4 only when a row is opened. explain: what its numbers mean. show: the cell;
+    by default the value as it is. numeric: whether cells stand at the right.
+    """
+
+    room: int
+    explain: str
+    show: Callable[[Score], TableCell] | None = None
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of every table.
+
+    key: its name in results.csv, results.json, ``Run.table`` and the trackers. title: at its head on the page and in the
+    terminal. value: reads it. csv: whether results.csv and results.json have it. table: whether ``Run.table`` has it.
+    page: how the page shows it; None: not at all. tracked: where the trackers keep it.
+    """
+
+    key: str
+    title: str
+    value: Callable[[Number], Value]
+    csv: bool = True
+    table: bool = True
+    page: Page | None = None
+    tracked: Literal["parameter", "metric", "both"] | None = None
+
+
+PROVABLE = (
+    "Nobody who sees everything that this row releases can tell two neighbouring inputs apart better than this ε allows. "
+    "Proven, and rounded up."
+)
+TRUST = "Whom the people in the data must trust with their data."
+ASKED = "The budget that the scenario asked for; what it is worth stands under “ε provable”."
+MEASURED = "An attack showed that ε is at least this, rounded down. It proves no safety."
+
+
+def _held(number: Number, of: Callable[[Protection], str]) -> str | None:
+    return None if number.head.protection is None else of(number.head.protection)
+
+
+def _assumptions(protection: Protection) -> str:
+    return " ".join(a.value for a in protection.assumptions)
+
+
+def _trust(number: Number) -> str:
+    """Whom the guarantee needs to be trusted; nothing for a paper's claim, where no data are held."""
+    if number.score is not None:
+        return number.score.trust.value
+    world = number.head.world
+    return "" if world.kind is Kind.PAPER else world.trust.value
+
+
+def _seconds(row: Row) -> float:
+    """Wall time of one cell, mean over seeds."""
+    return sum(e.seconds for e in row.entries) / len(row.entries)
+
+
+def _one_measured(number: Number) -> float | None:
+    """Of one cell as it was stored, of several the bound on all their guesses together."""
+    return number.head.epsilon_measured if len(number.row.entries) == 1 else number.row.measured
+
+
+def _show_trust(s: Score) -> TableCell:
+    return TableCell(s.trust.value, float(s.trust.rank), s.trust.words)
+
+
+def _show_target(s: Score) -> TableCell:
+    return TableCell("none" if math.isinf(s.target) else rounded(s.target), s.target)
+
+
+def _show_provable(s: Score) -> TableCell:
+    per = f", δ = {s.delta:.3g}" if s.delta is not None else ""
+    tip = f"ε ≤ {rounded_up(s.provable, 4)}{per}, {s.unit} level ({s.row.head.theorem})."
+    if not s.private:
+        tip = "Nothing private is released."
+    elif math.isinf(s.provable):
+        tip = "Nothing is guaranteed: something leaves in clear, or an assumption is broken by the data."
+    return TableCell(rounded_up(s.provable), s.provable, tip)
+
+
+def _show_measured(s: Score) -> TableCell:
+    if s.measured is None:
+        return TableCell("—", -1.0, "This row was not attacked.")
+    words = attacks.describe_bound(s.row)
+    return TableCell(attacks.printed_bound(s.row), s.measured, f"{words[0].upper()}{words[1:]}; verdict: {s.verdict.value}.")
+
+
+def _show_published(s: Score) -> TableCell:
+    return TableCell(rounded(s.published, 2), -1.0 if s.published is None else s.published)
+
+
+def _show_score(s: Score) -> TableCell:
+    if s.status != "ok":
+        return TableCell(s.status.split(":")[0], -math.inf, f"{s.status}. It is compared with nothing.")
+    values, kind = ", ".join(f"{v:.3f}" for v in s.row.values(s.metric)), METRICS[s.metric]
+    return TableCell(answer.format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
+
+
+def _show_clients(s: Score) -> TableCell:
+    clients = s.row.head.facts.clients
+    return TableCell("—" if clients is None else f"{clients:,}", float(clients or 0))
+
+
+def _show_others(s: Score) -> TableCell:
+    names = dict.fromkeys(m for e in s.row.entries for m in e.metrics if m != s.metric)
+    return TableCell("; ".join(f"{n.replace('_', ' ')} {mean_spread(s.row, n)}" for n in names) or "—", "")
+
+
+def _of_score(read: Callable[[Score], Value]) -> Callable[[Number], Value]:
+    """A value of rows over seeds only; None in results.csv."""
+    return lambda number: None if number.score is None else read(number.score)
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("run", "run", lambda n: n.run, csv=False),
+    Column("scenario", "scenario", lambda n: n.scenario, table=False),
+    Column("dataset", "data", lambda n: n.head.dataset, page=Page(2, "Data set.", numeric=False), tracked="parameter"),
+    Column("source", "source of the data", lambda n: n.source, table=False),
+    Column("task", "task", lambda n: n.head.task, page=Page(4, "The label of the task in the scenario.", numeric=False), tracked="parameter"),  # noqa: E501
+    Column("name", "method", _of_score(lambda s: s.name), csv=False, page=Page(1, "Method and variant; its paper is under Methods.", numeric=False)),  # noqa: E501
+    Column("method", "method", lambda n: n.head.method, tracked="parameter"),
+    Column("variant", "variant", lambda n: n.head.variant, tracked="parameter"),
+    Column("trust", "trust", _trust, page=Page(1, TRUST, _show_trust, numeric=False), tracked="parameter"),
+    Column("world", "trained together", lambda n: n.head.world.kind.value),
+    Column("viewer", "viewer", lambda n: _held(n, lambda p: p.viewer.value)),
+    Column("unit", "unit", lambda n: _held(n, lambda p: p.unit.value), page=Page(2, "What one person's data is: an edge, a node with its edges, or a whole graph.", numeric=False), tracked="parameter"),  # noqa: E501
+    Column("relation", "neighbouring relation", lambda n: _held(n, lambda p: p.relation.value)),
+    Column("assumptions", "assumptions", lambda n: _held(n, _assumptions) or ""),
+    Column("calibrated_by", "noise chosen for", lambda n: n.head.calibrated_by, page=Page(4, "Which reading of ε the noise was chosen for: proof or paper.", numeric=False)),  # noqa: E501
+    Column("epsilon", "ε asked", lambda n: n.head.epsilon, page=Page(2, ASKED, _show_target), tracked="parameter"),
+    Column("delta", "δ", lambda n: n.head.delta, page=Page(4, "The probability with which the bound ε may fail.", lambda s: TableCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0)), tracked="parameter"),  # noqa: E501
+    Column("epsilon_published", "ε published", lambda n: n.row.published, page=Page(3, "What the paper's own formula says of the same noise.", _show_published)),  # noqa: E501
+    Column("epsilon_provable", "ε provable", lambda n: n.provable, page=Page(1, PROVABLE, _show_provable), tracked="both"),
+    Column("epsilon_measured", "ε measured", _one_measured, page=Page(2, MEASURED, _show_measured), tracked="metric"),
+    Column("paths", "ε of each path", lambda n: " ".join(f"{path}={price:.6g}" for path, price in n.head.paths.items())),
+    Column("clients", "clients", lambda n: n.head.facts.clients, page=Page(4, "Number of clients that hold the data.", _show_clients)),  # noqa: E501
+    Column("cut_edges", "edges between clients", lambda n: n.head.facts.cut_edges),
+    Column("public", "public", lambda n: n.head.facts.public),
+    Column("seed", "seed", lambda n: n.head.seed, table=False),
+    Column("participation", "participation", lambda n: n.participation, table=False),
+    Column("client", "client", lambda n: n.client, table=False),
+    Column("metric", "metric", lambda n: n.metric),
+    Column("value", "value", lambda n: n.value, table=False),
+    Column("mean", "score", _of_score(lambda s: s.mean), csv=False, page=Page(1, "{}. Mean over seeds; ± one standard deviation from two seeds on.", _show_score), tracked="metric"),  # noqa: E501
+    Column("deviation", "standard deviation", _of_score(lambda s: s.deviation), csv=False, tracked="metric"),
+    Column("seeds", "seeds", lambda n: len(n.row.entries), csv=False, page=Page(4, "Independent repetitions. The ε is of one of them."), tracked="parameter"),  # noqa: E501
+    Column("others", "other metrics", _of_score(lambda s: _show_others(s).text), csv=False, table=False, page=Page(4, "Everything else that was measured.", _show_others, numeric=False)),  # noqa: E501
+    Column("seconds", "seconds", lambda n: round(_seconds(n.row), 3), page=Page(4, "Wall time of one cell, mean over seeds.", lambda s: TableCell(f"{_seconds(s.row):.1f}", _seconds(s.row)))),  # noqa: E501
+    Column("status", "status", lambda n: n.status),
+    Column("anchor", "name for “fedgraph sheet”", _of_score(lambda s: s.anchor), csv=False),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
 class TableLine:
-    """One row of the table."""
+    """One row of the page's table."""
 
     anchor: str
     unit: str
@@ -44,97 +230,53 @@ class TableLine:
     cells: tuple[TableCell, ...]
 
 
-PROVABLE = (
-    "Nobody who sees everything that this row releases can tell two neighbouring inputs apart better than this ε allows. "
-    "Proven, and rounded up."
-)
+def numbers_of_cells(scenario: str, source: str, entries: Iterable[Entry]) -> list[Number]:
+    """One per cell and metric; where clients were counted one by one, per client, too.
 
-
-def columns(scores: Sequence[Score]) -> tuple[Column, ...]:
-    """The columns that say something in this run."""
-    several = len({s.dataset for s in scores}) > 1
-    metric = " / ".join(dict.fromkeys(SHORT[s.metric] for s in scores))
-    kinds = " or ".join(dict.fromkeys(METRICS[s.metric] for s in scores)).capitalize()
-    task_room = 3 if len({s.task for s in scores}) > 1 else 4
-    found = (
-        Column("method", "method", "Method and variant; its paper is under Methods.", 1, False),
-        Column("unit", "unit", "What one person's data is: an edge, a node with its edges, or a whole graph.", 2, False),
-        Column("trust", "trust", "Whom the people in the data must trust with their data.", 1, False),
-        Column("target", "ε asked", "The budget that the scenario asked for; what it is worth stands under “ε provable”.", 2),
-        Column("provable", "ε provable", PROVABLE, 1),
-        Column("measured", "ε measured", "An attack showed that ε is at least this, rounded down. It proves no safety.", 2),
-        Column("published", "ε published", "What the paper's own formula says of the same noise.", 3),
-        Column("score", metric, f"{kinds}. Mean over seeds; ± one standard deviation from two seeds on.", 1),
-        Column("task", "task", "The label of the task in the scenario.", task_room, False),
-        Column("calibrated", "noise chosen for", "Which reading of ε the noise was chosen for: proof or paper.", 4, False),
-        Column("delta", "δ", "The probability with which the bound ε may fail.", 4),
-        Column("clients", "clients", "Number of clients that hold the data.", 4),
-        Column("seeds", "seeds", "Independent repetitions. The ε is of one of them.", 4),
-        Column("others", "other metrics", "Everything else that was measured.", 4, False),
-        Column("seconds", "seconds", "Wall time of one cell, mean over seeds.", 4),
-    )
-    return (Column("dataset", "data", "Data set.", 2, False), *found) if several else found
-
-
-def lines(scores: Sequence[Score]) -> tuple[TableLine, ...]:
-    """One per score, in their order."""
-    keys = [c.key for c in columns(scores)]
+    Such numbers say in ``provable`` what the dearest unit of that client pays, and ``client`` is ``all`` for everybody.
+    """
     found = []
-    for s in scores:
-        cells = _cells(s)
-        line = tuple(cells[key] for key in keys)
-        found.append(TableLine(s.anchor, s.unit, s.trust.value, s.method, s.dataset, s.provable, line))
+    for e in entries:
+        own = e.facts.results if isinstance(e.facts, ParticipationFacts) else ()
+        for c in own or (ClientResult("all", "all", 0, 0, e.metrics, e.epsilon_provable, ""),):
+            one = Number(Row((e,)), None, None, c.epsilon, "ok", c.participation, c.client, scenario, source)
+            found += [replace(one, metric=metric, value=value) for metric, value in c.metrics.items()]
+    return found
+
+
+def number_of_score(score: Score, run: str = "") -> Number:
+    """A row over its seeds, by the metric that it is compared by. run: which of several."""
+    return Number(score.row, score.metric, score.mean, score.provable, score.status, run=run, score=score)
+
+
+def table_cell(column: Column, score: Score) -> TableCell:
+    """The cell of a column that the page has."""
+    if column.page is not None and column.page.show is not None:
+        return column.page.show(score)
+    value = column.value(number_of_score(score))
+    return TableCell("—" if value is None else str(value), "" if value is None else value)
+
+
+def page_columns(scores: Sequence[Score]) -> tuple[tuple[Column, Page], ...]:
+    """The columns that say something in this run, each with how the page shows it."""
+    kinds = " or ".join(dict.fromkeys(METRICS[s.metric] for s in scores)).capitalize()
+    found = []
+    for column in COLUMNS:
+        page = column.page
+        if page is None or (column.key == "dataset" and len({s.dataset for s in scores}) < 2):
+            continue
+        if column.key == "task" and len({s.task for s in scores}) > 1:
+            page = replace(page, room=3)
+        if column.key == "mean":
+            column = replace(column, title=" / ".join(dict.fromkeys(SHORT[s.metric] for s in scores)))
+        found.append((column, replace(page, explain=page.explain.format(kinds))))
     return tuple(found)
 
 
-def _cells(s: Score) -> dict[str, TableCell]:
-    row, facts = s.row, s.row["facts"]
-    seconds = sum(float(e["seconds"]) for e in row.entries) / s.seeds
-    clients = facts.get("clients")
-    return {
-        "dataset": TableCell(s.dataset, s.dataset),
-        "method": TableCell(s.name, s.name),
-        "unit": TableCell(s.unit, s.unit),
-        "trust": TableCell(s.trust.value, float(s.trust.rank), s.trust.words),
-        "target": TableCell("none" if math.isinf(s.target) else rounded(s.target), s.target),
-        "provable": TableCell(rounded_up(s.provable), s.provable, _provable(s)),
-        "measured": TableCell(attacks.printed_bound(row), -1.0 if s.measured is None else s.measured, _measured(s)),
-        "published": TableCell(rounded(s.published, 2), -1.0 if s.published is None else s.published),
-        "score": TableCell(*_score(s)),
-        "task": TableCell(s.task, s.task),
-        "calibrated": TableCell(s.calibrated_by, s.calibrated_by),
-        "delta": TableCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0),
-        "clients": TableCell("—" if clients is None else f"{clients:,}", float(clients or 0)),
-        "seeds": TableCell(str(s.seeds), float(s.seeds)),
-        "others": TableCell(_others(s) or "—", ""),
-        "seconds": TableCell(f"{seconds:.1f}", seconds),
-    }
-
-
-def _provable(s: Score) -> str:
-    if not s.private:
-        return "Nothing private is released."
-    if math.isinf(s.provable):
-        return "Nothing is guaranteed: something leaves in clear, or an assumption is broken by the data."
-    per = f", δ = {s.delta:.3g}" if s.delta is not None else ""
-    return f"ε ≤ {rounded_up(s.provable, 4)}{per}, {s.unit} level ({s.row['theorem']})."
-
-
-def _measured(s: Score) -> str:
-    if s.measured is None:
-        return "This row was not attacked."
-    words = attacks.describe_bound(s.row)
-    return f"{words[0].upper()}{words[1:]}; verdict: {s.verdict.value}."
-
-
-def _score(s: Score) -> tuple[str, float, str]:
-    if s.status != "ok":
-        return (s.status.split(":")[0], -math.inf, f"{s.status}. It is compared with nothing.")
-    values = ", ".join(f"{v:.3f}" for v in s.row.values(s.metric))
-    kind = METRICS[s.metric]
-    return (answer.format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
-
-
-def _others(s: Score) -> str:
-    names = list(dict.fromkeys(m for e in s.row.entries for m in e["metrics"] if m != s.metric))
-    return "; ".join(f"{name.replace('_', ' ')} {mean_spread(s.row, name)}" for name in names)
+def page_lines(scores: Sequence[Score]) -> tuple[TableLine, ...]:
+    """One per score, in their order."""
+    columns = [column for column, _ in page_columns(scores)]
+    return tuple(
+        TableLine(s.anchor, s.unit, s.trust.value, s.method, s.dataset, s.provable, tuple(table_cell(c, s) for c in columns))
+        for s in scores
+    )

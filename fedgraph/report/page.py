@@ -6,17 +6,16 @@ import base64
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import plots, references, statement, statement_families, sweeps
+from fedgraph.report import answer, first_screen, plots, references, statement, statement_families, sweeps
 from fedgraph.report.answer import Answer
-from fedgraph.report.columns import Column, TableLine
+from fedgraph.report.columns import Column, Page, TableLine, page_columns, page_lines
 from fedgraph.report.first_screen import TrustTable
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import Row
@@ -77,7 +76,7 @@ class Content:
     datasets: tuple[references.LibraryEntry, ...]
     references: tuple[references.Reference, ...]
     made: HowMade
-    columns: tuple[Column, ...] = field(default=())
+    columns: tuple[tuple[Column, Page], ...] = field(default=())
     lines: tuple[TableLine, ...] = field(default=())
     secret: bool = False  # whether the run's seed was secret
     short: str | None = None  # what to say first of a run with --quick
@@ -110,6 +109,53 @@ def chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, .
     return tuple(found)
 
 
+def content_of(
+    rows: Sequence[Row],
+    title: str,
+    lead: str,
+    notice: str | None,
+    records: Sequence[Records] = (),
+    described: Mapping[str, str] | None = None,
+) -> Content:
+    """What the page shows of any rows: the answer over all of them, charts, one table, statements and papers.
+
+    Args:
+        rows: of one run or of several.
+        title, lead, notice: what opens the page; notice says that data were generated.
+        records: the tasks of one run, each of which gets its own part.
+        described: data set → one line; only data sets that are described are listed.
+    """
+    answered, parts = answer.find_answer(rows), chapters(records, notice)
+    methods, datasets, papers = library(rows, described or {}, [r.kind for r in records])
+    return Content(
+        title=title,
+        lead=lead,
+        notice=notice,
+        answered=answered,
+        opening=opening(answered, parts),
+        front=first_screen.figures(answered, notice),
+        prices=tuple(first_screen.tabulate_trust(answered)),
+        chapters=parts,
+        said=statement_families.group_statements(rows),
+        methods=methods,
+        datasets=datasets if described is None else tuple(d for d in datasets if d.name in described),
+        references=papers,
+        made=HowMade((), "", ""),
+        columns=page_columns(answered.scores),
+        lines=page_lines(answered.scores),
+    )
+
+
+def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
+    """The self-contained page of rows from several runs. runs: their names, for the title. notice: of generated data."""
+    lead = (
+        "Rows of runs with other seeds, data or versions can be compared only where these do not matter: each run's own report "
+        "says how it was made."
+    )
+    title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
+    return render(content_of(rows, title, lead, notice))
+
+
 def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
     """What the first screen says: warnings, what parts put first, the answer; where rows have no rank, how each part begins."""
     if answered.scores:
@@ -119,21 +165,21 @@ def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
 
 
 def library(
-    rows: Sequence[Row], described: dict[str, str], kinds: Sequence[str]
+    rows: Sequence[Row], described: Mapping[str, str], kinds: Sequence[str]
 ) -> tuple[tuple[references.LibraryEntry, ...], tuple[references.LibraryEntry, ...], tuple[references.Reference, ...]]:
     """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
     methods: dict[str, references.LibraryEntry] = {}
     datasets: dict[str, references.LibraryEntry] = {}
     for row in rows:
         for entries, name, words, papers in (
-            (methods, str(row["method"]), references.idea_of, references.papers_of_method),
-            (datasets, str(row["dataset"]), lambda n: described.get(n, ""), references.papers_of_data),
+            (methods, str(row.head.method), references.idea_of, references.papers_of_method),
+            (datasets, str(row.head.dataset), lambda n: described.get(n, ""), references.papers_of_data),
         ):
             if name not in entries:
                 entries[name] = references.LibraryEntry(name, words(name), references.keys(papers(name)))
-            target = "no budget" if row["epsilon"] == float("inf") else f"ε = {row['epsilon']:g}"
+            target = "no budget" if row.head.epsilon == float("inf") else f"ε = {row.head.epsilon:g}"
             entries[name].rows.append(
-                (row_anchor(row), f"{row['method']} · {row['variant']} · {row['world'].words} · {target}")
+                (row_anchor(row), f"{row.head.method} · {row.head.variant} · {row.head.world.words} · {target}")
             )
     papers_of_all = references.collect_papers(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
     return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
@@ -234,6 +280,6 @@ def shared_tips(lines: Sequence[TableLine]) -> dict[str, int]:
     return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
 
 
-def embed_json(value: Any) -> Markup:
+def embed_json(value: object) -> Markup:
     """JSON that may stand inside a script element."""
     return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026"))

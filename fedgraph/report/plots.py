@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import matplotlib
 
@@ -36,7 +35,7 @@ class Figure:
     png: bytes
     svg: str
     caption: str
-    spec: dict[str, Any] | None = None
+    spec: Mapping[str, object] | None = None
 
 
 TONES = 128  # colours of a PNG file; more cannot be told apart in a chart

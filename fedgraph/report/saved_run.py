@@ -7,24 +7,29 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import yaml
+from pydantic import TypeAdapter
 
-from fedgraph.cells.entry import completed, content_of
+from fedgraph.cells.entry import Entry, from_json, read_file
+from fedgraph.cells.environment import Environment
 from fedgraph.errors import DataError
-from fedgraph.report.report_rows import Row, group_rows, identity_in, identity_of
+from fedgraph.report.report_rows import Row, group_rows
+from fedgraph.report.result_files import identity_in, identity_of
 from fedgraph.report.scores import Score, row_anchor, score_rows
 
 
 @dataclass(frozen=True)
 class SavedRun:
-    """entries: finished cells as stored, in the order of results.json. scenario: as resolved. notice: of generated data."""
+    """entries: finished cells as stored, in the order of results.json. title: of its scenario, or its name.
+
+    notice: says which data were generated; None where all are real.
+    """
 
     folder: Path
-    entries: tuple[dict[str, Any], ...]
-    environment: dict[str, Any]
-    scenario: dict[str, Any]
+    entries: tuple[Entry, ...]
+    environment: Environment
+    title: str
     notice: str | None
 
     @cached_property
@@ -60,13 +65,14 @@ def load_run(folder: Path) -> SavedRun:
         order: dict[tuple[str, ...], int] = {}
         for i, row in enumerate(listed["rows"]):
             order.setdefault(identity_in(row), i)
-        entries = [completed(content_of(f)) for f in sorted((folder / "cells").glob("*.json.gz"))]
-        told = json.loads(environment.read_text(encoding="utf-8"))
+        entries = [from_json(read_file(f)) for f in sorted((folder / "cells").glob("*.json.gz"))]
+        told = TypeAdapter(Environment).validate_json(environment.read_text(encoding="utf-8"))
         asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
         entries = [e for e in entries if identity_of(e) in order]
+        title = str(asked.get("title") or asked["name"])
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
         raise DataError(f"{folder}: not the folder of a finished run: {' '.join(str(error).split())}") from error
     if not entries:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
     entries.sort(key=lambda e: order[identity_of(e)])
-    return SavedRun(folder, tuple(entries), told, asked, listed.get("notice"))
+    return SavedRun(folder, tuple(entries), told, title, listed.get("notice"))

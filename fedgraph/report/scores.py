@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Viewer
 from fedgraph.report import attacks
-from fedgraph.report.report_rows import IDENTITY, Row
+from fedgraph.report.report_rows import Row
+from fedgraph.worlds.world import World
 
 SHORT = {
     "average_precision_positive": "average precision",
@@ -109,7 +109,7 @@ def _scored(rows: Sequence[Row], place: int) -> tuple[Score, ...]:
     chosen = _metrics(rows)
     found = []
     for row, verdict in zip(rows, attacks.verdicts(rows), strict=True):
-        metrics = [m for m in chosen[str(row["task"]), str(row["dataset"])] if _has(row, m)]
+        metrics = [m for m in chosen[str(row.head.task), str(row.head.dataset)] if _has(row, m)]
         if len(metrics) > place:
             found.append(_score(row, verdict, metrics[place]))
     return tuple(found)
@@ -119,7 +119,7 @@ def _metrics(rows: Sequence[Row]) -> dict[tuple[str, str], list[str]]:
     """Of each task on each data set, the metrics to compare by: those that every row has first."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((str(row["task"]), str(row["dataset"])), []).append(row)
+        groups.setdefault((str(row.head.task), str(row.head.dataset)), []).append(row)
     found = {}
     for key, group in groups.items():
         able = [row for row in group if any(_has(row, m) for m in METRICS)]
@@ -128,49 +128,40 @@ def _metrics(rows: Sequence[Row]) -> dict[tuple[str, str], list[str]]:
 
 
 def _has(row: Row, metric: str) -> bool:
-    return any(metric in e["metrics"] for e in row.entries)
+    return any(metric in e.metrics for e in row.entries)
 
 
 def row_anchor(row: Row) -> str:
     """Letters, digits and hyphens: a readable name and six digits that make it unique."""
-    identity = tuple(row[name].to_dict() if name == "world" else str(row[name]) for name in IDENTITY)
-    text = "-".join((str(row["method"]), str(row["variant"]), row["world"].words, f"eps-{row['epsilon']:g}"))
+    identity = tuple(part.to_dict() if isinstance(part, World) else str(part) for part in row.head.row_key)
+    text = "-".join((row.head.method, row.head.variant, row.head.world.words, f"eps-{row.head.epsilon:g}"))
     readable = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-").replace(".", "_")
     return f"row-{readable}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:6]}"
 
 
 def trust_of(row: Row) -> Trust:
     """From who must not learn it; a row without a stated viewer is one that trusts everybody."""
-    protection = row["protection"]
-    return Trust.CURATOR if protection is None else Trust.against(Viewer(protection["viewer"]))
+    protection = row.head.protection
+    return Trust.CURATOR if protection is None else Trust.against(protection.viewer)
 
 
 def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
     values = [v for v in row.values(metric) if math.isfinite(v)]
-    facts, protection = row["facts"], row["protection"] or {}
-    status = next((str(e["status"]) for e in row.entries if e.get("status", "ok") not in ("ok", "", None)), "ok")
-    if status == "ok" and len(values) < len(row.entries):
-        status = "no number: a value is missing or not finite"
-    public = str(facts.get("public") or USUAL[0])
-    known = facts.get("split", "")
-    asked = (
-        str(row["dataset"]),
-        metric,
-        str(facts.get("protocol", "")),
-        known if isinstance(known, str) else "",
-        "" if public in USUAL else public,
-    )
+    head, protection = row.head, row.head.protection
+    status = "ok" if len(values) == len(row.entries) else "no number: a value is missing or not finite"
+    public = head.facts.public or USUAL[0]
+    asked = (head.dataset, metric, head.facts.protocol, head.facts.split, "" if public in USUAL else public)
     return Score(
         row=row,
         anchor=row_anchor(row),
-        task=str(row["task"]),
-        dataset=str(row["dataset"]),
-        method=str(row["method"]),
-        variant=str(row["variant"]),
-        target=float(row["epsilon"]),
-        calibrated_by=str(row["calibrated_by"]),
-        delta=None if row["delta"] is None else float(row["delta"]),
-        unit=str(protection.get("unit", "none")),
+        task=head.task,
+        dataset=head.dataset,
+        method=head.method,
+        variant=head.variant,
+        target=head.epsilon,
+        calibrated_by=head.calibrated_by,
+        delta=head.delta,
+        unit="none" if protection is None else protection.unit.value,
         trust=trust_of(row),
         asked=asked,
         metric=metric,
@@ -181,6 +172,6 @@ def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
         published=row.published,
         measured=row.measured,
         verdict=verdict,
-        private=bool(row["paths"]) or math.isinf(row.provable),
+        private=bool(head.paths) or math.isinf(row.provable),
         status=status,
     )

@@ -19,7 +19,6 @@ import jinja2
 
 from fedgraph.cells.store import write_atomically
 from fedgraph.errors import DataError
-from fedgraph.privacy.units import Protection
 from fedgraph.report import answer, deployment_record, page
 from fedgraph.report.report_rows import Row
 from fedgraph.report.saved_run import SavedRun, load_run
@@ -39,7 +38,7 @@ class Sheet:
 def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
     """The sheet of ``row``; without one, of the row that is the answer at the least ε and the least trust that has one."""
     chosen = _answer(run) if row is None else row
-    if chosen["protection"] is None:
+    if chosen.head.protection is None:
         raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
     found = blocks(run, chosen)
     made = deployment_record.record(deployment(run, chosen)) if _guarantees(chosen) else None
@@ -82,10 +81,10 @@ def _guarantees(row: Row) -> bool:
 
 def _html(run: SavedRun, row: Row, found: Sequence[Block]) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    protection = Protection.from_dict(row["protection"])
+    protection = row.protection
     return environment.from_string(page.read_asset("templates/sheet.html")).render(
-        title=str(run.scenario.get("title") or run.scenario.get("name")),
-        row=f"{row['method']} · {row['variant']} · {row['world'].words}",
+        title=run.title,
+        row=f"{row.head.method} · {row.head.variant} · {row.head.world.words}",
         anchor=row_anchor(row),
         verdict=verdict(row, protection),
         holds=_guarantees(row),

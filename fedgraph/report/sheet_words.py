@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
@@ -17,7 +17,7 @@ from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.scores import METRICS, trust_of
 from fedgraph.report.statement import CAVEATS
 
-MODELS: dict[Viewer, Any] = {
+MODELS: dict[Viewer, Literal["Local", "Central", "Federated"]] = {
     Viewer.CURATOR_TRUSTED: "Central",
     Viewer.SERVER_SECURE_AGGREGATION: "Federated",
     Viewer.SERVER: "Federated",
@@ -40,12 +40,12 @@ def verdict(row: Row, protection: Protection) -> str:
     unit = protection.unit.value
     if math.isinf(row.provable):
         return f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
-    return f"ε = {rounded_up(row.provable, 4)}, δ = {row['delta']:.3g}, for each {unit}, in one run"
+    return f"ε = {rounded_up(row.provable, 4)}, δ = {row.head.delta:.3g}, for each {unit}, in one run"
 
 
 def blocks(run: SavedRun, row: Row) -> tuple[Block, ...]:
     """All layers, from ε down to the data."""
-    protection = Protection.from_dict(row["protection"])
+    protection = row.protection
     return (
         Block("1 · ε and the unit of privacy", "top", tuple(_guarantee(row, protection))),
         Block("2 · Mechanisms and accounting", "middle", tuple(_mechanisms(row, protection))),
@@ -61,20 +61,20 @@ def _guarantee(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "Unit", f"one {protection.unit.value}"
     yield "Neighbouring inputs", protection.relation.words
     yield "Hidden from", protection.viewer.words
-    yield "ε, proven", f"{rounded_up(row.provable, 4)} at δ = {row['delta']:.3g}, for one run"
-    if len(row["paths"]) > 1:
-        yield "ε of each path", "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in row["paths"])
+    yield "ε, proven", f"{rounded_up(row.provable, 4)} at δ = {row.head.delta:.3g}, for one run"
+    if len(row.head.paths) > 1:
+        yield "ε of each path", "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in row.head.paths)
     yield "ε by the paper's formula", "no claim for this noise" if row.published is None else rounded(row.published, 4)
     yield "ε by attack", attacks.describe_bound(row).removeprefix("measured by an attack").lstrip(" :")
     yield "How often it will be published", BLANK
 
 
 def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
-    yield "Method", f"{row['method']} · {row['variant']}, {row['world'].words}"
+    yield "Method", f"{row.head.method} · {row.head.variant}, {row.head.world.words}"
     yield "Releases", "; ".join(releases(row)) or "none"
-    yield "Accounting", str(row["theorem"]) or "nothing is released"
-    asked = "no budget" if math.isinf(row["epsilon"]) else f"ε = {rounded(row['epsilon'])}"
-    yield "Noise chosen for", f"{asked} ({row['calibrated_by']})"
+    yield "Accounting", str(row.head.theorem) or "nothing is released"
+    asked = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
+    yield "Noise chosen for", f"{asked} ({row.head.calibrated_by})"
     for assumption in protection.assumptions:
         yield "It holds only if", protection.sentence(assumption)
     for note in notes(row):
@@ -84,10 +84,12 @@ def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
 def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     seeds = len(row.entries)
     over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
-    for name in dict.fromkeys(m for e in row.entries for m in e["metrics"] if not m.startswith("attack_")):
+    for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
         yield METRICS.get(name, name.replace("_", " ")), mean_spread(row, name) + over
         over = ""
-    own = [s for s in run.scores if (s.task, s.dataset) == (row["task"], row["dataset"]) and s.raw and math.isfinite(s.mean)]
+    own = [
+        s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset) and s.raw and math.isfinite(s.mean)
+    ]
     if own:
         top = max(own, key=lambda s: s.mean)
         yield "Without privacy", f"{METRICS[top.metric]} {mean_spread(top.row, top.metric)} ({top.name})"
@@ -95,22 +97,22 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _implementation(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
-    versions, made = run.environment.get("versions", {}), run.environment.get("made", {})
-    known = " ".join(str(v) for v in (versions.get("fedgraph-privacy"), made.get("commit")) if v)
+    versions, made = run.environment.versions, run.environment.made
+    known = " ".join(v for v in (versions.get("fedgraph-privacy"), made.commit) if v)
     yield "Software", f"fedgraph {known}, PyTorch {versions.get('torch', 'unknown')}, a simulation"
-    if made.get("command"):
-        yield "Command", str(made["command"])
-    if made.get("finished"):
-        yield "Finished", str(made["finished"])
+    if made.command:
+        yield "Command", made.command
+    if made.finished:
+        yield "Finished", made.finished
     yield "Record of releases", "ledger.jsonl in the run's folder; python -m fedgraph.privacy explain prices it again"
     if row.measured is not None:
-        yield "Checked by", f"an attack with canaries; it read: {row['facts']['attack']['what']}"
+        yield "Checked by", f"an attack with canaries; it read: {row.attack.what}"
     yield "Reviewed by", BLANK
 
 
 def _side_channels(run: SavedRun) -> Iterator[tuple[str, str]]:
     yield "Floating point", CAVEATS[0]
-    seed = run.environment.get("seed")
+    seed = run.environment.seed
     if str(seed) == "secret":
         yield "Randomness", "the seed came from the operating system and was not written"
     else:
@@ -124,16 +126,15 @@ def _side_channels(run: SavedRun) -> Iterator[tuple[str, str]]:
 def _trust(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "Who is trusted", trust_of(row).words
     yield "Who sees what", protection.viewer.words
-    clients = row["facts"].get("clients")
-    if clients:
-        yield "Clients", f"{clients:,}" + (f" ({row['facts']['partition']})" if row["facts"].get("partition") else "")
+    facts = row.head.facts
+    if facts.clients:
+        yield "Clients", f"{facts.clients:,}" + (f" ({facts.partition})" if facts.partition else "")
     yield "Why they may be trusted (contracts, law)", BLANK
 
 
 def _data(run: SavedRun, row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
-    known = next((d for d in run.environment.get("data", []) if str(row["dataset"]) in (d["name"], d.get("label"))), None)
-    source = f" ({known['source']})" if known else ""
-    yield "Data", f"{row['dataset']}{source}"
+    source = next((f" ({d.source})" for d in run.environment.data if d.name == row.head.dataset), "")
+    yield "Data", f"{row.head.dataset}{source}"
     yield "Public, unprotected", "; ".join(unprotected(protection)) or "nothing is stated"
     yield "Whose data, how and why collected, consent", BLANK
     yield "Where kept, who has access, for how long", BLANK
@@ -146,13 +147,13 @@ def unprotected(protection: Protection) -> list[str]:
 
 def notes(row: Row) -> list[str]:
     """What the plans of all seeds add, once each."""
-    return list(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
+    return list(dict.fromkeys(note for e in row.entries for note in e.notes))
 
 
 def releases(row: Row) -> list[str]:
     """Path, mechanism and number of releases of the first seed's run, from its ledger lines."""
     counts: dict[tuple[str, str], int] = {}
-    for line in row["ledger"]:
+    for line in row.head.ledger:
         data = json.loads(line)
         if data.get("kind") == "release":
             key = (str(data["path"]), str(data["mechanism"]))
@@ -163,10 +164,10 @@ def releases(row: Row) -> list[str]:
 
 def deployment(run: SavedRun, row: Row) -> deployment_record.Deployment:
     """The record for the registry. ``row`` must have a finite ε."""
-    protection = Protection.from_dict(row["protection"])
+    protection = row.protection
     unit = protection.unit.value
-    name = f"{row['method']} ({row['variant']}) on {row['dataset']}, {unit} level"
-    classifier = "accuracy" in row["metrics"] and trust_of(row) is not Trust.NOBODY
+    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {unit} level"
+    classifier = "accuracy" in row.head.metrics and trust_of(row) is not Trust.NOBODY
     seeds = len(row.entries)
     attacked = attacks.describe_bound(row) if row.measured is not None else "No attack was run."
     return deployment_record.Deployment(
@@ -176,19 +177,19 @@ def deployment(run: SavedRun, row: Row) -> deployment_record.Deployment:
             intended_use=BLANK,
             data_product_type="Machine learning model" if classifier else "Dataset",
             data_product_region=BLANK,
-            description=f"{run.scenario.get('title') or run.scenario.get('name')}: {name}. Simulated with fedgraph.",
+            description=f"{run.title}: {name}. Simulated with fedgraph.",
             publication_date=deployment_record.NO_DATE,
         ),
         dp_variant=deployment_record.Variant(
-            variant_name="Approximate DP" if row["delta"] > 0 else "Pure DP",
+            variant_name="Approximate DP" if row.head.delta else "Pure DP",
             data_domain=f"Attributed graphs. Neighbours: {protection.relation.words}.",
             unprotected_quantities="\n".join(f"- {s}" for s in unprotected(protection)) or "None is stated.",
         ),
         privacy_loss=deployment_record.Loss(
             privacy_unit=unit,
             privacy_unit_details=f"Between two inputs where {protection.relation.words}.",
-            privacy_parameters=deployment_record.Parameters(epsilon=_up(row.provable), delta=float(row["delta"])),
-            privacy_parameters_details=f"Proven for one run: {row['theorem']}. {attacked}",
+            privacy_parameters=deployment_record.Parameters(epsilon=_up(row.provable), delta=row.head.delta or 0.0),
+            privacy_parameters_details=f"Proven for one run: {row.head.theorem}. {attacked}",
         ),
         deployment_model=deployment_record.Model(
             model_name=MODELS[protection.viewer],
@@ -197,13 +198,13 @@ def deployment(run: SavedRun, row: Row) -> deployment_record.Deployment:
             release_type="One release",
             release_type_details=f"ε is of one run; the simulation made {seeds}. Later releases from the same data: {BLANK}",
             data_source_type="Static",
-            data_source_type_details=f"The simulation read {row['dataset']} once. In deployment: {BLANK}",
+            data_source_type_details=f"The simulation read {row.head.dataset} once. In deployment: {BLANK}",
             access_type="Non-interactive",
             access_type_details="Nobody queries the data; the product is published as it is.",
         ),
         accounting=deployment_record.Accounting(
             post_processing="Everything computed from the releases and public facts alone costs nothing more.",
-            composition="\n".join([f"Method: {row['theorem']}.", *(f"- {r}" for r in releases(row))]),
+            composition="\n".join([f"Method: {row.head.theorem}.", *(f"- {r}" for r in releases(row))]),
         ),
         implementation=deployment_record.Implementation(
             preprocessing_and_hyperparameter_tuning="\n".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attacks
 from fedgraph.report.report_rows import Row, rounded, rounded_up
@@ -50,11 +51,11 @@ class Statement:
 
 def describe_row(row: Row) -> Statement:
     """The statement of one row."""
-    protection = Protection.from_dict(row["protection"])
-    target = "no budget" if math.isinf(row["epsilon"]) else f"ε = {rounded(row['epsilon'])}"
-    reading = " (as published)" if row["calibrated_by"] == "published" else ""
-    who = f"{row['method']} · {row['variant']} · {row['world'].words}"
-    notes = tuple(dict.fromkeys(str(note) for e in row.entries for note in e.get("notes", ())))
+    protection = row.protection
+    target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
+    reading = " (as published)" if row.head.calibrated_by == "published" else ""
+    who = f"{row.head.method} · {row.head.variant} · {row.head.world.words}"
+    notes = tuple(dict.fromkeys(note for e in row.entries for note in e.notes))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
     return Statement(who, f"{target}{reading}", tuple(_sentences(row, protection)), conditions, notes)
 
@@ -63,7 +64,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     who = f"from {protection.viewer.words}"
     unit, relation = protection.unit.value, protection.relation.words
     found = []
-    if not row["paths"]:
+    if not row.head.paths:
         raw = math.isinf(row.provable)
         found.append(
             f"Computed on the raw data, for comparison: it protects nothing {who}, ε = ∞."
@@ -71,19 +72,19 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             else "Nothing private is sent; only public sizes are used, so nothing is to be protected."
         )
         return found
-    broken = next((e["facts"]["broken_promise"] for e in row.entries if e["facts"].get("broken_promise")), None)
+    broken = next((e.facts.broken_promise for e in row.entries if e.facts.broken_promise), None)
     if broken is not None:
         found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
     elif math.isinf(row.provable):
-        open_paths = [p for p in row["paths"] if math.isinf(row.path(p))]
+        open_paths = [p for p in row.head.paths if math.isinf(row.path(p))]
         found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
     else:
         found.append(
             f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
-            f"ε = {rounded_up(row.provable, 4)} with δ = {row['delta']:.3g} ({row['theorem']})."
+            f"ε = {rounded_up(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})."
         )
-    if len(row["paths"]) > 1 and broken is None:
-        for path in row["paths"]:
+    if len(row.head.paths) > 1 and broken is None:
+        for path in row.head.paths:
             price = row.path(path)
             if math.isfinite(price):
                 found.append(
@@ -95,7 +96,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {rounded(row.published, 4)}"
     found.append(f"The published formula {published}; {attacks.describe_bound(row)}.")
     if row.measured is not None:
-        found.append(f"The attacker read: {row['facts']['attack']['what']}.")
+        found.append(f"The attacker read: {row.attack.what}.")
     if len(row.entries) > 1:
         found.append(
             f"This is the guarantee of one run. The numbers are means over {len(row.entries)} runs on the same people: to "
@@ -105,7 +106,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
 
 
 def _worst(row: Row) -> str:
-    count = max((e["facts"].get("worst_node_clients", 0) for e in row.entries), default=0)
+    count = max((e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringFacts)), default=0)
     return f", which {count} clients hold" if count > 1 else ""
 
 

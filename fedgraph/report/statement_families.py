@@ -37,9 +37,9 @@ def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
     """Every row that states a protection, in order of first appearance."""
     groups: dict[tuple[str, str, str], list[tuple[Row, Statement]]] = {}
     for row in rows:
-        if row["protection"] is not None:
+        if row.head.protection is not None:
             said = statement.describe_row(row)
-            groups.setdefault((str(row["task"]), str(row["dataset"]), said.who), []).append((row, said))
+            groups.setdefault((str(row.head.task), str(row.head.dataset), said.who), []).append((row, said))
     return tuple(_family(*key, members) for key, members in groups.items())
 
 

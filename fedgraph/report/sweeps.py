@@ -8,9 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic import BaseModel
 
 from fedgraph.report import answer, charts, first_screen, plots
 from fedgraph.report.report_rows import group_rows, rounded
@@ -57,12 +54,12 @@ def _shared(one: set[str], other: set[str]) -> float:
 
 
 def _names(record: Records) -> set[str]:
-    return {f"{e['method']}/{e['variant']}" for e in record.entries}
+    return {f"{e.method}/{e.variant}" for e in record.entries}
 
 
 def _protocol(record: Records) -> tuple[str, str]:
-    facts = record.entries[0]["facts"]
-    return str(facts.get("protocol")), str(facts.get("split"))
+    facts = record.entries[0].facts
+    return facts.protocol, facts.split
 
 
 def _sweep(group: list[Records]) -> Sweep:
@@ -78,27 +75,26 @@ def _sweep(group: list[Records]) -> Sweep:
 
 def _thing(tasks: Mapping[str, Records]) -> tuple[str, dict[str, float | str]]:
     """What varies from task to task, and its value in each: one setting, the number of clients, or else their labels."""
-    flat = {label: dict(_leaves(record.params)) for label, record in tasks.items()}
+    flat = {label: dict(_leaves(record.settings)) for label, record in tasks.items()}
     keys = {k for leaves in flat.values() for k in leaves}
     varied = {k for k in keys if len({repr(leaves.get(k)) for leaves in flat.values()}) > 1}
     names = {k.rsplit(".", 1)[-1] for k in varied}
     if len(names) == 1 and all(len({repr(leaves.get(k)) for k in varied if k in leaves}) == 1 for leaves in flat.values()):
         (name,) = names
         values = {label: next(leaves[k] for k in sorted(varied) if k in leaves) for label, leaves in flat.items()}
-        if all(isinstance(v, int | float) for v in values.values()) and len(set(values.values())) == len(values):
-            return name.replace("_", " "), {label: float(v) for label, v in values.items()}
-    clients = {label: {e["facts"].get("clients") for e in r.entries} for label, r in tasks.items()}
-    counts = {label: next(iter(c)) for label, c in clients.items() if len(c) == 1}
-    if len(counts) == len(tasks) == len(set(counts.values())) and None not in counts.values():
+        numbers: dict[str, float | str] = {label: float(v) for label, v in values.items() if isinstance(v, int | float)}
+        if len(set(numbers.values())) == len(values):
+            return name.replace("_", " "), numbers
+    clients = {label: {e.facts.clients for e in r.entries} for label, r in tasks.items()}
+    counts = {label: number for label, c in clients.items() if len(c) == 1 and (number := next(iter(c))) is not None}
+    if len(counts) == len(tasks) == len(set(counts.values())):
         return "number of clients", {label: float(c) for label, c in counts.items()}
     return "task", {label: label for label in tasks}
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     """(dotted path, value) of every setting but names."""
-    if isinstance(value, BaseModel):
-        value = value.model_dump()
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         for key, inner in value.items():
             if key not in ("label", "datasets", "delta"):
                 yield from _leaves(inner, f"{path}.{key}")
@@ -119,11 +115,12 @@ class VariedSetting:
 
 def within(record: Records) -> tuple[VariedSetting, ...]:
     """The numbers that vary between the methods of a part while all else stays equal, three values of each at least."""
-    specs = getattr(record.params, "methods", None)
+    given = record.settings.get("methods")
+    specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
     found = []
-    for key in dict.fromkeys(k for s in specs or () for k in s if k not in ("label", "method")):
-        series: dict[str, list[Mapping[str, Any]]] = {}
-        for s in specs or ():
+    for key in dict.fromkeys(k for s in specs for k in s if k not in ("label", "method")):
+        series: dict[str, list[Mapping[str, object]]] = {}
+        for s in specs:
             if _number(s.get(key)) is not None:
                 series.setdefault(repr(sorted((k, repr(v)) for k, v in s.items() if k not in ("label", key))), []).append(s)
         lines = [own for own in series.values() if len(own) > 1 and len({_number(s[key]) for s in own}) == len(own)]
@@ -132,14 +129,14 @@ def within(record: Records) -> tuple[VariedSetting, ...]:
             told = [k for k in dict.fromkeys(k for h in heads for k in h) if len({repr(h.get(k)) for h in heads}) > 1]
             places = {}
             for own, head in zip(lines, heads, strict=True):
-                words = [head["method"], *(_said(k, head) for k in told if k != "method")]
+                words = [str(head["method"]), *(_said(k, head) for k in told if k != "method")]
                 for s in own:
                     places[f"{s['method']}/{_variant(s)}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
             found.append(VariedSetting(key.replace("_", " "), places))
     return tuple(found)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """A setting as a number; None where it is none. A list of one number counts as that number, ``inf`` as ∞."""
     if isinstance(value, list) and len(value) == 1:
         return _number(value[0])
@@ -148,12 +145,12 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _said(key: str, settings: Mapping[str, Any]) -> str:
+def _said(key: str, settings: Mapping[str, object]) -> str:
     value = settings.get(key, "default")
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def _variant(spec: Mapping[str, Any]) -> str:
+def _variant(spec: Mapping[str, object]) -> str:
     """How a task names the row of a method's settings."""
     return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")
 

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from fedgraph.errors import ScenarioError
+from fedgraph.report.columns import COLUMNS, Value, number_of_score
 from fedgraph.report.scores import Score
 
 Param = str | float | int
@@ -35,32 +36,17 @@ def lines(scores: Sequence[Score]) -> Iterator[TrackedRow]:
     for score in scores:
         if score.status != "ok":
             continue
-        params: dict[str, Param] = {
-            "dataset": score.dataset,
-            "task": score.task,
-            "unit": score.unit,
-            "method": score.method,
-            "variant": score.variant,
-            "trust": score.trust.value,
-            "epsilon": _text(score.target),
-            "epsilon_provable": _text(score.provable),
-            "delta": _text(score.delta),
-            "seeds": score.seeds,
-        }
-        metrics = {
-            score.metric: score.mean,
-            "deviation": score.deviation,
-            "epsilon_provable": score.provable,
-            "epsilon_measured": score.measured,
-        }
-        finite = {name: float(v) for name, v in metrics.items() if v is not None and math.isfinite(v)}
+        read = {c: c.value(number_of_score(score)) for c in COLUMNS if c.tracked}
+        params = {c.key: _text(v) for c, v in read.items() if c.tracked != "metric"}
+        metrics = {score.metric if c.key == "mean" else c.key: v for c, v in read.items() if c.tracked != "parameter"}
+        finite = {name: float(v) for name, v in metrics.items() if isinstance(v, float) and math.isfinite(v)}
         yield TrackedRow(re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite)
 
 
 def tensorboard(scores: Sequence[Score], folder: Path) -> int:
     """Write one HPARAMS entry per row below ``folder``; how many. ``ScenarioError``: the package is missing."""
     _needs("tensorboard", "tensorboard")
-    writer_of: Any = importlib.import_module("torch.utils.tensorboard").SummaryWriter
+    writer_of = importlib.import_module("torch.utils.tensorboard").SummaryWriter
     written = 0
     with writer_of(str(folder)) as writer:
         for line in lines(scores):
@@ -71,7 +57,7 @@ def tensorboard(scores: Sequence[Score], folder: Path) -> int:
 
 def mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | None) -> int:
     """Log one parent run with a nested run per row; how many rows. uri: of the server or folder; None: MLflow's own."""
-    client: Any = _needs("mlflow", "mlflow")
+    client = _needs("mlflow", "mlflow")
     if uri is not None:
         client.set_tracking_uri(uri)
     client.set_experiment(experiment)
@@ -85,12 +71,12 @@ def mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | N
     return written
 
 
-def _needs(package: str, extra: str) -> Any:
+def _needs(package: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError:
         raise ScenarioError(f"{package} is not installed; install it: pip install 'fedgraph-privacy[{extra}]'") from None
 
 
-def _text(value: float | None) -> Param:
-    return "" if value is None else value if math.isfinite(value) else str(value)
+def _text(value: Value) -> Param:
+    return "" if value is None else str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from fedgraph.cells.facts import NodeClassificationFacts
 
 
-def describe_traffic(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def describe_traffic(facts: Sequence[NodeClassificationFacts]) -> tuple[str, ...]:
     """facts: of all cells; those without messages (one curator) say nothing."""
-    sent = [f for f in facts if f.get("bytes_up")]
+    sent = [(f.sent, f.rounds) for f in facts if f.sent is not None and f.sent.up]
     if not sent:
         return ()
-    most = max(sent, key=lambda f: (f["bytes_up"] + f["bytes_down"]) * f["rounds"])
-    times = "; ".join(f"{name} {_time(most['seconds_on_links'][name])} ({words})" for name, words in most["links"].items())
+    most, rounds = max(sent, key=lambda s: (s[0].up + s[0].down) * s[1])
+    times = "; ".join(f"{name} {_time(most.seconds[name])} ({words})" for name, words in most.links.items())
     found = [
-        f"Most travels where each of {most['rounds']} rounds sends a client {most['bytes_down']:,} bytes and brings back "
-        f"{most['bytes_up']:,}. All rounds take, on stated links: {times}."
+        f"Most travels where each of {rounds} rounds sends a client {most.down:,} bytes and brings back {most.up:,}. "
+        f"All rounds take, on stated links: {times}."
     ]
-    late = [f for f in sent if "staleness" in f]
+    partial = [(s.partial, rounds) for s, rounds in sent if s.partial is not None]
+    late = [p for p, _ in partial if p.mean_staleness is not None]
     if late:
-        mean, most_stale = (max(f["staleness"][key] for f in late) for key in ("mean", "most"))
+        mean, most_stale = max(p.mean_staleness or 0.0 for p in late), max(p.most_stale or 0 for p in late)
         found.append(
-            f"The server steps whenever {late[0]['federation'].get('buffer', 10)} updates are there. Since a client began, it "
-            f"has taken up to {mean:.3g} steps on average, and {most_stale} at most; the client with the most updates made "
-            f"{max(f['most_updates'] for f in late)}."
+            f"The server steps whenever {late[0].settings.get('buffer', 10)} updates are there. Since a client began, it has "
+            f"taken up to {mean:.3g} steps on average, and {most_stale} at most; the client with the most updates made "
+            f"{max(p.most_updates or 0 for p in late)}."
         )
-    partial = [f for f in sent if "federation" in f and "staleness" not in f]
-    if partial:
-        asked, answered, aborted = (sum(f[key] for f in partial) for key in ("asked", "answered", "aborted_rounds"))
-        rounds = sum(f["rounds"] for f in partial)
-        settings = ", ".join(f"{key} {value}" for key, value in partial[0]["federation"].items())
+    prompt = [(p, rounds) for p, rounds in partial if p.mean_staleness is None]
+    if prompt:
+        asked, answered = sum(p.asked for p, _ in prompt), sum(p.answered for p, _ in prompt)
+        aborted = sum(p.aborted for p, _ in prompt)
+        settings = ", ".join(f"{key} {value}" for key, value in prompt[0][0].settings.items())
         found.append(
             f"Not every client answers in every round ({settings}): {answered:,} of {asked:,} requests were answered and used, "
-            f"and {aborted:,} of {rounds:,} rounds had too few answers and changed nothing."
+            f"and {aborted:,} of {sum(rounds for _, rounds in prompt):,} rounds had too few answers and changed nothing."
         )
     return tuple(found)
 

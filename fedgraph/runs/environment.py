@@ -8,11 +8,12 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from fedgraph.cells.environment import DataSource, Environment, Making
 from fedgraph.types import Graph, GraphCollection
 
 PACKAGES = (
@@ -21,27 +22,32 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def describe(seed: int | str, graphs: list[Graph | GraphCollection], runtime: dict[str, Any]) -> dict[str, Any]:
-    """The content of ``environment.json``."""
-    return {
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
-        "platform": f"{platform.system()} {platform.machine()}",
-        "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] or ["cpu"],
-        "runtime": runtime,
-        "seed": seed,
-        "data": [{"name": g.name, "source": g.provenance.source, "sha256": g.provenance.checksums} for g in graphs],
-    }
+def describe(
+    seed: int | str, graphs: Sequence[Graph | GraphCollection], runtime: Mapping[str, object], began: float
+) -> Environment:
+    """What ``environment.json`` says of a run that this process made.
 
-
-def describe_run(began: float) -> dict[str, str | float]:
-    """When, from which version and by which command this process made a run. began: ``time.time()`` at its start."""
-    return {
-        "version": _version("fedgraph-privacy"),
-        "commit": _commit(),
-        "command": " ".join([_program(), shlex.join(sys.argv[1:])]).strip(),
-        "finished": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "seconds": round(time.time() - began, 1),
-    }
+    Args:
+        seed: the root seed, or ``secret``.
+        graphs: its data sets.
+        runtime: as the engine describes itself.
+        began: ``time.time()`` at its start.
+    """
+    return Environment(
+        versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        platform=f"{platform.system()} {platform.machine()}",
+        devices=tuple(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())) or ("cpu",),
+        runtime=runtime,
+        seed=seed,
+        data=tuple(DataSource(g.name, g.provenance.source, g.provenance.checksums) for g in graphs),
+        made=Making(
+            version=_version("fedgraph-privacy"),
+            commit=_commit(),
+            command=" ".join([_program(), shlex.join(sys.argv[1:])]).strip(),
+            finished=time.strftime("%Y-%m-%d %H:%M:%S %z"),
+            seconds=round(time.time() - began, 1),
+        ),
+    )
 
 
 def _program() -> str:

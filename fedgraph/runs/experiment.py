@@ -85,12 +85,12 @@ def _computed(
         where = engine.describe()
     from fedgraph import report  # what draws and writes is not needed before the last cell
 
-    facts = environment.describe(ready.scenario.seed, graphs, where) | {"made": environment.describe_run(began)}
+    described = environment.describe(ready.scenario.seed, graphs, where, began)
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
     records = counted([replace(records_of(stage, kept), short=ready.quick) for stage in stages])
-    report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, facts, console, failed)
+    report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, described, console, failed)
     if failed:
-        first = "; ".join(f"{f['task']}/{f['dataset']}/{f['method']}/{f['variant']}: {f['why']}" for f in failed[:3])
+        first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
     return out
 
@@ -123,7 +123,7 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
         stage.task.kind,
         stage.task.label,
         stage.context.dataset,
-        stage.task.params,
+        stage.task.params.model_dump(),
         tuple(f.entry for f in found),
         tuple(f.artefacts for f in found),
     )

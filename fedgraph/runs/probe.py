@@ -61,7 +61,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
             console.begin(cell)
             outcome = schedule.timed(stage.task, cell, stage.context)[0]
             console.finish(cell)
-            written = len(json.dumps(entry.shortened(entry.entry_of(cell, outcome, 0.0))))
+            written = len(json.dumps(entry.to_json(entry.entry_of(cell, outcome, 0.0))))
             took[group] = (time.monotonic() - start, written)
     mean = sum(t for t, _ in took.values()) / len(took)
     wall = loading + sum(number * (took[group][0] if group in took else mean) for group, number in sizes.items())

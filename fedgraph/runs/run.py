@@ -12,25 +12,20 @@ run.sheet(run.best(unit="node", trust="sums", epsilon=1).anchor)
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import trust_called
 from fedgraph.report import answer, report_rows
 from fedgraph.report import saved_run as stored
-from fedgraph.report.scores import METRICS, Score, row_anchor
+from fedgraph.report.scores import Score, row_anchor
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
-
-COLUMNS = (
-    "run", "dataset", "task", "unit", "trust", "name", "method", "variant", "metric", "mean", "deviation", "seeds",
-    "epsilon", "calibrated_by", "delta", "published", "provable", "measured", "status", "anchor",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,17 +142,20 @@ class Run:
         """All rows as a pandas table.
 
         Returns:
-            One line for each configuration, with the columns ``COLUMNS``. ε and δ are floats, ∞ included; ``mean`` and
-            ``deviation`` are in the unit of ``metric``, over ``seeds`` repetitions.
+            One line for each configuration, with the columns of ``report.columns.COLUMNS``. ε and δ are floats, ∞ included;
+            ``mean`` and ``deviation`` are in the unit of ``metric``, over ``seeds`` repetitions.
 
         Example:
-            >>> run.table().query("provable <= 1")
+            >>> run.table().query("epsilon_provable <= 1")
         """
         import pandas
 
+        from fedgraph.report.columns import COLUMNS, number_of_score
+
         called = dict(zip(self.folders, self.names, strict=True))
         owner = {id(row): called[folder] for folder, row in self._owned}
-        return pandas.DataFrame([_line(s, owner[id(s.row)]) for s in self.answered.scores], columns=list(COLUMNS))
+        numbers = [number_of_score(s, owner[id(s.row)]) for s in self.answered.scores]
+        return pandas.DataFrame({c.key: [c.value(n) for n in numbers] for c in COLUMNS if c.table})
 
     def figure(self, unit: str | None = None) -> Figure:
         """A figure of accuracy against provable ε, of every row that releases something.
@@ -248,31 +246,6 @@ def open_run(*folders: str | Path) -> Run:
     return Run(tuple(stored.load_run(Path(f)) for f in folders))
 
 
-def _line(score: Score, run: str) -> dict[str, Any]:
-    return {
-        "run": run,
-        "dataset": score.dataset,
-        "task": score.task,
-        "unit": score.unit,
-        "trust": score.trust.value,
-        "name": score.name,
-        "method": score.method,
-        "variant": score.variant,
-        "metric": METRICS[score.metric],
-        "mean": score.mean,
-        "deviation": score.deviation,
-        "seeds": score.seeds,
-        "epsilon": score.target,
-        "calibrated_by": score.calibrated_by,
-        "delta": score.delta,
-        "published": score.published,
-        "provable": score.provable,
-        "measured": score.measured,
-        "status": score.status,
-        "anchor": score.anchor,
-    }
-
-
 def _named(row: report_rows.Row, run: str) -> report_rows.Row:
     """The row with its run in its name: several runs have one like it."""
-    return report_rows.Row(tuple({**e, "variant": f"{e['variant']} @ {run}"} for e in row.entries))
+    return report_rows.Row(tuple(replace(e, variant=f"{e.variant} @ {run}") for e in row.entries))

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
+from fedgraph.cells.facts import ClaimFacts
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy import claims
@@ -51,12 +52,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     bound = claim.epsilon_lower_bound
     return Outcome(
         metrics={"epsilon_lower_bound": math.nan if bound is None else bound},
-        facts={
-            "mechanism": claim.mechanism,
-            "inputs": dict(claim.inputs),
-            "explanation": claim.explanation,
-            "delta": claim.delta,
-        },
+        facts=ClaimFacts(
+            mechanism=claim.mechanism,
+            inputs=dict(claim.inputs),
+            explanation=claim.explanation,
+            delta=claim.delta,
+        ),
         account=None,
         releases=(),
         epsilon_published=claim.epsilon_published,

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
+from fedgraph.cells.facts import GraphMetricsFacts
 from fedgraph.comparison import edits, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.errors import ScenarioError
@@ -103,7 +104,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.seed == 0:
         arrays |= _drawing(compared[: params.shown])
     sizes = [g.num_nodes for g in found.graphs]
-    facts = {"graphs": len(sizes), "compared": len(compared), "mean_nodes": float(np.mean(sizes)), "edits": params.edits}
+    mean = float(np.mean(sizes))
+    facts = GraphMetricsFacts(graphs=len(sizes), compared=len(compared), mean_nodes=mean, edits=params.edits)
     return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {}, artefacts=arrays)
 
 

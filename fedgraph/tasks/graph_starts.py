@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fedgraph import seeds
+from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.comparison import starts
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
@@ -102,9 +103,15 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     }
     if taken.noised is not None:
         metrics["noised_objective"] = float(taken.noised.mean())
-    facts = {"descents": taken.descents, "pairs": int(before.size), "graphs": params.graphs, "hops": params.hops}
-    start = {"noise": taken.noise, "with_product": taken.with_product}
-    return Outcome(metrics, {**facts, **start}, None, (), None, np.inf, "computed on raw data", {})
+    facts = GraphStartsFacts(
+        descents=taken.descents,
+        pairs=int(before.size),
+        graphs=params.graphs,
+        hops=params.hops,
+        noise=taken.noise,
+        with_product=taken.with_product,
+    )
+    return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
 
 
 def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Taken]]:

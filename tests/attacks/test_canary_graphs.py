@@ -102,7 +102,7 @@ def test_graphs_of_one_client_have_coins_of_their_own(training: str) -> None:
     found = attack.measure([0.2], made, cell, here, dealt.partition)
     assert 0 <= found.epsilon <= made.provable().epsilon
     of_the_colluder = len(made.made.sizes[-1])
-    assert found.facts["attack"]["counts"][0][0] == 20 - of_the_colluder, "also where ten clients are each clipped as one"
+    assert found.attack.counts[0][0] == 20 - of_the_colluder, "also where ten clients are each clipped as one"
 
 
 def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> None:
@@ -214,7 +214,7 @@ def test_broken_noise_is_caught_and_sound_noise_is_not_accused(
     assert 0 <= sound.epsilon_measured <= sound.epsilon_provable <= 1.0
     assert broken.epsilon_provable <= 1.0, "its price is the same; only the attack can tell"
     assert broken.epsilon_measured > broken.epsilon_provable
-    assert broken.facts["attack"]["estimator"] == "curve", "everything here is Gaussian"
+    assert broken.facts.attack.estimator == "curve", "everything here is Gaussian"
 
 
 def test_an_answer_that_is_kept_too_often_is_caught(where: Context, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +225,7 @@ def test_an_answer_that_is_kept_too_often_is_caught(where: Context, monkeypatch:
     monkeypatch.setattr(KaryResponse, "apply", louder)
     broken = outcome(model, where, epsilon=0.5)
     assert sound.epsilon_measured <= 0.5 < broken.epsilon_measured
-    assert broken.facts["attack"]["path"] == encoded_graphs.PATH
+    assert broken.facts.attack.path == encoded_graphs.PATH
 
 
 def test_the_run_that_counts_is_not_touched(where: Context) -> None:

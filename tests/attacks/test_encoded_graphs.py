@@ -79,7 +79,7 @@ def test_sound_encoders_are_not_accused(where: Context, encoder: str, epsilon: A
     _, made, found = measured(where, encoder, epsilon)
     assert found.epsilon is not None
     assert found.epsilon <= made.provable("embedding").epsilon
-    assert found.facts["attack"]["counts"][1][0] == 188
+    assert found.attack.counts[1][0] == 188
 
 
 def test_the_released_code_shows_more_than_the_paper_claims(where: Context) -> None:
@@ -118,7 +118,7 @@ def test_only_clients_that_send_are_attacked_and_through_the_door(where: Context
     senders = [r.client for r in made.schedule.releases if r.path == attack.PATH]
     assert 0 < len(senders) < len(made.made.sizes)
     assert [client for cell, path, client in passed if cell == "attack" and path == attack.PATH] == senders
-    assert found.facts["attack"]["counts"][0][0] == sum(len(made.made.sizes[client]) for client in senders)
+    assert found.attack.counts[0][0] == sum(len(made.made.sizes[client]) for client in senders)
 
 
 def test_a_whole_cell_carries_it(where: Context) -> None:
@@ -133,4 +133,4 @@ def test_a_whole_cell_carries_it(where: Context) -> None:
     assert found["attacked"].metrics["accuracy"] == found["plain"].metrics["accuracy"]
     assert found["plain"].epsilon_measured is None
     assert 0 <= found["attacked"].epsilon_measured <= found["attacked"].paths["embedding"]
-    assert found["attacked"].facts["attack"]["path"] == "embedding"
+    assert found["attacked"].facts.attack.path == "embedding"

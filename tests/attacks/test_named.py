@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], *
 
 
 def told(found: Outcome) -> dict[str, dict[str, Any]]:
-    return {v["attack"]: v for v in found.facts["named"]}
+    return {v.attack: asdict(v) for v in found.facts.named.found}
 
 
 def whole(graph: Graph) -> Partition:
@@ -149,11 +150,11 @@ def test_without_privacy_members_edges_words_and_labels_are_found(library: Graph
 
 def test_noise_of_a_small_budget_hides_them(library: Graph) -> None:
     found = outcome(library, {"method": "features"}, [{"attack": a} for a in ("lira", "rmia", "bayes_optimal")])
-    for v in found.facts["named"]:
-        assert v["epsilon"] <= found.epsilon_provable
-        assert v["limit"] == pytest.approx(operating_points.most_advantage(found.epsilon_provable, 1e-3))
-        assert v["estimator"] == "curve"
-        assert abs(v["auc"] - 0.5) < 0.12
+    for v in found.facts.named.found:
+        assert v.epsilon <= found.epsilon_provable
+        assert v.limit == pytest.approx(operating_points.most_advantage(found.epsilon_provable, 1e-3))
+        assert v.estimator == "curve"
+        assert abs(v.auc - 0.5) < 0.12
     clients = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}
     read = told(outcome(library, {"method": "features"}, [{"attack": "label_distribution"}], **clients))
     assert read["label_distribution"]["more"]["cosine"] < 0.97
@@ -164,8 +165,8 @@ def test_too_little_noise_is_caught_by_name(library: Graph, monkeypatch: pytest.
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 1e4), v, rng))
     method = {"method": "features", "projection": "none", "steps": 100}
     found = outcome(library, method, [{"attack": "lira"}], epsilons=[0.3])
-    (v,) = found.facts["named"]
-    assert v["epsilon"] > found.epsilon_provable
+    (v,) = found.facts.named.found
+    assert v.epsilon > found.epsilon_provable
 
 
 def test_answers_that_use_own_edges_betray_them_to_others(library: Graph) -> None:
@@ -186,8 +187,8 @@ def test_what_does_not_apply_is_said(library: Graph) -> None:
     found = outcome(
         library, {"method": "gcon"}, [{"attack": "lira"}, {"attack": "gradient_inversion"}], protocol="transductive"
     )
-    assert found.facts["refused"]["lira"] == "features and labels are public here"
-    assert "curator-trusted does not see" in found.facts["refused"]["gradient_inversion"]
+    assert found.facts.named.refused["lira"] == "features and labels are public here"
+    assert "curator-trusted does not see" in found.facts.named.refused["gradient_inversion"]
 
 
 def test_the_run_that_counts_is_not_touched(library: Graph) -> None:
@@ -197,12 +198,12 @@ def test_the_run_that_counts_is_not_touched(library: Graph) -> None:
 
 
 def test_risk_of_real_nodes_is_a_distribution(library: Graph) -> None:
-    risk = outcome(library, PLAIN, [{"attack": "lira"}]).facts["risk"]
-    assert sum(risk["histogram"]) == risk["nodes"]
-    assert risk["runs"] == 5
-    assert risk["mean"] > 0.6
-    assert risk["always_found"] > risk["always_by_luck"]
-    assert sum(risk["luck"]) == pytest.approx(risk["nodes"], abs=1)
+    risk = outcome(library, PLAIN, [{"attack": "lira"}]).facts.named.risk
+    assert sum(risk.histogram) == risk.nodes
+    assert risk.runs == 5
+    assert risk.mean > 0.6
+    assert risk.always_found > risk.always_by_luck
+    assert sum(risk.luck) == pytest.approx(risk.nodes, abs=1)
 
 
 def test_luck_is_what_the_attack_finds_where_coins_say_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +72,14 @@ def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **ch
 
 
 def every_attack_is_told(found: Outcome, named: list[dict[str, Any]]) -> None:
-    told = {v["attack"]: v for v in found.facts["named"]}
+    told = {v.attack: asdict(v) for v in found.facts.named.found}
     names = {str(spec.get("label", spec["attack"])) for spec in named}
-    assert set(told) | set(found.facts["refused"]) == names
-    assert not set(told) & set(found.facts["refused"])
+    assert set(told) | set(found.facts.named.refused) == names
+    assert not set(told) & set(found.facts.named.refused)
     for verdict in told.values():
         assert 0 <= verdict["auc"] <= 1
         assert verdict["epsilon"] is None or verdict["epsilon"] >= 0
-    assert all(found.facts["refused"].values()), "a reason in words"
+    assert all(found.facts.named.refused.values()), "a reason in words"
     assert found.epsilon_measured is None or 0 <= found.epsilon_measured < np.inf
 
 
@@ -99,7 +100,7 @@ def test_nobody_is_left_out_where_who_takes_part_is_public() -> None:
     central = {"trust": ["curator"], "protocol": "transductive"}
     found = outcome(graph("two components"), {"method": "lpgnn"}, NODES[:6], **central)
     every_attack_is_told(found, NODES[:6])
-    assert "public" in found.facts["refused"]["lira"]
+    assert "public" in found.facts.named.refused["lira"]
 
 
 SCENARIO = """

@@ -111,7 +111,7 @@ def test_the_run_that_counts_is_not_touched(library: Graph, trust: str) -> None:
     assert attacked.releases == plain.releases
     assert plain.epsilon_measured is None
     assert 0 <= attacked.epsilon_measured <= attacked.epsilon_provable
-    assert attacked.facts["attack"]["counts"][0][0] >= 40
+    assert attacked.facts.attack.counts[0][0] >= 40
 
 
 def test_only_the_first_seeds_are_attacked(library: Graph) -> None:
@@ -135,7 +135,7 @@ def test_a_method_with_a_twentieth_of_its_noise_is_caught(library: Graph, monkey
     assert sound.epsilon_measured <= sound.epsilon_provable <= 0.5
     assert broken.epsilon_provable == sound.epsilon_provable, "its price is the same; only the attack can tell"
     assert broken.epsilon_measured > broken.epsilon_provable
-    assert broken.facts["attack"]["estimator"] == "curve", "everything that features releases is Gaussian"
+    assert broken.facts.attack.estimator == "curve", "everything that features releases is Gaussian"
 
 
 def test_an_aggregation_with_a_fifth_of_its_noise_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_who_sees_every_round_catches_too_little_noise(library: Graph, trust: st
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 6), v, rng))
     (broken,) = outcomes(library, {"method": "features"}, 1.0, **spec)
-    assert "read in the released values" in sound.facts["attack"]["what"]
+    assert "read in the released values" in sound.facts.attack.what
     assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
     assert broken.epsilon_measured > broken.epsilon_provable
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph.cells.entry import content_of, entry_of, portable
+from fedgraph.cells.entry import entry_of, portable, read_file
+from fedgraph.cells.facts import Facts
 from fedgraph.cells.store import CellStore, write_atomically
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import Account, Release
@@ -26,7 +27,7 @@ def outcome() -> Outcome:
     release = Release(CELL.key, "model", 0, 0, "noise", Gaussian(2.0))
     return Outcome(
         metrics={"accuracy": 0.5},
-        facts={"clients": 3},
+        facts=Facts(clients=3),
         account=account,
         releases=(release,),
         epsilon_published=None,
@@ -43,10 +44,10 @@ def test_round_trip(tmp_path: Path) -> None:
     store.save(CELL, outcome(), 1.5)
     assert store.has(CELL)
     record = store.load(CELL)
-    assert record.entry["epsilon_provable"] == math.inf
-    assert record.entry["epsilon_published"] is None
-    assert record.entry["paths"] == {"model": math.inf}
-    assert len(record.entry["ledger"]) == 2
+    assert record.entry.epsilon_provable == math.inf
+    assert record.entry.epsilon_published is None
+    assert record.entry.paths == {"model": math.inf}
+    assert len(record.entry.ledger) == 2
     assert np.array_equal(record.artefacts["map"], np.eye(2))
 
 
@@ -54,11 +55,11 @@ def test_a_cell_says_everything_once(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
     store.save(CELL, outcome(), 1.5)
     file = next(store.folder.glob("*.json.gz"))
-    stored = content_of(file)
+    stored = read_file(file)
     assert json.dumps(stored).count(CELL.key) == 1
     entry = store.load(CELL).entry
-    assert [json.loads(line)["cell"] for line in entry["ledger"]] == [CELL.key] * 2
-    assert entry["ledger"] == entry_of(CELL, outcome(), 1.5)["ledger"]
+    assert [json.loads(line)["cell"] for line in entry.ledger] == [CELL.key] * 2
+    assert entry.ledger == entry_of(CELL, outcome(), 1.5).ledger
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

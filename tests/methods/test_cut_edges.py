@@ -174,7 +174,7 @@ def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None
         out = node_classification.run(params, cell, where)
         assert out.epsilon_provable <= 2.0 * (1 + 1e-12)
         assert out.account is not None
-        assert out.facts["cut_edges_shared"] == (cell.world.trust is Trust.OWN_CLIENT)
+        assert out.facts.cut_edges_shared == (cell.world.trust is Trust.OWN_CLIENT)
         shared = Assumption.CUT_EDGES_SHARED in out.account.protection.assumptions
         assert shared == (cell.world.trust is Trust.OWN_CLIENT and cell.method != "lpgnn")
         text = explain(Ledger([out.account], out.releases))

@@ -49,7 +49,7 @@ def test_training_messages_are_read(
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 50), v, rng))
     broken = outcome(library, method, trust, 1.0, **few)
-    assert "read in the released values" in sound.facts["attack"]["what"]
+    assert "read in the released values" in sound.facts.attack.what
     assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
     least = 0.6 if method["method"] == "dpar" else 0.75  # dpar: secret batches and rows blur what is read
     assert broken.metrics["attack_auc"] > least
@@ -91,12 +91,12 @@ def test_who_reads_all_that_is_priced_gets_the_hops_and_nobody_else_does(
     reads = {"attack": {"canaries": 40, "guesses": [1.0], "reads": "releases"}}
     told = outcome(library, method, "own-client", 8.0, **CLIENTS, **reads)
     assert {"gradient", "hop 0", "hop 1"} in sent
-    assert "read in the released values, more than the viewer gets" in told.facts["attack"]["what"]
+    assert "read in the released values, more than the viewer gets" in told.facts.attack.what
     assert told.epsilon_measured <= told.epsilon_provable
     sent.clear()
     own = outcome(library, method, "own-client", 8.0, **CLIENTS, attack={"canaries": 40, "guesses": [1.0]})
     assert set().union(*sent) == {"gradient"}
-    assert "seen in the trained model" in own.facts["attack"]["what"]
+    assert "seen in the trained model" in own.facts.attack.what
     assert own.releases == told.releases, "what is priced is the same, and so is the run that counts"
 
 
@@ -104,9 +104,9 @@ def test_the_noise_is_taken_back_out_of_gcons_minimiser(library: Graph) -> None:
     """Two canaries and no noise: Θ says which edges were there. With all the noise it does not."""
     given = {"protocol": "transductive"}
     clear = outcome(library, {"method": "gcon"}, "curator", np.inf, attack={"canaries": 6, "guesses": [1.0]}, **given)
-    assert clear.facts["attack"]["counts"][0][2] >= clear.facts["attack"]["counts"][0][1] - 1
+    assert clear.facts.attack.counts[0][2] >= clear.facts.attack.counts[0][1] - 1
     noisy = outcome(library, {"method": "gcon"}, "curator", 1.0, **given)
-    assert "read in the released values" in noisy.facts["attack"]["what"]
+    assert "read in the released values" in noisy.facts.attack.what
     assert noisy.epsilon_measured <= 1.0
 
 
@@ -120,7 +120,7 @@ def test_a_minimiser_with_hardly_any_noise_is_told_from_a_sound_one(library: Gra
 
     monkeypatch.setattr(ObjectivePerturbation, "apply", quiet)
     broken = outcome(library, {"method": "gcon"}, "curator", 1.0, **given)
-    _, guesses, right = broken.facts["attack"]["counts"][0]
+    _, guesses, right = broken.facts.attack.counts[0]
     assert right >= guesses - 2
 
 

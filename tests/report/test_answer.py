@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import CanaryAttack, GraphClusteringFacts, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, report_rows
 from fedgraph.report.attacks import Verdict
 from fedgraph.report.scores import score_rows, trust_of
 from fedgraph.worlds.world import trusting
+
+RELATIONS = {"node": Relation.NODE_REPLACE, "edge": Relation.EDGE_UNDIRECTED, "graph": Relation.GRAPH_REPLACE}
+PUBLIC = (Assumption.FEATURES_LABELS_PUBLIC,)
+SUMS = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
 
 
 def cell(
@@ -22,22 +31,19 @@ def cell(
     provable: float | None = None,
     trust: Trust = Trust.CURATOR,
     **changes: Any,
-) -> dict[str, Any]:
-    """A stored cell; ``unit``, ``dataset``, ``seed`` and the like by name."""
-    unit, viewer = changes.pop("unit", "node"), changes.pop("viewer", trust.viewer.value)
+) -> Entry:
+    """A finished cell; ``unit``, ``dataset``, ``seed`` and the like by name."""
+    unit, viewer = changes.pop("unit", "node"), changes.pop("viewer", trust.viewer)
     price = epsilon if provable is None else provable
-    return {
-        "task": "t", "dataset": "d", "method": method, "variant": "default", "world": trusting(trust), "epsilon": epsilon,
-        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": accuracy}, "facts": {}, "delta": 1e-5,
-        "protection": {
-            "unit": unit, "viewer": viewer, "relation": f"{unit}-replace", "assumptions": [], "promised_degree": None,
-        },
-        "epsilon_published": None, "epsilon_provable": price, "theorem": "", "paths": {"model": price}, "notes": [],
-        "seconds": 0.1, **changes,
-    }  # fmt: skip
+    assumed = (*(SUMS if viewer is Viewer.SERVER_SECURE_AGGREGATION else ()), *(PUBLIC if unit == "edge" else ()))
+    made = Entry(
+        "t", "d", method, "default", trusting(trust), "provable", epsilon, 0, {"accuracy": accuracy}, NodeClassificationFacts(),
+        Protection(RELATIONS[unit], viewer, assumed), 1e-5, None, price, None, "", {"model": price}, (), 0.1, (),
+    )  # fmt: skip
+    return replace(made, **changes)
 
 
-def seeds(method: str, *accuracies: float, **rest: Any) -> list[dict[str, Any]]:
+def seeds(method: str, *accuracies: float, **rest: Any) -> list[Entry]:
     return [cell(method, a, seed=s, **rest) for s, a in enumerate(accuracies)]
 
 
@@ -56,8 +62,7 @@ def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
 
 @pytest.mark.parametrize(("accuracy", "told"), [(0.88, True), (0.9, False)])
 def test_a_best_row_that_names_the_largest_class_only_is_told(accuracy: float, told: bool) -> None:
-    given = cell("one", accuracy)
-    given["metrics"]["majority_share"] = 0.88
+    given = cell("one", accuracy, metrics={"accuracy": accuracy, "majority_share": 0.88})
     said = answer.find_answer(report_rows.group_rows([given])).sentences[0]
     assert ("Naming the largest class always would be right for 0.88: these rows may have learnt nothing else." in said) == told
 
@@ -113,8 +118,8 @@ def test_trust_is_what_the_method_needs_and_less_trust_serves_everybody() -> Non
     assert "curator" not in said
 
 
-def attacked(method: str, right: int, accuracy: float) -> dict[str, Any]:
-    facts = {"attack": {"what": "guesses", "counts": [[500, 200, right]], "path": None}}
+def attacked(method: str, right: int, accuracy: float) -> Entry:
+    facts = NodeClassificationFacts(attack=CanaryAttack(((500, 200, right),), "guesses", "counting"))
     return cell(method, accuracy, facts=facts, epsilon_measured=0.1)
 
 
@@ -127,9 +132,8 @@ def test_a_refuted_row_is_the_first_sentence_and_never_the_answer() -> None:
     assert {b.score.method for b in answered.best if b.score} == {"sound"}
 
 
-@pytest.mark.parametrize("changes", [{"metrics": {"accuracy": math.nan}}, {"status": "diverged"}])
-def test_a_row_without_a_number_competes_for_nothing_and_is_named(changes: dict[str, Any]) -> None:
-    answered = answer.find_answer(report_rows.group_rows([cell("lost", 0.99, **changes), cell("found", 0.5)]))
+def test_a_row_without_a_number_competes_for_nothing_and_is_named() -> None:
+    answered = answer.find_answer(report_rows.group_rows([cell("lost", math.nan), cell("found", 0.5)]))
     assert "1 of 2 rows have no result" in answered.sentences[0]
     assert "lost" in answered.sentences[0]
     assert {b.score.method for b in answered.best if b.score} == {"found"}
@@ -152,16 +156,16 @@ def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private()
     assert "private reaches 0.50" in said["At node"]
 
 
-def graphs(variant: str, ari: float, how: str, epsilon: float = 4.0, **rest: Any) -> dict[str, Any]:
+def graphs(variant: str, ari: float, how: str, epsilon: float = 4.0, **rest: Any) -> Entry:
     rest = {"unit": "graph", "trust": Trust.OWN_CLIENT, "metrics": {"ari": ari, "accuracy": 0.3}} | rest
-    return cell("local_dp", 0.0, variant=variant, epsilon=epsilon, facts={"how": how}, **rest)
+    return cell("local_dp", 0.0, variant=variant, epsilon=epsilon, facts=GraphClusteringFacts(how=how), **rest)
 
 
 def test_what_finds_classes_is_named_and_what_never_does_is_said_plainly() -> None:
     cells = [
         graphs("labels", 0.02, "histogram", 1.0), graphs("labels", 0.6, "histogram"), graphs("shapes", 0.03, "gw"),
         graphs("shapes", 0.01, "gw", math.inf), graphs("labels", 0.9, "histogram", math.inf),
-        cell("size", 0.0, unit="graph", metrics={"ari": -0.01}, provable=0.0, paths={}, epsilon=math.inf),
+        cell("size", 0.0, unit="graph", setting="local", metrics={"ari": -0.01}, provable=0.0, paths={}, epsilon=math.inf),
     ]  # fmt: skip
     answered = answer.find_answer(report_rows.group_rows(cells))
     assert {s.metric for s in answered.scores} == {"ari"}
@@ -174,10 +178,10 @@ def test_what_finds_classes_is_named_and_what_never_does_is_said_plainly() -> No
 
 
 def test_what_is_public_is_a_question_of_its_own() -> None:
-    told = {"protocol": "inductive"}
+    told = functools.partial(NodeClassificationFacts, protocol="inductive")
     cells = [
-        cell("a", 0.7, facts={**told, "public": "test-graph"}), cell("a", 0.6, task="n", facts={**told, "public": "nothing"}),
-        cell("a", 0.65, task="s", facts={**told, "public": "share 0.1"}),
+        cell("a", 0.7, facts=told(public="test-graph")), cell("a", 0.6, task="n", facts=told(public="nothing")),
+        cell("a", 0.65, task="s", facts=told(public="share 0.1")),
     ]  # fmt: skip
     sentences = answer.find_answer(report_rows.group_rows(cells)).sentences
     assert sentences[0].startswith("To classify nodes of a public test graph, at node level with ε ≤ 1: a reaches 0.70")
@@ -194,7 +198,11 @@ def test_ties_are_named() -> None:
 
 def test_several_questions_are_told_apart() -> None:
     rows = report_rows.group_rows(
-        [cell("a", 0.5), cell("a", 0.6, dataset="e"), cell("a", 0.7, task="u", facts={"protocol": "transductive"})]
+        [
+            cell("a", 0.5),
+            cell("a", 0.6, dataset="e"),
+            cell("a", 0.7, task="u", facts=NodeClassificationFacts(protocol="transductive")),
+        ]
     )
     sentences = answer.find_answer(rows).sentences
     assert sentences[0].startswith("On d")

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fedgraph.audit import one_run
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, attacks, report_rows, statement
+from fedgraph.report import answer, attacks, columns, report_rows, result_files, statement
 from fedgraph.worlds.world import trusting
 
 
-def entry(right: int | None, seed: int = 0, **changes: Any) -> dict[str, Any]:
-    facts = {} if right is None else {"attack": {"counts": [[500, 100, right]], "what": "canaries, seen somewhere"}}
-    base = {
-        "task": "t", "dataset": "d", "method": "m", "variant": "v", "world": trusting(Trust.OWN_CLIENT), "epsilon": 1.0,
-        "calibrated_by": "provable", "seed": seed, "metrics": {"accuracy": 0.5}, "facts": facts, "delta": 1e-5,
-        "protection": Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,)).to_dict(),
-        "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem", "paths": {"model": 1.0}, "seconds": 0.1,
-        "epsilon_measured": None if right is None else one_run.epsilon_lower(one_run.Count(500, 100, right), 1e-5),
-    }  # fmt: skip
-    return {**base, **changes}
+def entry(right: int | None, seed: int = 0, **changes: Any) -> Entry:
+    attack = None if right is None else CanaryAttack(((500, 100, right),), "canaries, seen somewhere", "counting")
+    measured = None if right is None else one_run.epsilon_lower(one_run.Count(500, 100, right), 1e-5)
+    protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
+    made = Entry(
+        "t", "d", "m", "v", trusting(Trust.OWN_CLIENT),
+        "provable", 1.0, seed, {"accuracy": 0.5}, NodeClassificationFacts(attack=attack),
+        protection, 1e-5, None, 1.0, measured, "theorem", {"model": 1.0}, (), 0.1, (),
+    )  # fmt: skip
+    return replace(made, **changes)
 
 
-def row(*entries: dict[str, Any]) -> report_rows.Row:
+def row(*entries: Entry) -> report_rows.Row:
     (found,) = report_rows.group_rows(entries)
     return found
 
@@ -85,5 +88,6 @@ def test_more_than_was_published_is_said() -> None:
 
 
 def test_every_row_of_the_table_has_the_measured_value() -> None:
-    rows = report_rows.flat("s", "real", [entry(80), entry(None, 1)])
-    assert [r["epsilon_measured"] for r in rows] == [pytest.approx(entry(80)["epsilon_measured"]), None]
+    numbers = columns.numbers_of_cells("s", "real", [entry(80), entry(None, 1)])
+    rows = result_files.read_columns(numbers)
+    assert [r["epsilon_measured"] for r in rows] == [pytest.approx(entry(80).epsilon_measured), None]

@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 from fedgraph import report
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.environment import Environment
+from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report.sections.base import Records
@@ -39,7 +42,7 @@ FLAGS = (
 SUMS = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
 
 
-def cells(dataset: str, lift: float) -> list[dict[str, Any]]:
+def cells(dataset: str, lift: float) -> list[Entry]:
     """Two methods at node and at edge level, three settings, two budgets and none, two seeds."""
     found = []
     for seed in range(2):
@@ -51,22 +54,18 @@ def cells(dataset: str, lift: float) -> list[dict[str, Any]]:
                 edge = method == "gap_edge"
                 assumed = (*((Assumption.FEATURES_LABELS_PUBLIC,) if edge else ()), *(SUMS if trust is Trust.SUMS else ()))
                 relation = Relation.EDGE_UNDIRECTED if edge else Relation.NODE_ZERO_OUT
-                attack = {
-                    "attack": {"what": "a likelihood ratio of all released sums", "counts": [[500, 100, 70]], "path": None}
-                }
-                facts = {
-                    "clients": 10, "partition": "louvain", "train_nodes": 2396, "protocol": "inductive", "split": "random",
-                    "cut_edges": 100, **(attack if method == "features" else {}),
-                }  # fmt: skip
-                found.append({
-                    "task": "price-of-trust", "dataset": dataset, "method": method, "variant": "default", "world": trusting(trust),
-                    "epsilon": epsilon, "calibrated_by": "provable" if math.isfinite(epsilon) else "none", "seed": seed,
-                    "metrics": {"accuracy": accuracy + lift - loss + seed / 100}, "facts": facts, "delta": 1e-5,
-                    "protection": Protection(relation, trust.viewer, assumed).to_dict(), "epsilon_published": epsilon,
-                    "epsilon_provable": epsilon, "epsilon_measured": 0.4 if method == "features" else None,
-                    "theorem": "composition of Gaussian releases", "paths": {"model": epsilon}, "notes": ["A note of the plan."],
-                    "seconds": 1.5, "ledger": [],
-                })  # fmt: skip
+                attack = CanaryAttack(((500, 100, 70),), "a likelihood ratio of all released sums", "counting")
+                facts = NodeClassificationFacts(
+                    clients=10, partition="louvain", train_nodes=2396, protocol="inductive", split="random", cut_edges=100,
+                    attack=attack if method == "features" else None,
+                )  # fmt: skip
+                reading, measured = "provable" if math.isfinite(epsilon) else "none", 0.4 if method == "features" else None
+                found.append(Entry(
+                    "price-of-trust", dataset, method, "default", trusting(trust), reading, epsilon, seed,
+                    {"accuracy": accuracy + lift - loss + seed / 100}, facts, Protection(relation, trust.viewer, assumed),
+                    1e-5, epsilon, epsilon, measured, "composition of Gaussian releases", {"model": epsilon},
+                    ("A note of the plan.",), 1.5, (),
+                ))  # fmt: skip
     return found
 
 
@@ -83,14 +82,14 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of one task on two data sets, without a computation."""
     out = tmp_path_factory.mktemp("run")
     names = ("embedded/library", "embedded/another")
-    params = SimpleNamespace(methods=[], map="tsne")
+    params = {"methods": [], "map": "tsne"}
     records = [
         Records(f"price-{i}", "node_classification", "price-of-trust", name, params, tuple(made), ({},) * len(made))
         for i, name in enumerate(names)
         for made in [cells(name, i / 20)]
     ]
     scenario = SimpleNamespace(name="tiny", title="Which method shall I use?", seed=1, datasets=())
-    report.write(out, scenario, "name: tiny\n", records, (), {"seed": 1, "platform": "Linux", "devices": ["cpu"]}, Quiet())
+    report.write(out, scenario, "name: tiny\n", records, (), Environment(seed=1, platform="Linux", devices=("cpu",)), Quiet())
     return out / "report.html"
 
 

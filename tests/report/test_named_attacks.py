@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodeClassificationFacts, NodesAtRisk
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, report_rows
@@ -12,34 +14,33 @@ from fedgraph.report.sections.base import Records
 from fedgraph.worlds.world import trusting
 
 
-def entry(facts: dict[str, Any]) -> dict[str, Any]:
+def entry(facts: NodeClassificationFacts) -> Entry:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    return {
-        "task": "t", "dataset": "d", "method": "m", "variant": "v", "world": trusting(Trust.OWN_CLIENT), "epsilon": 1.0,
-        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": facts, "delta": 1e-5,
-        "protection": protection.to_dict(), "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem",
-        "paths": {"model": 1.0}, "seconds": 0.1, "epsilon_measured": None,
-    }  # fmt: skip
+    return Entry(
+        "t", "d", "m", "v", trusting(Trust.OWN_CLIENT),
+        "provable", 1.0, 0, {"accuracy": 0.5}, facts, protection, 1e-5, None, 1.0, None, "theorem",
+        {"model": 1.0}, (), 0.1, (),
+    )  # fmt: skip
 
 
-def verdict(right: int, **changes: Any) -> dict[str, Any]:
-    found = {
+def verdict(right: int, **changes: Any) -> NamedAttack:
+    found: dict[str, Any] = {
         "attack": "lira", "reference": "somebody 2022", "needs": "the plan", "viewer": "server", "what": "one from the other",
-        "auc": 0.7, "advantage": 0.3, "tpr": [0.01, 0.05], "positives": 250, "negatives": 250, "relation": "node-zero-out",
+        "auc": 0.7, "advantage": 0.3, "tpr": (0.01, 0.05), "positives": 250, "negatives": 250, "relation": "node-zero-out",
         "epsilon": 0.5, "comparable": True, "why": "", "estimator": "counting-tight",
-        "counts": [[500, 100, right], [500, 100, right]], "limit": 0.46, "answers": "viewer", "more": {},
+        "counts": ((500, 100, right),) * 2, "limit": 0.46, "answers": "viewer", "more": {},
     }  # fmt: skip
-    return {**found, **changes}
+    return NamedAttack(**{**found, **changes})
 
 
-def row(*verdicts: dict[str, Any], risk: dict[str, Any] | None = None) -> report_rows.Row:
-    facts = {"named": list(verdicts), "refused": {"linkteller": "it says nothing here"}, "risk": risk}
-    (found,) = report_rows.group_rows([entry(facts)])
+def row(*verdicts: NamedAttack, risk: NodesAtRisk | None = None) -> report_rows.Row:
+    named = NamedAttacks(verdicts, {"linkteller": "it says nothing here"}, risk)
+    (found,) = report_rows.group_rows([entry(NodeClassificationFacts(named=named))])
     return found
 
 
 def section(found: report_rows.Row) -> Any:
-    records = Records("r", "node_classification", "t", "d", None, found.entries, ({},) * len(found.entries))
+    records = Records("r", "node_classification", "t", "d", {}, found.entries, ({},) * len(found.entries))
     return named_attacks.build(records, None)
 
 
@@ -68,7 +69,7 @@ def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() ->
 
 
 def test_no_attack_by_name_no_section() -> None:
-    (plain,) = report_rows.group_rows([entry({})])
+    (plain,) = report_rows.group_rows([entry(NodeClassificationFacts())])
     assert section(plain) == named_attacks.Section((), (), ())
 
 
@@ -79,11 +80,11 @@ def test_needs_reference_and_reasons_are_shown() -> None:
 
 
 def test_who_is_at_risk_is_a_distribution() -> None:
-    risk = {
-        "runs": 3, "nodes": 10, "histogram": [1, 2, 3, 4], "luck": [1.2, 3.8, 3.8, 1.2], "mean": 0.66, "always_found": 0.4,
-        "always_by_luck": 0.125, "by_degree": [[0.0, 2.0, 5, 0.7]], "by_rarity": [[1.0, 1.0, 10, 0.66]],
-        "by_unlike": [[0.0, 1.0, 10, 0.66]], "rank_degree": -0.2, "rank_rarity": 0.1, "rank_unlike": 0.0,
-    }  # fmt: skip
+    risk = NodesAtRisk(
+        runs=3, nodes=10, histogram=(1, 2, 3, 4), luck=(1.2, 3.8, 3.8, 1.2), mean=0.66, always_found=0.4, always_by_luck=0.125,
+        by_degree=((0.0, 2.0, 5, 0.7),), by_rarity=((1.0, 1.0, 10, 0.66),), by_unlike=((0.0, 1.0, 10, 0.66),),
+        rank_degree=-0.2, rank_rarity=0.1, rank_unlike=0.0,
+    )  # fmt: skip
     told = section(row(verdict(60), risk=risk))
     assert told.tables[2].title == "Who is at risk"
     assert "40.00%" in told.tables[2].rows[0]

@@ -6,11 +6,13 @@ import hashlib
 import importlib.resources
 import math
 import re
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, charts, columns, first_screen, page, references, report_rows, statement, sweeps
@@ -19,25 +21,27 @@ from fedgraph.report.sections.base import Records
 from fedgraph.worlds.world import trusting
 
 
-def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> dict[str, Any]:
+def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> Entry:
     unit = changes.pop("unit", "node")
     relation = Relation.NODE_REPLACE if unit == "node" else Relation.EDGE_UNDIRECTED
     assumed = () if unit == "node" else (Assumption.FEATURES_LABELS_PUBLIC,)
     price = changes.pop("provable", epsilon)
-    return {
-        "task": "t", "dataset": "d", "method": method, "variant": "default",
-        "world": trusting(Trust.CURATOR), "epsilon": epsilon,
-        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": accuracy}, "facts": {}, "delta": 1e-5,
-        "protection": Protection(relation, Viewer.CURATOR_TRUSTED, assumed).to_dict(), "epsilon_published": None,
-        "epsilon_provable": price, "theorem": "theorem", "paths": {"model": price}, "notes": [], "seconds": 0.1, "ledger": [],
-        **changes,
-    }  # fmt: skip
+    held = Protection(relation, Viewer.CURATOR_TRUSTED, assumed)
+    made = Entry(
+        "t", "d", method, "default", trusting(Trust.CURATOR),
+        "provable", epsilon, 0, {"accuracy": accuracy}, NodeClassificationFacts(), held,
+        1e-5, None, price, None, "theorem", {"model": price}, (), 0.1, (),
+    )  # fmt: skip
+    return replace(made, **changes)
 
 
-def record(label: str, entries: list[dict[str, Any]], dataset: str = "d", **params: Any) -> Records:
-    own = [{**e, "task": label, "dataset": dataset} for e in entries]
-    given = SimpleNamespace(model_dump=lambda: params, **params)
-    return Records(f"{label}-{dataset}", "node_classification", label, dataset, given, tuple(own), ({},) * len(own))
+def held_by(clients: int) -> NodeClassificationFacts:
+    return NodeClassificationFacts(clients=clients)
+
+
+def record(label: str, entries: list[Entry], dataset: str = "d", **params: Any) -> Records:
+    own = [replace(e, task=label, dataset=dataset) for e in entries]
+    return Records(f"{label}-{dataset}", "node_classification", label, dataset, params, tuple(own), ({},) * len(own))
 
 
 def test_a_logarithmic_axis_has_few_round_ticks_and_infinity_at_its_edge() -> None:
@@ -79,16 +83,16 @@ def test_a_question_without_a_private_answer_has_no_chart_on_the_first_screen() 
 
 def test_the_table_shows_infinity_and_no_plus_minus_for_one_seed() -> None:
     scores = answer.find_answer(report_rows.group_rows([cell("a", 0.5, provable=math.inf)])).scores
-    (line,) = columns.lines(scores)
-    told = dict(zip((c.key for c in columns.columns(scores)), line.cells, strict=True))
-    assert told["provable"].text == "∞"
-    assert "Nothing is guaranteed" in told["provable"].tip
-    assert told["score"].text == "0.500"
+    (line,) = columns.page_lines(scores)
+    told = dict(zip((c.key for c, _ in columns.page_columns(scores)), line.cells, strict=True))
+    assert told["epsilon_provable"].text == "∞"
+    assert "Nothing is guaranteed" in told["epsilon_provable"].tip
+    assert told["mean"].text == "0.500"
     assert "dataset" not in told, "one data set needs no column"
 
 
 def test_one_setting_that_varies_is_on_the_axis() -> None:
-    parts = [record(f"{c}", [cell("a", 0.5 + c / 100, facts={"clients": c})], partition={"clients": c}) for c in (2, 10)]
+    parts = [record(f"{c}", [cell("a", 0.5 + c / 100, facts=held_by(c))], partition={"clients": c}) for c in (2, 10)]
     (sweep,) = sweeps.group_sweeps(parts)
     assert (sweep.thing, sweep.at) == ("clients", (2.0, 10.0))
     (figure,), (table,) = sweeps.draw(sweep, None)
@@ -99,8 +103,8 @@ def test_one_setting_that_varies_is_on_the_axis() -> None:
 
 def test_clients_are_the_axis_where_several_settings_follow_them() -> None:
     parts = [
-        record("one", [cell("a", 0.5, facts={"clients": 1})], trust=["curator"]),
-        record("many", [cell("a", 0.4, facts={"clients": 10})], trust=["own-client"], partition={"clients": 10}),
+        record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"]),
+        record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}),
     ]
     assert sweeps.group_sweeps(parts)[0].thing == "number of clients"
 
@@ -162,7 +166,7 @@ def test_trust_has_one_symbol_in_every_figure() -> None:
     seen = []
     for viewers in ((Viewer.SERVER, Viewer.CURATOR_TRUSTED), (Viewer.CURATOR_TRUSTED, Viewer.SERVER)):
         entries = [
-            cell(name, 0.5, protection=Protection(Relation.NODE_REPLACE, viewer, ()).to_dict())
+            cell(name, 0.5, protection=Protection(Relation.NODE_REPLACE, viewer, ()))
             for name, viewer in zip("ab", viewers, strict=True)
         ]
         (figure,) = first_screen.figures(answer.find_answer(report_rows.group_rows(entries)), None)
@@ -182,7 +186,7 @@ def test_every_kind_of_task_has_a_section() -> None:
 
     told = {kind for name in plugins.names("report.sections") for kind in plugins.load("report.sections", name).KINDS}
     assert set(plugins.names("tasks")) <= told
-    nothing = Records("n", "a kind of its own", "t", "d", None, (cell("a", 0.5),), ({},))
+    nothing = Records("n", "a kind of its own", "t", "d", {}, (cell("a", 0.5),), ({},))
     assert base.build_sections(nothing, None) == base.Section((), (), ())
 
 
@@ -208,7 +212,9 @@ def test_text_cannot_break_out_of_the_page() -> None:
 
 
 def test_a_statement_keeps_the_notes_of_its_plan() -> None:
-    row = report_rows.group_rows([cell("a", 0.5, notes=["Mind the gap."]), cell("a", 0.6, seed=1, notes=["Mind the gap."])])[0]
+    row = report_rows.group_rows([cell("a", 0.5, notes=("Mind the gap.",)), cell("a", 0.6, seed=1, notes=("Mind the gap.",))])[
+        0
+    ]
     said = statement.describe_row(row)
     assert said.notes == ("Mind the gap.",)
     assert "one run" in said.sentences[-1]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import ClientResult, ParticipationFacts
 from fedgraph.privacy.trust import Trust
-from fedgraph.report import choices, owner_letters, page, report_rows
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.report import choices, columns, owner_letters, page, result_files
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import Records
 from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
 
 SUMS = trusting(Trust.SUMS)
+
+ACCOUNTS = {"alerts": 0.1, "called": ("account", "accounts")}
 
 
 def record(kind: str, client: str, value: float, epsilon: float) -> dict[str, Any]:
@@ -29,7 +33,8 @@ def entry(world: World, epsilon: float, records: list[dict[str, Any]], method: s
         "task": "t", "dataset": "d", "method": method, "variant": "default", "world": world, "epsilon": epsilon,
         "calibrated_by": "provable", "seed": 0, "delta": 1e-4, "metrics": {}, "seconds": 1.0, "paths": {},
         "epsilon_published": None, "epsilon_provable": epsilon, "protection": None,
-        "facts": {"participations": records, "protocol": "inductive", "public": "test-graph", "clients": 2, "cut_edges": 0},
+        "epsilon_measured": None, "theorem": "", "notes": (), "ledger": (),
+        "facts": {"results": records, "protocol": "inductive", "public": "test-graph", "clients": 2, "cut_edges": 0},
     }  # fmt: skip
 
 
@@ -44,8 +49,13 @@ def entries() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def of(given: list[dict[str, Any]], params: Any = None, short: bool = False) -> Records:
-    return Records("n", "participation", "t", "d", params, tuple(given), short=short)
+def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short: bool = False) -> Records:
+    return Records("n", "participation", "t", "d", params or {}, tuple(finished(e) for e in given), short=short)
+
+
+def finished(given: dict[str, Any]) -> Entry:
+    facts = given["facts"] | {"results": tuple(ClientResult(**r) for r in given["facts"]["results"])}
+    return Entry(**given | {"facts": ParticipationFacts(**facts)})
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
@@ -85,11 +95,11 @@ def test_alerts_are_told_as_shares_found() -> None:
     """Ten of 100 tested accounts can be looked at and 20 are looked for: a perfect list has half of them."""
     given = entries()
     for one in given:
-        for found in one["facts"]["participations"]:
+        for found in one["facts"]["results"]:
             share = found["metrics"]["accuracy"] / 2
             found |= {"tested": 100, "sought": 20}
             found["metrics"] |= {"recall_at_alerts": share, "precision_at_alerts": 2 * share, "average_precision_positive": 0.1}
-    section = participation.build(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts"))), None)
+    section = participation.build(of(given, ACCOUNTS), None)
     text = section.letters[0].sentences[0]
     assert "100 accounts of d. You can look at 10 of every 100 accounts" in text
     assert "No model can find more than 50 of 100" in text
@@ -103,7 +113,7 @@ def test_alerts_are_told_as_shares_found() -> None:
 def sought(given: list[dict[str, Any]], tested: int, of_class: int, found: int) -> None:
     """Every record: ``of_class`` of ``tested`` nodes are looked for, and the one alert in ten finds ``found`` of them."""
     for one in given:
-        for record in one["facts"]["participations"]:
+        for record in one["facts"]["results"]:
             alerts = max(1, round(0.1 * tested))
             record |= {"tested": tested, "sought": of_class, "metrics": {"accuracy": 0.9}}
             if of_class:
@@ -114,15 +124,13 @@ def test_alerts_that_find_nothing_were_measured() -> None:
     """Ten alerts, twenty that are looked for, none found: that is a result, and chance has its width there."""
     given = entries()
     sought(given, 100, 20, 0)
-    found = choices.read_choices(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
+    found = choices.read_choices(of(given, ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (20, 0.5)
     letter = owner_letters.write_letters(found, "d")[0]
     assert not any("Nothing was measured" in s for s in letter.sentences)
-    for record in (r for one in given for r in one["facts"]["participations"] if r["client"] == "a"):
+    for record in (r for one in given for r in one["facts"]["results"] if r["client"] == "a"):
         record |= {"sought": 0, "metrics": {"accuracy": 0.9}}
-    (silent, _) = owner_letters.write_letters(
-        choices.read_choices(of(given, SimpleNamespace(alerts=0.1, called=("account", "accounts")))), "d"
-    )
+    (silent, _) = owner_letters.write_letters(choices.read_choices(of(given, ACCOUNTS)), "d")
     assert "none of your accounts that were tested is of the kind that is looked for" in " ".join(silent.sentences)
 
 
@@ -133,7 +141,7 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
     sought(two, 5, 2, 1)
     for entry_ in two:
         entry_["seed"] = 1
-    found = choices.read_choices(of([*one, *two], SimpleNamespace(alerts=0.1, called=("account", "accounts"))))
+    found = choices.read_choices(of([*one, *two], ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (3, 0.75)
     text = " ".join(owner_letters.write_letters(found, "d")[0].sentences)
     assert "No model can find more than 75 of 100" in text
@@ -150,7 +158,7 @@ def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
 
 
 def test_an_owner_who_asked_for_more_protection_reads_it() -> None:
-    found = choices.read_choices(of(entries(), SimpleNamespace(client_epsilons={"b": 1.0}, alerts=None)))
+    found = choices.read_choices(of(entries(), {"client_epsilons": {"b": 1.0}, "alerts": None}))
     asked, other = (" ".join(letter.sentences) for letter in owner_letters.write_letters(found, "d")[::-1])
     assert "You asked for more protection: your own people have ε = 1." in asked
     assert "asked for more" not in other
@@ -159,7 +167,7 @@ def test_an_owner_who_asked_for_more_protection_reads_it() -> None:
 def test_what_the_largest_class_alone_gives_is_said() -> None:
     given = entries()
     for one in given:
-        for found in one["facts"]["participations"]:
+        for found in one["facts"]["results"]:
             found["metrics"]["majority_share"] = {"all": 0.6, "a": 0.5, "b": 0.8}[found["client"]]
     section = participation.build(of(given), None)
     (said,) = (s for s in section.sentences if s.startswith("Naming the largest class"))
@@ -174,7 +182,7 @@ def test_what_the_largest_class_alone_gives_is_said() -> None:
 def test_one_person_is_not_people() -> None:
     given = entries()
     for one in given:
-        for found in one["facts"]["participations"]:
+        for found in one["facts"]["results"]:
             found["nodes"] = 1
     assert "you bring 1 person of d." in owner_letters.write_letters(choices.read_choices(of(given)), "d")[0].sentences[0]
 
@@ -196,10 +204,8 @@ def test_who_gains_stands_on_the_first_screen() -> None:
 
 def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None:
     given = entries()
-    given[1]["facts"]["participations"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
-    given[2]["protection"] = {
-        "viewer": "server", "unit": "node", "relation": "node-zero-out", "assumptions": ["features-from-edges"],
-    }  # fmt: skip
+    given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
+    given[2]["protection"] = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.FEATURES_FROM_EDGES,))
     found = choices.read_choices(of(given))
     assert found.inside() == ("features", 4.0, choices.ALONE)
     letter = owner_letters.write_letters(found, "d")[0]
@@ -237,7 +243,8 @@ def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None
 
 
 def test_every_client_has_its_rows_in_the_table() -> None:
-    rows = report_rows.flat("s", "real", entries())
+    numbers = columns.numbers_of_cells("s", "real", [finished(e) for e in entries()])
+    rows = result_files.read_columns(numbers)
     assert {(r["participation"], r["client"]) for r in rows if r["trust"] == "sums"} >= {
         ("federated", "all"), ("federated", "a"), ("personalised", "b"),
     }  # fmt: skip

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from matplotlib.axes import Axes
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import plots, references, report_rows, statement
+from fedgraph.report import columns, plots, references, report_rows, result_files, statement
 from fedgraph.report.sections import node_classification
 from fedgraph.worlds.world import trusting
 
 
-def entry(**changes: object) -> dict[str, object]:
+def entry(**changes: Any) -> Entry:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    base: dict[str, object] = {
-        "task": "t", "dataset": "d", "method": "m", "variant": "v", "world": trusting(Trust.OWN_CLIENT), "epsilon": 1.0,
-        "calibrated_by": "provable", "seed": 0, "metrics": {"accuracy": 0.5}, "facts": {}, "delta": 1e-5,
-        "protection": protection.to_dict(),
-        "epsilon_published": None, "epsilon_provable": 1.0, "theorem": "theorem", "paths": {"model": 1.0}, "seconds": 0.1,
-    }  # fmt: skip
-    return {**base, **changes}
+    made = Entry(
+        "t", "d", "m", "v", trusting(Trust.OWN_CLIENT),
+        "provable", 1.0, 0, {"accuracy": 0.5}, NodeClassificationFacts(), protection, 1e-5, None,
+        1.0, None, "theorem", {"model": 1.0}, (), 0.1, (),
+    )  # fmt: skip
+    return replace(made, **changes)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +78,8 @@ def test_rows_on_raw_data_are_not_called_public() -> None:
 
 
 def test_csv_writes_infinity_and_leaves_none_empty() -> None:
-    rows = report_rows.flat("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
-    text = report_rows.as_csv(rows)
+    numbers = columns.numbers_of_cells("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
+    text = result_files.as_csv(result_files.read_columns(numbers))
     assert text.startswith("scenario,dataset,source,")
     assert ",inf," in text
     assert len(text.splitlines()) == 2
@@ -108,8 +111,11 @@ def test_published_numbers_are_found_and_compared() -> None:
 
 def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
 
-    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> dict[str, object]:
-        protection = {"unit": unit, "assumptions": ["own-edges-known"] if own else []}
+    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> Entry:
+        relation = Relation.EDGE_UNDIRECTED if unit == "edge" else Relation.NODE_ZERO_OUT
+        known = (Assumption.FEATURES_LABELS_PUBLIC,) if unit == "edge" else ()
+        assumed = (*known, Assumption.OWN_EDGES_KNOWN) if own else known
+        protection = Protection(relation, Viewer.CURATOR_TRUSTED, assumed)
         return entry(
             variant=variant,
             metrics={"accuracy": accuracy},
@@ -143,10 +149,8 @@ def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_no
 
 def test_every_note_of_a_plan_reaches_results_json() -> None:
     """One line for each row and sentence, seeds together; nothing that a plan says is dropped."""
-    entry = dict.fromkeys(report_rows.IDENTITY, "x")
-    other = entry | {"method": "y", "notes": ["first"]}
-    entries = [entry | {"notes": ["first", "second"]}, entry | {"notes": ["first"]}, other]
-    found = report_rows.notes(entries)
+    both = entry(method="x", notes=("first", "second"))
+    found = result_files.notes_of_rows([both, entry(method="x", seed=1, notes=("first",)), entry(method="y", notes=("first",))])
     assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
 
 

@@ -8,35 +8,33 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from pydantic import ValidationError
 
-from fedgraph.cells.entry import portable, shortened
+from fedgraph.cells.entry import Entry, portable, to_json
+from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import deployment_record, report_rows, saved_run, sheet
+from fedgraph.report import columns, deployment_record, result_files, saved_run, sheet
 from fedgraph.worlds.world import trusting
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)
 
 
-def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> dict[str, Any]:
+def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> Entry:
     price = epsilon if provable is None else provable
     release = {"kind": "release", "cell": "c", "path": "model", "client": 0, "round": 0, "mechanism": "Gaussian noise, σ = 3"}
-    return {
-        "task": "t", "dataset": "embedded/library", "method": method, "variant": "v", "epsilon": epsilon,
-        "world": trusting(Trust.OWN_CLIENT),
-        "calibrated_by": "provable", "seed": seed, "metrics": {"accuracy": accuracy}, "facts": {"clients": 3}, "delta": 1e-5,
-        "protection": Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED).to_dict(), "epsilon_published": None,
-        "epsilon_provable": price, "epsilon_measured": None, "theorem": "a theorem", "paths": {"model": price},
-        "notes": ["a note of the plan"], "seconds": 0.1, "ledger": [json.dumps(release)] * 2,
-    }  # fmt: skip
+    held = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED)
+    return Entry(
+        "t", "embedded/library", method, "v", trusting(Trust.OWN_CLIENT), "provable", epsilon, seed, {"accuracy": accuracy},
+        NodeClassificationFacts(clients=3), held, 1e-5, None, price, None, "a theorem", {"model": price},
+        ("a note of the plan",), 0.1, (json.dumps(release),) * 2,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -47,10 +45,9 @@ def folder(tmp_path: Path) -> Path:
     cells = [cell("sound", 1.2345678, 0.6 + s / 10, s) for s in range(2)]
     cells += [cell("claims", 1.0, 0.9, 0, math.inf), cell("clear", math.inf, 0.95, 0)]
     for i, entry in enumerate(cells):
-        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(shortened(entry)).encode()))
-    (run / "results.json").write_text(
-        json.dumps(portable({"rows": report_rows.flat("tiny", "embedded", cells)})), encoding="utf-8"
-    )
+        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(to_json(entry)).encode()))
+    rows = result_files.read_columns(columns.numbers_of_cells("tiny", "embedded", cells))
+    (run / "results.json").write_text(json.dumps(portable({"rows": rows})), encoding="utf-8")
     environment = {"seed": 7, "versions": {"torch": "2"}, "data": [{"name": "embedded/library", "source": "embedded"}]}
     (run / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
     (run / "scenario.yaml").write_text("name: tiny\ntitle: A <tiny> run\n", encoding="utf-8")

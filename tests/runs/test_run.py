@@ -18,7 +18,7 @@ import pytest
 
 from fedgraph import run
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report.report_rows import COLUMNS
+from fedgraph.report.result_files import WRITTEN
 from fedgraph.runs import experiment
 
 TINY = """\
@@ -67,7 +67,7 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     for name in ("results.csv", "results.json", "ledger.jsonl", "scenario.yaml", "environment.json", "report.html"):
         assert (out / name).stat().st_size > 100, name
     rows = numbers(out)
-    assert set(COLUMNS) - {"seconds"} == set(rows[0])
+    assert {column.key for column in WRITTEN} - {"seconds"} == set(rows[0])
     assert {r["trust"] for r in rows} == {"curator", "own-client"}
     assert len([r for r in rows if r["metric"] == "accuracy"]) == 2 * 2 * 2
     assert {r["epsilon_provable"] for r in rows if r["epsilon"] == "inf" and r["method"] == "features"} == {"inf"}

@@ -103,10 +103,10 @@ def test_every_table_holds_the_rows_that_only_see_sizes(mutag: GraphCollection, 
             Ledger([out.account], out.releases)
         if cell.variant.endswith("/multi-bit/epsilon"):
             assert out.paths["embedding"] == pytest.approx(4.0, rel=1e-3)
-            assert out.facts["graph_epsilon"] == pytest.approx([4.0] * 3)
+            assert out.facts.graph_epsilon == pytest.approx([4.0] * 3)
         store.save(cell, out, 0.1)
     found = [store.load(cell) for cell in cells]
-    records = Records("t", "graph_classification", "t", "tu/mutag", given, tuple(f.entry for f in found))
+    records = Records("t", "graph_classification", "t", "tu/mutag", given.model_dump(), tuple(f.entry for f in found))
     made = section.build(records, None)
     names = [row[0] for row in made.tables[0].rows]
     assert names[:2] == ["graph size", "size and degrees"]
@@ -130,18 +130,18 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     for cell in task.cells(full, where):
         other = task.run(votes, cell, where)
         store.save(cell, other, 0.1)
-        assert ("pairs" in other.facts) == (cell.method not in raw_distances.LEAKS)
+        assert (other.facts.solver.asked is not None) == (cell.method not in raw_distances.LEAKS)
         if cell.method in raw_distances.LEAKS:
             continue
         one = task.run(full, cell, where)
         of_votes = {"accuracy": one.metrics["knn3"], "macro_f1": other.metrics["macro_f1"]}
         assert other.metrics == {**{k: one.metrics[k] for k in other.metrics}, **of_votes}
-        assert "pairs" not in one.facts
-        spared.append(1 - other.facts["pairs"][0] / other.facts["pairs"][1])
+        assert one.facts.solver.asked is None
+        spared.append(1 - other.facts.solver.asked[0] / other.facts.solver.asked[1])
     assert min(spared) >= 0
     assert np.mean(spared) > 0.05
     found = tuple(store.load(cell).entry for cell in task.cells(votes, where))
-    made = section.build(Records("t", "graph_classification", "t", "tu/mutag", votes, found), None)
+    made = section.build(Records("t", "graph_classification", "t", "tu/mutag", votes.model_dump(), found), None)
     assert made.tables[0].header[2] == "k-NN, k = 3"
     assert [table.title for table in made.tables] == [
         "Accuracy and privacy",

@@ -70,7 +70,7 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
             Ledger([out.account], out.releases)  # type: ignore[list-item]
         if cell.method == "local_dp" and cell.variant == "encoded" and cell.epsilon == 4.0:
             assert 4.0 < out.paths["embedding"] <= 4.0 * held * (1 + 1e-9), "more than one client's price, at most their sum"
-            assert out.facts["worst_node_clients"] == held
+            assert out.facts.worst_node_clients == held
             assert out.epsilon_published == 4.0
         if cell.method in (task.SIZE, task.CONSTANT):
             assert out.epsilon_provable == 0.0
@@ -79,7 +79,7 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
             assert out.epsilon_provable == np.inf
     found = [store.load(cell) for cell in cells]
     entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
-    made = section.build(Records("t", "graph_clustering", "t", "d", given, entries, artefacts), None)
+    made = section.build(Records("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
     assert [row[0] for row in made.tables[0].rows][:3] == [task.SIZE, task.DEGREES, task.CONSTANT]
     assert len(made.figures) >= 2
 
@@ -172,5 +172,7 @@ def test_metric_weights_and_map_are_settings(library: Graph, tmp_path: Path) -> 
     store, cells = CellStore(tmp_path), task.cells(given, where)
     store.save(cells[-1], task.run(given, cells[-1], where), 0.1)
     found = store.load(cells[-1])
-    made = section.build(Records("t", "graph_clustering", "t", "d", given, (found.entry,), (found.artefacts,)), None)
+    made = section.build(
+        Records("t", "graph_clustering", "t", "d", given.model_dump(), (found.entry,), (found.artefacts,)), None
+    )
     assert any("t-SNE map" in figure.caption for figure in made.figures)

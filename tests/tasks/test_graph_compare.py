@@ -68,7 +68,7 @@ def test_every_row_is_private_for_everything_that_it_releases(library: Graph, tm
     assert max(noisy.paths.values()) < noisy.epsilon_provable
     loaded = [store.load(cell) for cell in cells]
     entries, artefacts = tuple(f.entry for f in loaded), tuple(f.artefacts for f in loaded)
-    made = section.build(Records("t", "graph_clustering", "t", "d", given, entries, artefacts), None)
+    made = section.build(Records("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
     names = [row[0] for row in made.tables[0].rows]
     assert "public: FGW" in names
     assert "counts: distance of histograms, in clear" in names

@@ -32,7 +32,7 @@ def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[d
             outcomes[cell.method] = outcome
     found = [store.load(cell) for cell in cells]
     return outcomes, Records(
-        "t", "graph_metrics", "t", "d", given, tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+        "t", "graph_metrics", "t", "d", given.model_dump(), tuple(f.entry for f in found), tuple(f.artefacts for f in found)
     )
 
 

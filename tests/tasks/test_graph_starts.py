@@ -34,18 +34,18 @@ def run(graph: Any, given: task.Params, tmp_path: Path, seeds: int) -> tuple[lis
         outcomes.append(task.run(given, cell, where))
         store.save(cell, outcomes[-1], 0.1)
     found = [store.load(cell) for cell in cells]
-    return outcomes, Records("t", "graph_starts", "t", "d", given, tuple(f.entry for f in found))
+    return outcomes, Records("t", "graph_starts", "t", "d", given.model_dump(), tuple(f.entry for f in found))
 
 
 def test_gains_and_budgets(library: Graph, tmp_path: Path) -> None:
     outcomes, records = run(library, params(), tmp_path, 2)
-    by = {(e["variant"], e["seed"]): o for e, o in zip(records.entries, outcomes, strict=True)}
+    by = {(e.variant, e.seed): o for e, o in zip(records.entries, outcomes, strict=True)}
     for seed in (0, 1):
         product = by["product", seed].metrics
         assert product["gain"] == product["lower"] == product["higher"] == 0.0
         for name, descents in (("nudged", 2), ("two random", 2), ("product, one random", 2), ("noise 0.05", 2),
                                ("product, two random", 3), ("product, noise 0.05", 3)):  # fmt: skip
-            assert by[name, seed].facts["descents"] == descents
+            assert by[name, seed].facts.descents == descents
             found = by[name, seed].metrics
             assert found["gain"] == pytest.approx(1 - found["objective"] / product["objective"])
             if name.startswith("product,"):
@@ -76,20 +76,15 @@ def test_the_report_answers(library: Graph, tmp_path: Path) -> None:
     ([0.0, 0.1, -0.1], [0.0, -0.1, 0.1], "no difference"),
 ])  # fmt: skip
 def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
+    from fedgraph.cells.entry import Entry
+    from fedgraph.cells.facts import GraphStartsFacts
     from fedgraph.report.report_rows import Row
 
     def row(name: str, gains: list[float]) -> Row:
-        return Row(
-            tuple(
-                {
-                    "variant": name,
-                    "seed": i,
-                    "metrics": {"gain": g},
-                    "facts": {"descents": 2, "noise": 0.1 if name.startswith("noise") else None},
-                }
-                for i, g in enumerate(gains)
-            )
-        )
+        facts = GraphStartsFacts(descents=2, noise=0.1 if name.startswith("noise") else None)
+        given = ("t", "d", "GW(H)", name, "local", "none", np.inf)
+        rest = (facts, None, None, None, np.inf, None, "", {}, (), 0.0, ())
+        return Row(tuple(Entry(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)))
 
     assert f": {verdict}" in section._against([row("noise 0.1", noise)], row("two random", rival))
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
+from fedgraph.cells.facts import SolverFacts
 from fedgraph.cells.store import PairStore
 from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
-from fedgraph.report.report_rows import Row
 from fedgraph.report.sections.base import describe_solver
 from fedgraph.runs.console import Console
 from fedgraph.tasks.base import Context
@@ -50,25 +50,25 @@ def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch:
     calls[:] = [0] * 4
     assert np.array_equal(pairwise.all_pairs(given, options, context(tmp_path))[0], whole)
     assert not sum(calls)
-    assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts["solved"]["file"]]
+    assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts.solved.file]
 
 
 def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:
     given, options = spaces(), GromovOptions(max_iterations=2)
     matrix, facts = pairwise.all_pairs(given, options, context(tmp_path))
     reference = solve_pairs(given, pairs(20), options)
-    with np.load(tmp_path / facts["solved"]["file"]) as kept:
+    with np.load(tmp_path / facts.solved.file) as kept:
         which = kept["pairs"]
         assert np.array_equal(which, pairs(20))
         assert np.array_equal(kept["value"], matrix[which[:, 0], which[:, 1]])
         assert np.array_equal(kept["converged"], reference.converged)
         assert np.array_equal(kept["steps"], reference.iterations)
-    assert facts["solved"]["pairs"] == 190
-    assert 0 < facts["solved"]["converged"] == reference.converged.sum() < 190
-    (words,) = describe_solver([Row(({"facts": facts}, {"facts": facts}))])
+    assert facts.solved.pairs == 190
+    assert 0 < facts.solved.converged == reference.converged.sum() < 190
+    (words,) = describe_solver([facts, facts])
     assert "of 190 pairs" in words, "one table of two seeds counts once"
     assert f"{reference.converged.sum()} ended by the tolerance, the others" in words
-    assert not describe_solver([Row(({"facts": {}},))])
+    assert not describe_solver([SolverFacts()])
 
 
 def test_only_the_same_question_has_the_same_name() -> None:

@@ -41,24 +41,24 @@ def outcomes(graph: Graph, **given: Any) -> dict[str, Outcome]:
 
 
 def prices(outcome: Outcome, kind: str) -> dict[str, float]:
-    return {r["client"]: r["epsilon"] for r in outcome.facts["participations"] if r["participation"] == kind}
+    return {r.client: r.epsilon for r in outcome.facts.results if r.participation == kind}
 
 
 def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> None:
     found = outcomes(library, participations=EVERY, left_out="all")
     assert set(found) == {"alone", "curator", "sums", *(f"sums without client {k}" for k in (1, 2, 3, 4))}
     for setting, kind in (("alone", "alone"), ("curator", "curator"), ("sums", "federated"), ("sums", "personalised")):
-        records = [r for r in found[setting].facts["participations"] if r["participation"] == kind]
-        assert [r["client"] for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
-        assert sum(r["nodes"] for r in records[1:]) == records[0]["nodes"] == 240
-        assert sum(r["tested"] for r in records[1:]) == records[0]["tested"] == 60
-        assert all(0.9 < r["epsilon"] <= 1.0 for r in records)
-    kept = [r for r in found["alone"].facts["participations"] if r["participation"] == "personalised"]
-    assert [r["client"] for r in kept] == ["all", "client 1", "client 2", "client 3", "client 4"], "the same head as who joins"
-    assert all(math.isinf(r["epsilon"]) and r["toward"].startswith("nobody") for r in kept), "it stays with the client"
+        records = [r for r in found[setting].facts.results if r.participation == kind]
+        assert [r.client for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
+        assert sum(r.nodes for r in records[1:]) == records[0].nodes == 240
+        assert sum(r.tested for r in records[1:]) == records[0].tested == 60
+        assert all(0.9 < r.head.epsilon <= 1.0 for r in records)
+    kept = [r for r in found["alone"].facts.results if r.participation == "personalised"]
+    assert [r.client for r in kept] == ["all", "client 1", "client 2", "client 3", "client 4"], "the same head as who joins"
+    assert all(math.isinf(r.head.epsilon) and r.toward.startswith("nobody") for r in kept), "it stays with the client"
     for k in (1, 2, 3, 4):
-        (left,) = found[f"sums without client {k}"].facts["participations"]
-        assert (left["client"], left["participation"], left["epsilon"]) == (f"client {k}", "left-out", 0.0)
+        (left,) = found[f"sums without client {k}"].facts.results
+        assert (left.client, left.participation, left.epsilon) == (f"client {k}", "left-out", 0.0)
         assert found[f"sums without client {k}"].metrics == {}, "a newcomer's accuracy is not ranked with everybody's"
 
 
@@ -93,8 +93,8 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
         replace(federation.setting, held=changed), federation.names, "changed", False, "dropped"
     )
     two = participation.run(made, cell, other)
-    assert one.facts["participations"] == two.facts["participations"]
-    assert one.facts["train_nodes"] == 240 - int(inside.sum())
+    assert one.facts.results == two.facts.results
+    assert one.facts.train_nodes == 240 - int(inside.sum())
 
 
 @pytest.mark.parametrize("protocol", ["inductive", "transductive", "inductive-edges", "asking"])
@@ -124,7 +124,7 @@ def test_edge_level_with_edges_between_clients(library: Graph) -> None:
     assert account is not None
     assert Assumption.CUT_EDGES_SHARED in account.protection.assumptions
     assert all(e <= 1.0 for e in prices(found["sums"], "federated").values())
-    assert found["sums"].facts["cut_edges"] > 0
+    assert found["sums"].facts.cut_edges > 0
 
 
 def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
@@ -137,10 +137,10 @@ def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
 
 def test_alerts_look_for_one_class(library: Graph) -> None:
     found = outcomes(library, alerts=0.2, positive=2, participations=["federated"])
-    metrics = found["sums"].facts["participations"][0]["metrics"]
+    metrics = found["sums"].facts.results[0].metrics
     assert {"average_precision_positive", "recall_at_alerts", "precision_at_alerts"} <= set(metrics)
-    records = found["sums"].facts["participations"]
-    assert sum(r["sought"] for r in records[1:]) == records[0]["sought"] > 0
+    records = found["sums"].facts.results
+    assert sum(r.sought for r in records[1:]) == records[0].sought > 0
     with pytest.raises(ScenarioError, match="no class 9"):
         outcomes(library, alerts=0.2, positive=9, participations=["federated"])
 
@@ -189,10 +189,10 @@ def test_a_client_without_a_test_node_stays_alone_and_is_left_out(library: Graph
     given = {"partition": {"partition": "natural"}, "split": "public", "public": public, "left_out": ["a"]}
     methods = [{"method": "features", "steps": 4}]
     found = outcomes(graph, **given, methods=methods, participations=EVERY)
-    for record in (r for outcome in found.values() for r in outcome.facts["participations"]):
-        assert bool(record["metrics"]) == (record["client"] != "a")
-        if record["participation"] == "alone":
-            assert 0.9 < record["epsilon"] <= 1.0
+    for record in (r for outcome in found.values() for r in outcome.facts.results):
+        assert bool(record.metrics) == (record.client != "a")
+        if record.participation == "alone":
+            assert 0.9 < record.epsilon <= 1.0
 
 
 def test_a_client_whose_nodes_are_all_tested_gets_a_way_out(library: Graph) -> None:
@@ -237,14 +237,14 @@ def test_own_weights_cost_nothing_toward_others_and_are_each_clients_own(
     }
     plain = outcomes(library, **given, personalised="none")["sums"]
     both = outcomes(library, **given, personalised="both")["sums"]
-    kinds = {r["participation"] for r in both.facts["participations"]}
+    kinds = {r.participation for r in both.facts.results}
     assert kinds == {"personalised", "own weights"}
-    assert not plain.facts["participations"]
+    assert not plain.facts.results
     assert both.epsilon_provable == plain.epsilon_provable, "nothing more is released"
     assert both.releases == plain.releases
     assert prices(both, "own weights") == prices(both, "personalised")
-    records = [r for r in both.facts["participations"] if r["participation"] == "own weights"]
-    assert [r["client"] for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
+    records = [r for r in both.facts.results if r.participation == "own weights"]
+    assert [r.client for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
 
 
 def test_own_weights_are_refused_where_a_method_has_none(library: Graph) -> None:
@@ -265,15 +265,15 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
     found = outcomes(graph, **given, methods=methods)
     assert "sums without silent" not in found
     for setting, outcome in found.items():
-        records = outcome.facts["participations"]
-        assert all(bool(r["metrics"]) == bool(r["tested"]) for r in records), "NaN is no accuracy"
-        assert not any(r["tested"] for r in records if r["client"] == "silent")
-        assert {r["client"] for r in found["sums"].facts["participations"]} == {"all", "silent", "single", "c", "d"}
-        assert all(math.isfinite(v) for r in records for v in r["metrics"].values()), setting
+        records = outcome.facts.results
+        assert all(bool(r.head.metrics) == bool(r.tested) for r in records), "NaN is no accuracy"
+        assert not any(r.tested for r in records if r.client == "silent")
+        assert {r.client for r in found["sums"].facts.results} == {"all", "silent", "single", "c", "d"}
+        assert all(math.isfinite(v) for r in records for v in r.head.metrics.values()), setting
     named = participation.Params(
         **{**given, "left_out": ["silent"], "trust": ["sums"], "epsilons": [1.0], "methods": methods[:1]}
     )
     where = context(graph)
     (cell,) = (c for c in participation.cells(named, where) if c.world.without is not None)
-    (record,) = participation.run(named, cell, where).facts["participations"]
-    assert record["metrics"] == {}
+    (record,) = participation.run(named, cell, where).facts.results
+    assert record.metrics == {}

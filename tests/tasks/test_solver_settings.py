@@ -44,11 +44,11 @@ def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
     one, best = (gromov.solve_pairs(made, which, settings.Solving(quality=q).options()).value for q in ("fast", "careful"))
     assert (best <= one + 1e-12).all()
     assert (best < one - 1e-6).any(), "several starts should find a lower minimum somewhere"
-    found = settings.variation(made, settings.Solving().options(), np.random.default_rng(0))["minima"]
-    assert found["pairs"] == len(which)
-    assert found["lower"] == pytest.approx(np.mean((one - best) / one > 1e-6))
-    assert found["drop"] == pytest.approx(np.mean((one - best) / one))
-    assert not found["careful"]
+    found = settings.variation(made, settings.Solving().options(), np.random.default_rng(0))
+    assert found.pairs == len(which)
+    assert found.lower == pytest.approx(np.mean((one - best) / one > 1e-6))
+    assert found.drop == pytest.approx(np.mean((one - best) / one))
+    assert not found.careful
 
 
 @pytest.mark.parametrize("bad", [{"solver": "pot", "quality": "careful"}, {"solver": "pot", "restarts": 2}, {"solver": "cuda"}])

@@ -95,7 +95,7 @@ def test_it_is_priced_at_both_ends_and_within_the_budget(task: Any, library: Gra
         (cell,) = task.cells(params, where)
         found = task.run(params, cell, where)
         assert 1.9 < found.epsilon_provable <= 2.0
-        assert found.facts["cut_edges_shared"] == (cut != "dropped")
+        assert found.facts.cut_edges_shared == (cut != "dropped")
         accuracies[cut] = found.metrics["accuracy"]
     assert len(set(accuracies.values())) > 1
 

@@ -76,11 +76,8 @@ def measure(
     read = "encoded embeddings" if made.made.pooled is None else "released histograms of classes"
     what = f"graph-replace canaries, read in the {read}; the model path is outside this attack"
     by = estimators.reported(gaussian)
-    found = of_scores(
-        np.array(scores), np.concatenate(coins), settings.guesses, made.guarantee.delta, what, centred=True, estimator=by
-    )
-    found.facts["attack"]["path"] = PATH
-    return found
+    together = (np.array(scores), np.concatenate(coins))
+    return of_scores(*together, settings.guesses, made.guarantee.delta, what, centred=True, estimator=by, path=PATH)
 
 
 def _versions(

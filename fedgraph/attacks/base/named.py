@@ -17,6 +17,7 @@ from fedgraph.attacks.base import game, risk, verdicts
 from fedgraph.attacks.base.scene import Answers, Scene
 from fedgraph.attacks.base.whole_run import trained
 from fedgraph.cells.cell import Cell, Context
+from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodesAtRisk
 from fedgraph.methods.base import Plan, State
 from fedgraph.types import Graph, Partition
 
@@ -39,9 +40,9 @@ class Found:
     nodes was played (``base.risk``).
     """
 
-    verdicts: tuple[verdicts.Verdict, ...]
+    verdicts: tuple[NamedAttack, ...]
     refused: dict[str, str]
-    risk: dict[str, Any] | None = None
+    risk: NodesAtRisk | None = None
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -53,11 +54,11 @@ class Found:
         return found
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """What the report reads; empty where no attack was asked for."""
+    def facts(self) -> NamedAttacks | None:
+        """What the report reads; None where no attack was asked for."""
         if not self.verdicts and not self.refused:
-            return {}
-        return {"named": [v.to_dict() for v in self.verdicts], "refused": self.refused, "risk": self.risk}
+            return None
+        return NamedAttacks(self.verdicts, self.refused, self.risk)
 
 
 def measure(
@@ -82,9 +83,9 @@ def measure(
         assert scene is not None
         scene.rng = seeds.generator(context.root, "named", name, *cell.path)
         told = module.attack(module.Params(**settings), scene)
-        found.append(verdicts.of(name, module, scene, told, provable))
+        found.append(verdicts.judge(name, module, scene, told, provable))
     of_nodes = scenes.get("nodes")
-    return Found(tuple(found), refused, None if of_nodes is None or not of_nodes.shadows else risk.of(of_nodes))
+    return Found(tuple(found), refused, None if of_nodes is None or not of_nodes.shadows else risk.measure_risk(of_nodes))
 
 
 def _scene(

@@ -12,20 +12,19 @@ therefore what the same attack finds with coins drawn anew, which have nothing t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fedgraph.attacks.base.game import coins_of_shadows
 from fedgraph.attacks.base.scene import Scene, log_odds, of_label
 from fedgraph.attacks.lira import ratio
+from fedgraph.cells.facts import NodesAtRisk
 
 NUM_GROUPS = 4
 REDRAWN = 20  # sets of coins that luck is averaged over
 
 
-def of(scene: Scene) -> dict[str, Any]:
-    """JSON-ready: the distribution over nodes, and what the nodes found have in common."""
+def measure_risk(scene: Scene) -> NodesAtRisk:
+    """The distribution over nodes, and what the nodes found have in common."""
     nodes = scene.game.found.units[:, 0]
     confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
@@ -36,21 +35,21 @@ def of(scene: Scene) -> dict[str, Any]:
     risk = right / np.maximum(counted, 1)
     degrees, rarity = scene.known.degrees[nodes], _rarity(scene.labels, nodes)
     own_way = _unlike(scene, nodes)
-    return {
-        "runs": len(coins),
-        "nodes": int(nodes.size),
-        "histogram": np.bincount(np.round(right).astype(int), minlength=len(coins) + 1).tolist(),
-        "luck": luck.round(1).tolist(),
-        "mean": float(risk.mean()),
-        "always_found": float((right == counted).mean()),
-        "always_by_luck": float(np.mean([(r == c).mean() for r, c in lucky])),
-        "by_degree": _groups(degrees.astype(float), risk),
-        "by_rarity": _groups(rarity, risk),
-        "by_unlike": _groups(own_way, risk),
-        "rank_degree": _rank(degrees, risk),
-        "rank_rarity": _rank(rarity, risk),
-        "rank_unlike": _rank(own_way, risk),
-    }
+    return NodesAtRisk(
+        runs=len(coins),
+        nodes=int(nodes.size),
+        histogram=tuple(np.bincount(np.round(right).astype(int), minlength=len(coins) + 1).tolist()),
+        luck=tuple(luck.round(1).tolist()),
+        mean=float(risk.mean()),
+        always_found=float((right == counted).mean()),
+        always_by_luck=float(np.mean([(r == c).mean() for r, c in lucky])),
+        by_degree=_groups(degrees.astype(float), risk),
+        by_rarity=_groups(rarity, risk),
+        by_unlike=_groups(own_way, risk),
+        rank_degree=_rank(degrees, risk),
+        rank_rarity=_rank(rarity, risk),
+        rank_unlike=_rank(own_way, risk),
+    )
 
 
 def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,15 +89,15 @@ def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(count > 0, other / np.maximum(count, 1), 0.5)[nodes])
 
 
-def _groups(values: np.ndarray, risk: np.ndarray) -> list[list[float]]:
-    """[from, to, nodes, mean risk] of at most ``NUM_GROUPS`` groups of about one size, equal values together."""
+def _groups(values: np.ndarray, risk: np.ndarray) -> tuple[tuple[float, float, float, float], ...]:
+    """(from, to, nodes, mean risk) of at most ``NUM_GROUPS`` groups of about one size, equal values together."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, NUM_GROUPS + 1)))
     which = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(edges.size - 2, 0))
     found = []
     for group in np.unique(which):
         own = which == group
-        found.append([float(values[own].min()), float(values[own].max()), int(own.sum()), float(risk[own].mean())])
-    return found
+        found.append((float(values[own].min()), float(values[own].max()), float(own.sum()), float(risk[own].mean())))
+    return tuple(found)
 
 
 def _rank(values: np.ndarray, risk: np.ndarray) -> float:

@@ -10,7 +10,6 @@ it shows before it speaks of a contradiction.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,45 +17,14 @@ import numpy as np
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.audit import estimators, one_run, operating_points
+from fedgraph.cells.facts import NamedAttack
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Relation
 
 GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One attack on one run, as it is stored. auc … negatives: as in ``OperatingPoints``. counts: coins, guesses, right.
-    epsilon: the lower bound, under ``relation``; None where truth is no coin. comparable: whether it can be held against the
-    row's provable ε; else ``why`` not. limit: the largest expected advantage that the provable ε allows, where comparable.
-    more: the attack's own numbers.
-    """
-
-    attack: str
-    reference: str
-    needs: str
-    viewer: str
-    what: str
-    auc: float
-    advantage: float
-    tpr: tuple[float, ...]
-    positives: int
-    negatives: int
-    relation: str | None
-    epsilon: float | None
-    comparable: bool
-    why: str
-    estimator: str
-    counts: tuple[tuple[int, int, int], ...]
-    limit: float | None
-    answers: str
-    more: dict[str, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def of(name: str, module: Any, scene: Scene, found: Finding, provable: float) -> Verdict:
+def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float) -> NamedAttack:
     """The numbers of one finding. provable: the ε that the run was worth."""
     points = operating_points.of(found.scores, found.truth)
     relation = game.relation_of(module.GAME, scene.made)
@@ -65,7 +33,7 @@ def of(name: str, module: Any, scene: Scene, found: Finding, provable: float) ->
     estimator = "curve" if gaussian else "counting-tight"
     counts = [] if found.units is None else guessed(found.scores, found.truth)
     delta = scene.made.guarantee.delta
-    return Verdict(
+    return NamedAttack(
         attack=name,
         reference=module.REFERENCE,
         needs=module.NEEDS,

@@ -33,6 +33,7 @@ from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
 from fedgraph.cells.cell import Cell, Context
+from fedgraph.cells.facts import CanaryAttack
 from fedgraph.documents.settings import Infinite, Says, Settings, renamed
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, kinds, seen
@@ -91,14 +92,14 @@ class Attack(Settings):
 
 @dataclass(frozen=True)
 class Measured:
-    """epsilon: the lower bound (None where nothing can be attacked). metrics, facts: as in ``Outcome``."""
+    """epsilon: the lower bound (None where nothing can be attacked). metrics: as in ``Outcome``. attack: what was guessed."""
 
     epsilon: float | None
     metrics: dict[str, float]
-    facts: dict[str, Any]
+    attack: CanaryAttack | None
 
 
-NOTHING = Measured(None, {}, {})
+NOTHING = Measured(None, {}, None)
 
 
 def of_scores(
@@ -109,17 +110,17 @@ def of_scores(
     what: str,
     centred: bool = False,
     estimator: str = "counting",
+    path: str | None = None,
 ) -> Measured:
     """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``. estimator: a name of
-    ``audit.estimators``, chosen before any score is seen.
+    ``audit.estimators``, chosen before any score is seen. path: the attacked path, where it is one.
     """
     counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
     bound = estimators.epsilon_lower(counts, delta, estimator)
-    told = [[c.coins, c.guesses, c.right] for c in counts]
-    facts = {"attack": {"counts": told, "what": what, "estimator": estimator}}
+    attack = CanaryAttack(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
     metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": one_run.area(scores, coins)}
-    return Measured(bound, metrics, facts)
+    return Measured(bound, metrics, attack)
 
 
 def measure(

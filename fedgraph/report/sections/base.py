@@ -6,14 +6,16 @@ have several sections, and a section several tasks; a task without any keeps its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+import numpy as np
 
 from fedgraph import plugins
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import SolverFacts
 from fedgraph.report.owner_letters import Letter
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row
 
 ENCODERS = {
     "none": "in clear",
@@ -48,17 +50,19 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Finished cells of one task on one data set. name: unique, usable in file names. among: how many lower bounds on ε the
-    whole report shows (0: those of these cells). short: whether they come from a run with ``--quick``.
+    """Finished cells of one task on one data set.
+
+    name: unique, usable in file names. settings: of the task. among: how many lower bounds on ε the whole report shows (0:
+    those of these cells). short: whether they come from a run with ``--quick``.
     """
 
     name: str
     kind: str
     label: str
     dataset: str
-    params: Any
-    entries: tuple[dict[str, Any], ...]
-    artefacts: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+    settings: Mapping[str, object]
+    entries: tuple[Entry, ...]
+    artefacts: tuple[dict[str, np.ndarray], ...] = field(default_factory=tuple)
     among: int = 0
     short: bool = False
 
@@ -76,28 +80,28 @@ def build_sections(records: Records, notice: str | None) -> Section:
     )
 
 
-def describe_solver(rows: Sequence[Row]) -> list[str]:
+def describe_solver(facts: Sequence[SolverFacts]) -> list[str]:
     """How sure the discrepancies of a table are, and where each pair's is kept."""
-    every = [e["facts"]["solved"] for r in rows for e in r.entries if e["facts"].get("solved")]
-    found = {f["file"] or str(i): f for i, f in enumerate(every) if f["pairs"]}  # seeds may share a table
+    every = [f.solved for f in facts if f.solved is not None and f.solved.pairs]
+    found = {f.file or str(i): f for i, f in enumerate(every)}  # seeds may share a table
     if not found:
         return []
-    pairs, converged = (sum(int(f[k]) for f in found.values()) for k in ("pairs", "converged"))
+    pairs, converged = sum(f.pairs for f in found.values()), sum(f.converged for f in found.values())
     share = "all" if converged == pairs else f"{converged:,}"
     words = (
         f"A Gromov-Wasserstein value is the local minimum at which conditional gradient ended; of {pairs:,} pairs solved here "
         f"{share} ended by the tolerance{'' if converged == pairs else ', the others at the limit of steps'}."
     )
-    if all(f["file"] for f in found.values()):
+    if all(f.file for f in found.values()):
         words += (
             " Value, convergence and steps of every pair are in the file of the run's folder that its cell names (pairs/….npz)."
         )
-    minima = [e["facts"]["minima"] for r in rows for e in r.entries if e["facts"].get("minima")]
+    minima = [f.minima for f in facts if f.minima is not None]
     if minima:
-        count = sum(int(m["pairs"]) for m in minima)
-        lower, drop = (sum(m[k] * m["pairs"] for m in minima) / count for k in ("lower", "drop"))
-        most = max(m["descents"] for m in minima)
-        used = "of that search, as all rows here do" if all(m["careful"] for m in minima) else "of one, as rows here do"
+        count = sum(m.pairs for m in minima)
+        lower, drop = sum(m.lower * m.pairs for m in minima) / count, sum(m.drop * m.pairs for m in minima) / count
+        most = max(m.descents for m in minima)
+        used = "of that search, as all rows here do" if all(m.careful for m in minima) else "of one, as rows here do"
         words += (
             f" Other starts end in other minima: of {count:,} sampled pairs, the best of {most} descents is lower than one "
             f"on {100 * lower:.0f} %, by {100 * drop:.1f} % on average over all of them; these tables take the value {used}."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import ClaimFacts
 from fedgraph.report import plots
 from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
@@ -17,7 +18,7 @@ KINDS = ("claims",)  # the tasks that this section speaks of
 
 def build(records: Records, notice: str | None) -> Section:
     """One table per paper, and one picture: how far each claim is from its proof."""
-    papers = dict.fromkeys(e["method"] for e in records.entries)
+    papers = dict.fromkeys(e.method for e in records.entries)
     sentences = (
         _verdict(records.entries),
         "Each row takes the noise that a paper's own formula asks for at the claimed ε, and prices that noise three ways: "
@@ -26,16 +27,16 @@ def build(records: Records, notice: str | None) -> Section:
         "A lower bound above the claim means that the claim is false for worst-case data and a viewer of every step; in a "
         "federation the server is such a viewer, for a released final model alone it bounds the accounting, not the model.",
     )
-    tables = tuple(_table(paper, [e for e in records.entries if e["method"] == paper]) for paper in papers)
+    tables = tuple(_table(paper, [e for e in records.entries if e.method == paper]) for paper in papers)
     return Section(sentences, tables, (_figure(records, notice),))
 
 
-def _verdict(entries: Sequence[dict[str, Any]]) -> str:
+def _verdict(entries: Sequence[Entry]) -> str:
     """What becomes of the claims, in one sentence. Not every row is a paper's own claim: some look at a part of one."""
-    claimed = [e for e in entries if math.isfinite(e["epsilon"])]
-    refuted = [e for e in claimed if _known(_bound(e)) and _bound(e) > e["epsilon"] * (1 + 1e-6)]
-    proven = [e for e in claimed if e not in refuted and e["epsilon_provable"] <= e["epsilon"] * (1 + 1e-6)]
-    papers = ", ".join(dict.fromkeys(str(e["method"]) for e in refuted))
+    claimed = [e for e in entries if math.isfinite(e.epsilon)]
+    refuted = [e for e in claimed if _known(_bound(e)) and _bound(e) > e.epsilon * (1 + 1e-6)]
+    proven = [e for e in claimed if e not in refuted and e.epsilon_provable <= e.epsilon * (1 + 1e-6)]
+    papers = ", ".join(dict.fromkeys(str(e.method) for e in refuted))
     named = f" ({papers})" if papers else ""
     return (
         f"{len(claimed)} settings of noise were priced. For {len(proven)} the claimed ε is proven; for {len(refuted)} the "
@@ -44,35 +45,35 @@ def _verdict(entries: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _table(paper: str, entries: list[dict[str, Any]]) -> Table:
+def _table(paper: str, entries: list[Entry]) -> Table:
     """Inputs that all rows share stand once, below the table."""
-    every = [e["facts"]["inputs"] for e in entries]
+    every = [e.facts_as(ClaimFacts).inputs for e in entries]
     shared = {k: v for k, v in every[0].items() if all(i.get(k) == v for i in every)}
     body = []
     for e in entries:
-        own = _listed({k: v for k, v in e["facts"]["inputs"].items() if k not in shared})
-        prices = (rounded(e["epsilon_published"], 2), rounded_up(e["epsilon_provable"], 2), rounded(_bound(e), 2))
-        body.append((_name(e), rounded(e["epsilon"]), f"{e['facts']['delta']:.3g}", *prices, e["theorem"], own))
+        own = _listed({k: v for k, v in e.facts_as(ClaimFacts).inputs.items() if k not in shared})
+        prices = (rounded(e.epsilon_published, 2), rounded_up(e.epsilon_provable, 2), rounded(_bound(e), 2))
+        body.append((_name(e), rounded(e.epsilon), f"{e.facts_as(ClaimFacts).delta:.3g}", *prices, e.theorem, own))
     header = ("mechanism", "ε claimed", "δ", "ε published", "ε provable", "ε at least", "why", "noise and inputs")
     note = f"For all rows: {_listed(shared)}. " if shared else ""
     return Table(paper, header, tuple(body), note + "—: no such number; ∞: nothing is guaranteed.")
 
 
-def _listed(inputs: dict[str, Any]) -> str:
+def _listed(inputs: Mapping[str, float | str]) -> str:
     return ", ".join(f"{k} = {rounded(v) if isinstance(v, float) else v}" for k, v in inputs.items())
 
 
 def _figure(records: Records, notice: str | None) -> plots.Figure:
-    shown = [e for e in records.entries if math.isfinite(e["epsilon"]) and (_known(e["epsilon_provable"]) or _known(_bound(e)))]
+    shown = [e for e in records.entries if math.isfinite(e.epsilon) and (_known(e.epsilon_provable) or _known(_bound(e)))]
 
     def paint(axes: list[Axes]) -> None:
         for kind, colour, marker, value in (
-            ("provable", plots.COLOURS[0], "o", lambda e: e["epsilon_provable"]),
+            ("provable", plots.COLOURS[0], "o", lambda e: e.epsilon_provable),
             ("at least", plots.COLOURS[1], "v", _bound),
         ):
-            points = [(e["epsilon"], value(e)) for e in shown if _known(value(e))]
+            points = [(e.epsilon, value(e)) for e in shown if _known(value(e))]
             axes[0].scatter([p[0] for p in points], [p[1] for p in points], s=30, color=colour, marker=marker, label=kind)
-        low, high = min(e["epsilon"] for e in shown), max(e["epsilon"] for e in shown)
+        low, high = min(e.epsilon for e in shown), max(e.epsilon for e in shown)
         axes[0].plot([low, high], [low, high], color="#4c566a", ls="--", lw=1, label="as claimed")
         axes[0].set(xscale="log", yscale="log", xlabel="ε claimed", ylabel="ε", title="What claimed ε are worth")
         axes[0].legend(frameon=False)
@@ -83,13 +84,13 @@ def _figure(records: Records, notice: str | None) -> plots.Figure:
     )
 
 
-def _bound(entry: dict[str, Any]) -> float:
-    return float(entry["metrics"]["epsilon_lower_bound"])
+def _bound(entry: Entry) -> float:
+    return entry.metrics["epsilon_lower_bound"]
 
 
 def _known(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and value > 0
 
 
-def _name(entry: dict[str, Any]) -> str:
-    return str(entry["facts"]["mechanism"])
+def _name(entry: Entry) -> str:
+    return entry.facts_as(ClaimFacts).mechanism

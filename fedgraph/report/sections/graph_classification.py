@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.privacy.accounting import bayes
 from fedgraph.report import attacks, beyond_accuracy, charts, plots, printed_numbers
 from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
@@ -25,13 +26,13 @@ LOOKED_AT = {
 def build(records: Records, notice: str | None) -> Section:
     """Accuracies, privacy, published numbers, bounds; and the plain words for them."""
     rows = group_rows(records.entries)
-    facts = records.entries[0]["facts"]
-    folds = len({e["seed"] for e in records.entries})
-    train, validation, test = facts["split"]
+    facts = records.entries[0].facts_as(GraphClassificationFacts)
+    folds = len({e.seed for e in records.entries})
+    train, validation, test = facts.folds
     sentences = [
-        f"{facts['graphs']} graphs of {facts['mean_nodes']:.1f} nodes on average; {facts['partition']}; "
+        f"{facts.graphs} graphs of {facts.mean_nodes:.1f} nodes on average; {facts.partition}; "
         f"{averaged_over(folds, 'fold')} of {train} training, {validation} validation and {test} test "
-        f"graphs; always answering the larger class is right for {facts['majority']:.1%}.",
+        f"graphs; always answering the larger class is right for {facts.majority:.1%}.",
         "Models are trained on the training graphs: on node labels as in the paper (atoms, secondary structures; degrees where "
         "there are none), or on graph labels with pooled scores; only then is the model itself a classifier. The number of "
         "nodes of every graph is public, so a release has shown something only above the rows that see sizes alone.",
@@ -40,7 +41,7 @@ def build(records: Records, notice: str | None) -> Section:
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
-        *describe_solver(rows),
+        *describe_solver([e.facts_as(GraphClassificationFacts).solver for e in records.entries]),
         *attacks.describe_attacks(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
@@ -49,18 +50,20 @@ def build(records: Records, notice: str | None) -> Section:
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
 
+def _facts(row: Row) -> GraphClassificationFacts:
+    return row.head.facts_as(GraphClassificationFacts)
+
+
 def _explained(rows: Sequence[Row]) -> list[str]:
     """Why a correct encoder cannot give the published numbers at ε = 1/|V|, and what would be needed."""
     tiny = [
-        r
-        for r in rows
-        if r["facts"].get("rule") == "1/n" and r["facts"].get("encoder") == "multi-bit" and "bayes_balanced" in r["facts"]
+        r for r in rows if (_facts(r).rule, _facts(r).encoder) == ("1/n", "multi-bit") and _facts(r).bayes_balanced is not None
     ]
-    size = next((r for r in rows if r["method"] == SIZE), None)
+    size = next((r for r in rows if r.head.method == SIZE), None)
     if not tiny or size is None:
         return []
-    low, median, high = tiny[0]["facts"]["graph_epsilon"]
-    bound = max(r["facts"]["bayes_balanced"] for r in tiny)
+    low, median, high = _facts(tiny[0]).graph_epsilon or (math.nan,) * 3
+    bound = max(_facts(r).bayes_balanced or 0.0 for r in tiny)
     found = [
         f"At ε = 1/|V| a graph's release is {low:.3g}- to {high:.3g}-DP (median {median:.3g}). Then its bits are almost fair "
         f"coins: of two equally likely graphs of one size no classifier, however clever, names the right one in more than "
@@ -68,10 +71,10 @@ def _explained(rows: Sequence[Row]) -> list[str]:
         "from the model, which is not protected, or from another mechanism. It cannot come from a correct encoder.",
     ]
     for r in tiny:
-        printed = printed_numbers.find(r["dataset"], "local_dp", r["facts"]["model"], printed_numbers.PER_GRAPH, "accuracy")
+        printed = printed_numbers.find(r.head.dataset, "local_dp", _facts(r).model, printed_numbers.PER_GRAPH, "accuracy")
         if printed and _judge(rows) == SVM:
             need = bayes.needed_epsilon(printed.value)
-            name, ours = r["facts"]["model"].upper(), r.mean("accuracy")
+            name, ours = _facts(r).model.upper(), r.mean("accuracy")
             found.append(
                 f"The paper prints {printed.value:.1%} for its encoded {name} embeddings; here graph size alone gives "
                 f"{size.mean('accuracy'):.1%} and the correct encoder {ours:.1%}. On equally likely graphs of one size "
@@ -82,7 +85,7 @@ def _explained(rows: Sequence[Row]) -> list[str]:
 
 def _printed_spreads(rows: Sequence[Row]) -> list[str]:
     """Printed ± that are smaller than chance allows over folds of a tenth of the collection."""
-    dataset = str(rows[0]["dataset"])
+    dataset = str(rows[0].head.dataset)
     size = printed_numbers.TEST_GRAPHS.get(dataset)
     if size is None:
         return []
@@ -101,26 +104,26 @@ def _printed_spreads(rows: Sequence[Row]) -> list[str]:
 
 def _unsolved(rows: Sequence[Row]) -> list[str]:
     """What lower bounds spared, where votes are all that is asked for."""
-    counts = [e["facts"]["pairs"] for r in rows for e in r.entries if "pairs" in e["facts"]]
+    counts = [asked for r in rows for e in r.entries if (asked := e.facts_as(GraphClassificationFacts).solver.asked)]
     if not counts:
         return []
-    asked, pairs = (sum(c[i] for c in counts) for i in (0, 1))
+    solved, pairs = sum(c[0] for c in counts), sum(c[1] for c in counts)
     return [
         f"Accuracy is that of the first vote ({_judge(rows)}); no support vector machine was trained. Of {pairs:,} pairs of a "
-        f"test graph and another, lower bounds showed {pairs - asked:,} ({1 - asked / pairs:.0%}) to be too far to matter; "
+        f"test graph and another, lower bounds showed {pairs - solved:,} ({1 - solved / pairs:.0%}) to be too far to matter; "
         "they were not solved, and no vote depends on them."
     ]
 
 
 def _judge(rows: Sequence[Row]) -> str:
     """What the column of accuracies is called."""
-    return str(rows[0]["facts"].get("classifier", SVM))
+    return _facts(rows[0]).classifier
 
 
 def _useful(rows: Sequence[Row], size: Row) -> str:
     """The smallest ε tried at which an encoder is above graph size by two standard errors of the paired difference."""
     level = _by_seed(size)
-    for row in sorted((r for r in rows if "bayes_balanced" in r["facts"]), key=lambda r: r["epsilon"]):
+    for row in sorted((r for r in rows if _facts(r).bayes_balanced is not None), key=lambda r: r.head.epsilon):
         own = _by_seed(row)
         gaps = [own[s] - level[s] for s in own if s in level]
         if len(gaps) > 1:
@@ -128,38 +131,38 @@ def _useful(rows: Sequence[Row], size: Row) -> str:
             deviation = math.sqrt(sum((g - mean) ** 2 for g in gaps) / (len(gaps) - 1))
             if mean > 2 * deviation / math.sqrt(len(gaps)):
                 return (
-                    f"The first useful release is {_name(row)} at ε = {rounded(row['epsilon'])} per graph: "
+                    f"The first useful release is {_name(row)} at ε = {rounded(row.head.epsilon)} per graph: "
                     f"{mean:+.1%} above graph size, more than two standard errors."
                 )
-    tried = max((r["epsilon"] for r in rows if "bayes_balanced" in r["facts"]), default=math.nan)
+    tried = max((r.head.epsilon for r in rows if _facts(r).bayes_balanced is not None), default=math.nan)
     if len(level) < 2:
         return f"One fold has no standard error: it does not test whether a release (up to ε = {rounded(tried)}) is of use."
     return f"No multi-bit release tried, up to ε = {rounded(tried)} per graph, is above graph size by two standard errors."
 
 
 def _by_seed(row: Row) -> dict[int, float]:
-    return {e["seed"]: float(e["metrics"]["accuracy"]) for e in row.entries}
+    return {e.seed: e.metrics["accuracy"] for e in row.entries}
 
 
 def _name(row: Row) -> str:
-    facts = row["facts"]
-    if not facts.get("encoder"):
-        return str(row["method"])
-    rule = ", ε = 1/n" if facts["rule"] == "1/n" else ""
-    if row["method"] not in LEAKS and not row.values("accuracy"):
-        return f"{facts['label']}: the model itself"
-    what = f"{row['method']} of {facts['label']}'s width" if row["method"] in LEAKS else f"GW of {facts['label']} embedding"
-    return f"{what}, {ENCODERS[facts['encoder']]}{rule}"
+    facts = _facts(row)
+    if not facts.encoder:
+        return str(row.head.method)
+    rule = ", ε = 1/n" if facts.rule == "1/n" else ""
+    if row.head.method not in LEAKS and not row.values("accuracy"):
+        return f"{facts.label}: the model itself"
+    what = f"{row.head.method} of {facts.label}'s width" if row.head.method in LEAKS else f"GW of {facts.label} embedding"
+    return f"{what}, {ENCODERS[facts.encoder]}{rule}"
 
 
 def _accuracies(rows: Sequence[Row]) -> Table:
-    neighbours = sorted({m for r in rows for m in r["metrics"] if m.startswith("knn")}, key=lambda m: int(m[3:]))
-    tuned, looked_at = ([m for m in names if any(m in r["metrics"] for r in rows)] for names in (TUNED, LOOKED_AT))
+    neighbours = sorted({m for r in rows for m in r.head.metrics if m.startswith("knn")}, key=lambda m: int(m[3:]))
+    tuned, looked_at = ([m for m in names if any(m in r.head.metrics for r in rows)] for names in (TUNED, LOOKED_AT))
     body = []
-    for row in sorted(rows, key=lambda r: r["method"] not in LEAKS):
-        paths = row["paths"]
+    for row in sorted(rows, key=lambda r: r.head.method not in LEAKS):
+        paths = row.head.paths
         epsilon = (
-            "—" if not row["facts"].get("encoder") else "no encoding" if math.isinf(row["epsilon"]) else rounded(row["epsilon"])
+            "—" if not _facts(row).encoder else "no encoding" if math.isinf(row.head.epsilon) else rounded(row.head.epsilon)
         )
         scores = tuple(mean_spread(row, m) for m in ("accuracy", *tuned, *neighbours, "model", *looked_at))
         mean = rounded(row.mean("gw_mean")) if row.values("gw_mean") else "—"
@@ -183,7 +186,7 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         "ε provable: embedding", "ε provable: model path", "ε provable: all", "ε measured",
     )  # fmt: skip
     note = (
-        f"{_unit(rows)}; δ = {rows[0]['delta']:.3g}. Rows of raw data are ∞: nothing hides them. "
+        f"{_unit(rows)}; δ = {rows[0].head.delta:.3g}. Rows of raw data are ∞: nothing hides them. "
         "“ε = 1/n”: each graph its own, the largest is shown. The first rows see the public sizes only (the second the "
         "degrees, too, which are not public)."
     )
@@ -197,7 +200,7 @@ def _accuracies(rows: Sequence[Row]) -> Table:
 
 def _unit(rows: Sequence[Row]) -> str:
     """What one ε protects; a promised degree protects a node, not the graph."""
-    of_nodes = [_name(r) for r in rows if r["protection"]["unit"] == "node"]
+    of_nodes = [_name(r) for r in rows if r.head.protection and r.head.protection.unit.value == "node"]
     words = "Unit: one graph of known size"
     return words + (f", but one node, at the promised degree, in {' and '.join(of_nodes)}" if of_nodes else "")
 
@@ -205,20 +208,20 @@ def _unit(rows: Sequence[Row]) -> str:
 def _beside(rows: Sequence[Row]) -> list[Table]:
     body = []
     for row in rows:
-        facts = row["facts"]
-        wanted = [(row["method"], "baseline", math.inf, "accuracy")]
-        if row["method"] == "local_dp":
-            at = printed_numbers.PER_GRAPH if facts["rule"] == "1/n" else row["epsilon"]
-            wanted = [("local_dp", facts["model"], at, "accuracy")]
-            if math.isinf(row["epsilon"]):
-                wanted.append(("model", facts["model"], math.inf, "model"))
+        facts = _facts(row)
+        wanted = [(row.head.method, "baseline", math.inf, "accuracy")]
+        if row.head.method == "local_dp":
+            at = printed_numbers.PER_GRAPH if facts.rule == "1/n" else row.head.epsilon
+            wanted = [("local_dp", facts.model, at, "accuracy")]
+            if math.isinf(row.head.epsilon):
+                wanted.append(("model", facts.model, math.inf, "model"))
         for method, variant, epsilon, metric in wanted:
-            printed = printed_numbers.find(row["dataset"], method, variant, epsilon, "accuracy")
+            printed = printed_numbers.find(row.head.dataset, method, variant, epsilon, "accuracy")
             if printed is None or not row.values(metric):
                 continue
             mean = row.mean(metric)
             errors = printed_numbers.in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
-            name = f"the {facts['label']} itself" if metric == "model" else _name(row)
+            name = f"the {facts.label} itself" if metric == "model" else _name(row)
             away = "—" if errors is None else f"{errors:+.1f}"
             spread_printed = f"{printed.value:.4f} ± {printed.spread:.4f}"
             body.append((name, mean_spread(row, metric), spread_printed, f"{mean - printed.value:+.3f}", away, printed.source))
@@ -230,10 +233,10 @@ def _beside(rows: Sequence[Row]) -> list[Table]:
 def _bounds(rows: Sequence[Row]) -> list[Table]:
     body = []
     for row in rows:
-        facts = row["facts"]
-        if "bayes_balanced" in facts:
-            low, median, high = facts["graph_epsilon"]
-            limits = (f"{facts['bayes_balanced']:.3f}", f"{facts['bayes_given_size']:.3f}")
+        facts = _facts(row)
+        if facts.graph_epsilon is not None:
+            low, median, high = facts.graph_epsilon
+            limits = (f"{facts.bayes_balanced:.3f}", f"{facts.bayes_given_size:.3f}")
             body.append((_name(row), f"{low:.3g} / {median:.3g} / {high:.3g}", *limits, mean_spread(row, "accuracy")))
     header = (
         "release",
@@ -252,10 +255,10 @@ def _bounds(rows: Sequence[Row]) -> list[Table]:
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
     """Accuracy against ε, one panel per model; dashed: what sizes give, and the values without encoding."""
-    fixed = [(str(r["method"]), r.mean("accuracy")) for r in rows if r["method"] in LEAKS[:2]]
-    rows = [r for r in rows if r["method"] not in LEAKS]
-    models = list(dict.fromkeys(r["facts"]["label"] for r in rows if r["facts"].get("label")))
-    encoded = {m: [r for r in rows if r["facts"].get("label") == m and math.isfinite(r["epsilon"])] for m in models}
+    fixed = [(str(r.head.method), r.mean("accuracy")) for r in rows if r.head.method in LEAKS[:2]]
+    rows = [r for r in rows if r.head.method not in LEAKS]
+    models = list(dict.fromkeys(_facts(r).label for r in rows if _facts(r).label))
+    encoded = {m: [r for r in rows if _facts(r).label == m and math.isfinite(r.head.epsilon)] for m in models}
     models = [m for m in models if encoded[m]]
     if not models:
         return ()
@@ -263,11 +266,11 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     panels = []
     for model in models:
         lines = []
-        for encoder in dict.fromkeys(r["facts"]["encoder"] for r in encoded[model]):
-            own = sorted((r for r in encoded[model] if r["facts"]["encoder"] == encoder), key=lambda r: r["epsilon"])
+        for encoder in dict.fromkeys(_facts(r).encoder for r in encoded[model]):
+            own = sorted((r for r in encoded[model] if _facts(r).encoder == encoder), key=lambda r: r.head.epsilon)
             means, deviations = [r.mean("accuracy") for r in own], [r.deviation("accuracy") for r in own]
-            lines.append(charts.Series(ENCODERS[encoder], [r["epsilon"] for r in own], means, deviations))
-        clear = [r for r in rows if r["facts"].get("label") == model and math.isinf(r["epsilon"])]
+            lines.append(charts.Series(ENCODERS[encoder], [r.head.epsilon for r in own], means, deviations))
+        clear = [r for r in rows if _facts(r).label == model and math.isinf(r.head.epsilon)]
         levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
         panels.append(charts.Panel(f"GW of {model} embedding", f"{_judge(rows)} test accuracy", tuple(lines), tuple(levels)))
     caption = (

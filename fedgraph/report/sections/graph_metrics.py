@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.stats import spearmanr
 
+from fedgraph.cells.facts import GraphMetricsFacts
 from fedgraph.report import plots
 from fedgraph.report.report_rows import Row, group_rows, mean_spread, rounded
 from fedgraph.report.sections.base import Records, Section, Table
@@ -21,17 +22,17 @@ EDITS = ("edge_removed", "edge_added", "node_removed")
 def build(records: Records, notice: str | None) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
     rows = group_rows(records.entries)
-    arrays = {(e["method"], e["seed"]): a for e, a in zip(records.entries, records.artefacts, strict=True)}
-    facts = rows[0]["facts"]
+    arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
+    facts = rows[0].head.facts_as(GraphMetricsFacts)
     seeds = len(rows[0].entries)
     sentences = [
-        f"{facts['graphs']} graphs of {facts['mean_nodes']:.1f} nodes on average, the first {facts['compared']} compared pair "
+        f"{facts.graphs} graphs of {facts.mean_nodes:.1f} nodes on average, the first {facts.compared} compared pair "
         f"by pair; {seeds} repetition{'s' if seeds > 1 else ''}, each with a sample and a model of its own. Raw data: no ε is "
         "claimed.",
         *_alike(rows, arrays),
         *_moved(rows),
     ]
-    if not any(r["method"] == GED for r in rows):
+    if not any(r.head.method == GED for r in rows):
         sentences.append(
             "The graph edit distance is left out: its exact search takes exponential time, too long for these graphs."
         )
@@ -47,12 +48,12 @@ def _upper(matrix: np.ndarray) -> np.ndarray:
 
 
 def _seeds(row: Row) -> list[int]:
-    return [int(e["seed"]) for e in row.entries]
+    return [e.seed for e in row.entries]
 
 
 def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
     """What the ways to compare say of pairs with one topology (GED 0)."""
-    edit = next((r for r in rows if r["method"] == GED), None)
+    edit = next((r for r in rows if r.head.method == GED), None)
     if edit is None:
         return []
     same = {s: _upper(arrays[GED, s]["distances"]) == 0 for s in _seeds(edit)}
@@ -62,8 +63,8 @@ def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
     means = []
     for row in rows:
         if row is not edit:
-            found = np.concatenate([_upper(arrays[row["method"], s]["distances"])[same[s]] for s in _seeds(row)])
-            means.append(f"{row['method']} {found.mean():.3g}")
+            found = np.concatenate([_upper(arrays[row.head.method, s]["distances"])[same[s]] for s in _seeds(row)])
+            means.append(f"{row.head.method} {found.mean():.3g}")
     return [
         f"{count} of {total} pairs are isomorphic (GED 0). Mean discrepancy on them: {', '.join(means)}. What sees topology "
         "alone cannot tell them apart; features can, through X or through H."
@@ -75,7 +76,7 @@ def _moved(rows: Sequence[Row]) -> list[str]:
     found = []
     for row in rows:
         typical = row.mean("pairs_median")
-        if row["method"] not in (GED, SIZE) and typical > 0:
+        if row.head.method not in (GED, SIZE) and typical > 0:
             parts = [
                 f"{name.replace('_', ' ')} {row.mean(f'{name}_median') / typical:.1%} (95 % of them below "
                 f"{row.mean(f'{name}_high') / typical:.1%})"
@@ -83,7 +84,7 @@ def _moved(rows: Sequence[Row]) -> list[str]:
                 if row.values(f"{name}_median")
             ]
             found.append(
-                f"{row['method']} after one edit, as a share of the median between different graphs: {'; '.join(parts)}."
+                f"{row.head.method} after one edit, as a share of the median between different graphs: {'; '.join(parts)}."
             )
     return [*found, "That is what edge- or node-level noise on the topology itself would have to hide."] if found else []
 
@@ -92,19 +93,19 @@ def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
     body = []
     for row in rows:
         rank = "—"
-        if row["method"] != GED and (GED, 0) in arrays:
-            both = [(_upper(arrays[GED, s]["distances"]), _upper(arrays[row["method"], s]["distances"])) for s in _seeds(row)]
+        if row.head.method != GED and (GED, 0) in arrays:
+            both = [(_upper(arrays[GED, s]["distances"]), _upper(arrays[row.head.method, s]["distances"])) for s in _seeds(row)]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
             rank = rounded(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
-            own = arrays[row["method"], s]
+            own = arrays[row.head.method, s]
             equal = _upper(own["labels"][:, None] == own["labels"][None, :])
             values = _upper(own["distances"])
             if equal.any() and not equal.all() and values[~equal].mean() > 0:
                 ties.append(values[equal].mean() / values[~equal].mean())
         kin = rounded(float(np.mean(ties))) if ties else "—"
-        body.append((str(row["method"]), mean_spread(row, "pairs_median"), mean_spread(row, "pairs_mean"), rank, kin))
+        body.append((str(row.head.method), mean_spread(row, "pairs_median"), mean_spread(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
     note = "Last column: mean distance of graphs with one label over that of graphs with two; below 1 it tells labels apart."
     note += " “graph size” is (n − n′)²: what public sizes alone tell."
@@ -119,14 +120,14 @@ def _edits(rows: Sequence[Row]) -> Table:
                 values = tuple(mean_spread(row, f"{name}_{what}") for what in ("median", "high", "largest"))
                 typical = row.mean("pairs_median")
                 share = rounded(row.mean(f"{name}_median") / typical) if typical > 0 else "—"
-                body.append((str(row["method"]), name.replace("_", " "), *values, share))
+                body.append((str(row.head.method), name.replace("_", " "), *values, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
     return Table("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
 
 
 def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str | None) -> tuple[plots.Figure, ...]:
-    rows = [r for r in rows if r["method"] != SIZE]
-    first = arrays[rows[0]["method"], 0]
+    rows = [r for r in rows if r.head.method != SIZE]
+    first = arrays[rows[0].head.method, 0]
     sizes = first["sizes"]
     starts = np.concatenate([[0], np.cumsum(sizes)])
 
@@ -142,7 +143,7 @@ def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str 
 
     def matrices(axes: list[Axes]) -> None:
         for ax, row in zip(axes, rows, strict=True):
-            shown = arrays[row["method"], 0]["distances"][: len(sizes), : len(sizes)]
+            shown = arrays[row.head.method, 0]["distances"][: len(sizes), : len(sizes)]
             ax.imshow(shown, cmap="viridis")
             for i, j in np.ndindex(*shown.shape):
                 dark = shown[i, j] < 0.6 * max(float(shown.max()), 1e-12)
@@ -150,17 +151,17 @@ def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str 
             ticks = range(len(sizes)), [str(k + 1) for k in range(len(sizes))]
             ax.set_xticks(*ticks)
             ax.set_yticks(*ticks)
-            ax.set_title(str(row["method"]))
+            ax.set_title(str(row.head.method))
 
-    moved = [r for r in rows if r["method"] != GED]
+    moved = [r for r in rows if r.head.method != GED]
 
     def boxes(axes: list[Axes]) -> None:
         for ax, row in zip(axes, moved, strict=True):
-            own = arrays[row["method"], 0]
+            own = arrays[row.head.method, 0]
             names = [n for n in EDITS if n in own]
             ax.boxplot([own[n] for n in names], tick_labels=[n.replace("_", " ") for n in names], showfliers=True)
-            ax.axhline(row.entries[0]["metrics"]["pairs_median"], ls="--", lw=1, color="#4c566a", label="two different graphs")
-            ax.set(title=str(row["method"]), ylabel="discrepancy after one edit")
+            ax.axhline(row.entries[0].metrics["pairs_median"], ls="--", lw=1, color="#4c566a", label="two different graphs")
+            ax.set(title=str(row.head.method), ylabel="discrepancy after one edit")
             ax.legend(frameon=False, fontsize=8)
 
     return (

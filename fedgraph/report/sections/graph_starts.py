@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.report import charts, plots
 from fedgraph.report.report_rows import Row, averaged_over, group_rows, rounded
 from fedgraph.report.sections.base import Records, Section, Table
@@ -24,16 +25,20 @@ WORDS = {
 def build(records: Records, notice: str | None) -> Section:
     """A table, two panels, and the answer in words."""
     rows = group_rows(records.entries)
-    named = {str(r["variant"]): r for r in rows}
-    facts = rows[0]["facts"]
+    named = {str(r.head.variant): r for r in rows}
+    facts = _facts(rows[0])
     seeds = len(rows[0].entries)
     sentences = [
-        f"{seeds} repetition{'s' if seeds > 1 else ''} of {facts['pairs']} pairs among {facts['graphs']} graphs, each "
+        f"{seeds} repetition{'s' if seeds > 1 else ''} of {facts.pairs} pairs among {facts.graphs} graphs, each "
         f"with a sample, a model and noise of its own; {averaged_over(seeds, 'repetition', 'error')}. Every value is of the "
         "clear problem; only the start differs. A gain is 1 − Σ F / Σ F(from p qᵀ), positive where a strategy ends lower.",
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
     ]
     return Section(tuple(sentences), (_table(rows),), _figures(records, rows, notice))
+
+
+def _facts(row: Row) -> GraphStartsFacts:
+    return row.head.facts_as(GraphStartsFacts)
 
 
 def standard_error(values: Sequence[float]) -> float:
@@ -79,19 +84,18 @@ def _against(noisy: Sequence[Row], rival: Row) -> str:
     theirs = f"{rival.mean('gain'):+.2%} ± {standard_error(rival.values('gain')):.2%}"
     return (
         f"Noise of standard deviation {_level(best)}{both}, the best level tried, gains {best.mean('gain'):+.2%} ± {own:.2%} "
-        f"over p qᵀ in {best['facts']['descents']} descents; the start “{WORDS[str(rival['variant'])]}”, with "
-        f"{rival['facts']['descents']}, gains {theirs}. Difference {mean:+.2%} ± {error:.2%}: {verdict}{sure}."
+        f"over p qᵀ in {_facts(best).descents} descents; the start “{WORDS[str(rival.head.variant)]}”, with "
+        f"{_facts(rival).descents}, gains {theirs}. Difference {mean:+.2%} ± {error:.2%}: {verdict}{sure}."
     )
 
 
 def _noise(row: Row) -> float | None:
     """Standard deviation of the noise in the start, if there is any."""
-    found = row["facts"].get("noise")
-    return None if found is None else float(found)
+    return _facts(row).noise
 
 
 def _with_product(row: Row) -> bool:
-    return bool(row["facts"].get("with_product"))
+    return _facts(row).with_product
 
 
 def _level(row: Row) -> str:
@@ -99,7 +103,7 @@ def _level(row: Row) -> str:
 
 
 def _name(row: Row) -> str:
-    name = str(row["variant"])
+    name = str(row.head.variant)
     if name in WORDS:
         return WORDS[name]
     both = "from p qᵀ, and " if _with_product(row) else ""
@@ -114,7 +118,7 @@ def _with_error(row: Row, metric: str, scale: float = 1.0, digits: int = 4) -> s
 
 def _table(rows: Sequence[Row]) -> Table:
     body = []
-    for row in sorted(rows, key=lambda r: r["facts"]["descents"]):
+    for row in sorted(rows, key=lambda r: _facts(r).descents):
         shares = (_with_error(row, "lower", 100, 1), _with_error(row, "higher", 100, 1))
         values = (
             _with_error(row, "objective"),
@@ -122,7 +126,7 @@ def _table(rows: Sequence[Row]) -> Table:
             *shares,
             _with_error(row, "noised_objective"),
         )
-        body.append((_name(row), str(row["facts"]["descents"]), *values, rounded(row.mean("iterations"), 1)))
+        body.append((_name(row), str(_facts(row).descents), *values, rounded(row.mean("iterations"), 1)))
     header = (
         "start", "descents", "mean GW, clear problem", "gain, %", "lower, % of pairs", "higher, % of pairs",
         "mean GW, noised problem", "iterations",
@@ -134,7 +138,7 @@ def _table(rows: Sequence[Row]) -> Table:
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
-    named = {str(r["variant"]): r for r in rows}
+    named = {str(r.head.variant): r for r in rows}
     levels = sorted({noise for r in rows if (noise := _noise(r)) is not None})
     by_level = {(_noise(r), _with_product(r)): r for r in rows}
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
@@ -145,7 +149,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     both = (line("noised problem (Figure 5)", "noised_objective", noisy), line("clear problem, from there", "objective", noisy))
     gains = (line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined))
     rivals = tuple(
-        (f"{n}, {named[n]['facts']['descents']}", named[n].mean("gain")) for n in WORDS if n not in ("product", "nudged")
+        (f"{n}, {_facts(named[n]).descents}", named[n].mean("gain")) for n in WORDS if n not in ("product", "nudged")
     )
     clear = (("clear problem, from p qᵀ", named["product"].mean("objective")),)
     across = "standard deviation of the noise"

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.audit import one_run, operating_points
+from fedgraph.cells.facts import NamedAttack, NodesAtRisk
 from fedgraph.report import plots
 from fedgraph.report.attacks import CONFIDENCE, num_bounds
 from fedgraph.report.report_rows import Row, group_rows, lower_bound, rounded, rounded_up
@@ -25,40 +25,43 @@ class AttackedRow:
     """One attack on one row, over its seeds. every: the verdict of each seed, as stored."""
 
     row: Row
-    every: tuple[dict[str, Any], ...]
+    every: tuple[NamedAttack, ...]
 
-    def __getitem__(self, name: str) -> Any:
-        return self.every[0][name]
+    @property
+    def one(self) -> NamedAttack:
+        """Of the first seed: what describes the attack holds for all."""
+        return self.every[0]
 
-    def mean(self, name: str) -> float:
-        return float(np.mean([v[name] for v in self.every]))
+    @property
+    def advantage(self) -> float:
+        return float(np.mean([v.advantage for v in self.every]))
 
     @property
     def tpr(self) -> list[float]:
-        return [float(x) for x in np.mean([v["tpr"] for v in self.every], axis=0)]
+        return [float(x) for x in np.mean([v.tpr for v in self.every], axis=0)]
 
     @cached_property
     def counts(self) -> tuple[one_run.Count, ...]:
         """Guesses of all seeds together; their coins are independent."""
-        found = [v["counts"] for v in self.every if v["counts"]]
+        found = [v.counts for v in self.every if v.counts]
         return tuple(one_run.Count(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
 
     def epsilon(self, alpha: float = one_run.ALPHA) -> float | None:
         """The lower bound at this error probability; None where no theorem gives one."""
-        return lower_bound(self.counts, float(self.row["delta"]), str(self["estimator"]), alpha) if self.counts else None
+        return lower_bound(self.counts, self.row.head.delta or 0.0, self.one.estimator, alpha) if self.counts else None
 
 
 def build(records: Records, notice: str | None) -> Section:
     """Nothing where no attack was asked for by name."""
-    rows = [r for r in group_rows(records.entries) if any("named" in e["facts"] for e in r.entries)]
+    rows = [r for r in group_rows(records.entries) if any(e.facts.named is not None for e in r.entries)]
     told = [t for row in rows for t in _of(row)]
     if not told and not rows:
         return Section((), (), ())
     among = max(records.among, num_bounds(rows))
     sentences = [*refuted(told, among), *_what_they_mean(told, among), *_refused(rows)]
     tables = [_table(told), _descriptions(told)] if told else []
-    figures = [_advantage(records, told, notice)] if any(t["comparable"] for t in told) else []
-    risks = [(r, e["facts"]["risk"]) for r in rows for e in r.entries[:1] if e["facts"].get("risk")]
+    figures = [_advantage(records, told, notice)] if any(t.one.comparable for t in told) else []
+    risks = [(r, r.head.facts.named.risk) for r in rows if r.head.facts.named and r.head.facts.named.risk]
     if risks:
         tables.append(_risk_table(risks))
         figures.append(_risk_figure(records, risks, notice))
@@ -67,11 +70,11 @@ def build(records: Records, notice: str | None) -> Section:
 
 
 def _of(row: Row) -> list[AttackedRow]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[NamedAttack]] = {}
     for entry in row.entries:
-        for verdict in entry["facts"].get("named", []):
-            found.setdefault(verdict["attack"], []).append(verdict)
-    return [AttackedRow(row, tuple(verdicts)) for verdicts in found.values()]
+        for one in entry.facts.named.found if entry.facts.named else ():
+            found.setdefault(one.attack, []).append(one)
+    return [AttackedRow(row, tuple(every)) for every in found.values()]
 
 
 def contradictions(rows: Sequence[Row]) -> list[str]:
@@ -82,17 +85,17 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
 def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
     """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
     found = []
-    for t in (t for t in told if t.counts and t["comparable"]):
+    for t in (t for t in told if t.counts and t.one.comparable):
         sure = t.epsilon(one_run.ALPHA / among)
         if sure is not None and sure > t.row.provable:
-            seeds = ", ".join(str(e["seed"]) for e in t.row.entries)
+            seeds = ", ".join(str(e.seed) for e in t.row.entries)
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
-            where = f"task {t.row['task']}, data set {t.row['dataset']}, trust {t.row['world'].words}"
+            where = f"task {t.row.head.task}, data set {t.row.head.dataset}, trust {t.row.head.world.words}"
             found.append(
-                f"CONTRADICTION: {t['attack']} shows ε ≥ {rounded(sure, 3)} for {_name(t.row)}, whose provable ε is "
-                f"{rounded_up(t.row.provable, 3)} ({tried}; δ = {t.row['delta']:.3g}; the error of {one_run.ALPHA:g} is "
+                f"CONTRADICTION: {t.one.attack} shows ε ≥ {rounded(sure, 3)} for {_name(t.row)}, whose provable ε is "
+                f"{rounded_up(t.row.provable, 3)} ({tried}; δ = {t.row.head.delta:.3g}; the error of {one_run.ALPHA:g} is "
                 f"divided among {among} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
-                f"beside this report again: {where}, noise chosen for the {t.row['calibrated_by']} ε, seed {seeds}; versions "
+                f"beside this report again: {where}, noise chosen for the {t.row.head.calibrated_by} ε, seed {seeds}; versions "
                 "and machine are in environment.json."
             )
     return found
@@ -113,8 +116,8 @@ def _refused(rows: Sequence[Row]) -> list[str]:
     """Attacks that say nothing about a row, and why, each reason once."""
     found: dict[str, set[str]] = {}
     for row in rows:
-        for name, why in row["facts"].get("refused", {}).items():
-            found.setdefault(why, set()).add(f"{name} on {row['method']}")
+        for name, why in (row.head.facts.named.refused if row.head.facts.named else {}).items():
+            found.setdefault(why, set()).add(f"{name} on {row.head.method}")
     if not found:
         return []
     return ["Not tried: " + "; ".join(f"{', '.join(sorted(who))} ({why})" for why, who in found.items()) + "."]
@@ -122,17 +125,17 @@ def _refused(rows: Sequence[Row]) -> list[str]:
 
 def _table(told: Sequence[AttackedRow]) -> Table:
     body = []
-    for t in sorted(told, key=lambda t: (t["attack"], t.row["epsilon"])):
-        lower, published = t.epsilon(), [v["more"].get("auc_published") for v in t.every]
+    for t in sorted(told, key=lambda t: (t.one.attack, t.row.head.epsilon)):
+        lower, published = t.epsilon(), [v.more.get("auc_published") for v in t.every]
         rates = tuple(f"{rate:.1%}" for rate in t.tpr)
         theirs = "—" if published[0] is None else f"{np.mean([p for p in published if p is not None]):.3f}"
-        cosine = t["more"].get("cosine")
-        shown = theirs if cosine is None else f"cosine {np.mean([v['more']['cosine'] for v in t.every]):.3f}"
-        values = (f"{t.mean('auc'):.3f}", *rates, f"{t.mean('advantage'):.3f}", _limit(t), shown)
+        cosine = t.one.more.get("cosine")
+        shown = theirs if cosine is None else f"cosine {np.mean([v.more['cosine'] for v in t.every]):.3f}"
+        values = (f"{np.mean([v.auc for v in t.every]):.3f}", *rates, f"{t.advantage:.3f}", _limit(t), shown)
         told_of = "—" if lower is None else rounded(math.floor(100 * lower) / 100, 2)
-        told_of += "" if t["comparable"] or lower is None else "*"
+        told_of += "" if t.one.comparable or lower is None else "*"
         prices = (rounded(t.row.published, 2), rounded_up(t.row.provable, 2), told_of)
-        body.append((t["attack"], _name(t.row), t.row["world"].words, *prices, *values))
+        body.append((t.one.attack, _name(t.row), t.row.head.world.words, *prices, *values))
     low = [f"TPR at {rate:.1%} FPR" for rate in operating_points.LOW_RATES]
     header = (
         "attack", "row", "trust", "ε published", "ε provable", "ε at least", "AUC", *low, "advantage", "limit",
@@ -150,23 +153,24 @@ def _table(told: Sequence[AttackedRow]) -> Table:
 def _descriptions(told: Sequence[AttackedRow]) -> Table:
     """Once for each attack: who can do it, what is told from what, what the attacker must know, who described it."""
     body: dict[tuple[str, ...], None] = {}
-    for t in sorted(told, key=lambda t: str(t["attack"])):
-        sees = t["viewer"] if t["answers"] == "viewer" else "others, who see answers"
-        body[str(t["attack"]), str(sees), str(t["what"]), str(t["needs"]), str(t["reference"])] = None
+    for t in sorted(told, key=lambda t: str(t.one.attack)):
+        sees = t.one.viewer if t.one.answers == "viewer" else "others, who see answers"
+        body[str(t.one.attack), str(sees), str(t.one.what), str(t.one.needs), str(t.one.reference)] = None
     return Table("What each attack is", ("attack", "viewer", "told", "needs", "reference"), tuple(body))
 
 
 def _limit(told: AttackedRow) -> str:
-    return "—" if told["limit"] is None else f"{told.mean('limit'):.3f}"
+    found = [v.limit for v in told.every if v.limit is not None]
+    return f"{np.mean(found):.3f}" if found else "—"
 
 
 def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None) -> plots.Figure:
     """Advantage against provable ε; the line that no attack passes on average."""
-    shown = [t for t in told if t["comparable"]]
+    shown = [t for t in told if t.one.comparable]
     finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
     most = 2.5 * max(finite, default=8.0)
-    names = list(dict.fromkeys(t["attack"] for t in shown))
-    delta = max(float(t.row["delta"]) for t in shown)
+    names = list(dict.fromkeys(t.one.attack for t in shown))
+    delta = max(t.row.head.delta or 0.0 for t in shown)
 
     def paint(axes: list[Axes]) -> None:
         grid = np.geomspace(min([0.05, *finite]), most, 200)
@@ -174,10 +178,10 @@ def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None
             grid, [operating_points.most_advantage(e, delta) for e in grid], color="#4c566a", lw=1.4, label="most that ε allows"
         )
         for place, name in enumerate(names):
-            own = [t for t in shown if t["attack"] == name]
+            own = [t for t in shown if t.one.attack == name]
             x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
             colour, marker = plots.COLOURS[place % len(plots.COLOURS)], plots.MARKERS[place % len(plots.MARKERS)]
-            axes[0].scatter(x, [t.mean("advantage") for t in own], s=26, label=name, color=colour, marker=marker)
+            axes[0].scatter(x, [t.advantage for t in own], s=26, label=name, color=colour, marker=marker)
         of_noise = [operating_points.of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
         inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]
         axes[0].plot(*zip(*inside, strict=True), color="#4c566a", lw=1.2, ls="--", label="most with Gaussian noise")
@@ -198,22 +202,22 @@ def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None
     return plots.draw(f"{records.name}-advantage", caption, 1, paint, notice, 4.6)
 
 
-def _risk_words(risks: Sequence[tuple[Row, dict[str, Any]]]) -> str:
+def _risk_words(risks: Sequence[tuple[Row, NodesAtRisk]]) -> str:
     return (
         "Who is at risk: for each real node, in how many runs LiRA named its coin right, when each run is attacked with all "
-        f"the others as shadows ({risks[0][1]['runs']} runs). Nodes that are always named right are at risk, whatever the "
+        f"the others as shadows ({risks[0][1].runs} runs). Nodes that are always named right are at risk, whatever the "
         "average is; the column “by luck” is what the same attack finds with coins drawn anew. It describes people, and "
         "bounds no ε."
     )
 
 
-def _risk_table(risks: Sequence[tuple[Row, dict[str, Any]]]) -> Table:
+def _risk_table(risks: Sequence[tuple[Row, NodesAtRisk]]) -> Table:
     body = []
     for row, risk in risks:
-        shares = (f"{risk['mean']:.3f}", f"{risk['always_found']:.2%}", f"{risk['always_by_luck']:.2%}")
-        groups = (_groups(risk["by_degree"]), _groups(risk["by_rarity"]), _groups(risk["by_unlike"]))
-        ranks = tuple(f"{risk[k]:+.2f}" for k in ("rank_degree", "rank_rarity", "rank_unlike"))
-        body.append((_name(row), row["world"].words, rounded_up(row.provable, 2), *shares, *groups, *ranks))
+        shares = (f"{risk.mean:.3f}", f"{risk.always_found:.2%}", f"{risk.always_by_luck:.2%}")
+        groups = (_groups(risk.by_degree), _groups(risk.by_rarity), _groups(risk.by_unlike))
+        ranks = tuple(f"{rank:+.2f}" for rank in (risk.rank_degree, risk.rank_rarity, risk.rank_unlike))
+        body.append((_name(row), row.head.world.words, rounded_up(row.provable, 2), *shares, *groups, *ranks))
     header = (
         "row", "trust", "ε provable", "mean", "always found", "by luck", "by degree", "by rarity of the label",
         "by share of unlike neighbours", "rank: degree", "rank: rarity", "rank: unlike",
@@ -235,14 +239,14 @@ def _groups(groups: Sequence[Sequence[float]]) -> str:
     return ", ".join(f"{name} → {total / max(size, 1.0):.2f}" for name, (size, total) in merged.items())
 
 
-def _risk_figure(records: Records, risks: Sequence[tuple[Row, dict[str, Any]]], notice: str | None) -> plots.Figure:
+def _risk_figure(records: Records, risks: Sequence[tuple[Row, NodesAtRisk]], notice: str | None) -> plots.Figure:
     shown = risks[:8]
 
     def paint(axes: list[Axes]) -> None:
         for ax, (row, risk) in zip(axes, shown, strict=True):
-            x = np.arange(risk["runs"] + 1) / risk["runs"]
-            ax.bar(x, risk["histogram"], width=0.8 / risk["runs"], color=plots.COLOURS[0], label="nodes")
-            ax.plot(x, risk["luck"], color="#4c566a", marker="o", ms=3, lw=1, label="by luck alone")
+            x = np.arange(risk.runs + 1) / risk.runs
+            ax.bar(x, risk.histogram, width=0.8 / risk.runs, color=plots.COLOURS[0], label="nodes")
+            ax.plot(x, risk.luck, color="#4c566a", marker="o", ms=3, lw=1, label="by luck alone")
             ax.set(title=f"{_name(row)}", xlabel="share of runs in which the attacker was right", ylabel="nodes")
             ax.title.set_fontsize(8)
             ax.legend(frameon=False, fontsize=7)
@@ -257,4 +261,4 @@ def _risk_figure(records: Records, risks: Sequence[tuple[Row, dict[str, Any]]], 
 
 
 def _name(row: Row) -> str:
-    return f"{row['method']} · {row['variant']} · ε = {rounded(row['epsilon'])}"
+    return f"{row.head.method} · {row.head.variant} · ε = {rounded(row.head.epsilon)}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Assumption
 from fedgraph.report import accuracy_curves, attacks, beyond_accuracy, charts, plots, printed_numbers, traffic
 from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
@@ -35,27 +37,28 @@ PARTS = (
 def build(records: Records, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
     rows = group_rows(records.entries)
-    facts = next((e["facts"] for e in records.entries if e["world"].kind is not Kind.WHOLE), records.entries[0]["facts"])
-    seeds = len({e["seed"] for e in records.entries})
-    protocol, known = facts.get("protocol", "inductive"), facts.get("public", "test-graph")
+    every = [e.facts_as(NodeClassificationFacts) for e in records.entries]
+    facts = next((f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not Kind.WHOLE), every[0])
+    seeds = len({e.seed for e in records.entries})
+    protocol, known = facts.protocol, facts.public
     where = ASKED[protocol]
     if protocol == "inductive" and known != "test-graph":
         where = "of private test nodes, each from its own row"
     sentences = [
-        f"{facts['train_nodes']} training nodes; test accuracy {where}, {averaged_over(seeds)}.",
+        f"{facts.train_nodes} training nodes; test accuracy {where}, {averaged_over(seeds)}.",
         *beyond_accuracy.describe_majority(rows),
         *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
-    if facts.get("split") == "parts":
+    if facts.split == "parts":
         sentences.append(PARTS)
-    if facts["clients"] > 1:
-        shared = facts.get("cut_edges_shared", False)
+    if (facts.clients or 0) > 1:
+        shared = facts.cut_edges_shared
         known = "are known to both, and protected at both ends" if shared else "are held by nobody"
         sentences.append(
-            f"Federated: {facts['clients']} disjoint clients ({facts['partition']}); {facts['cut_edges']} edges run "
+            f"Federated: {facts.clients} disjoint clients ({facts.partition}); {facts.cut_edges} edges run "
             f"between clients and {known}."
         )
-    sentences += traffic.describe_traffic([e["facts"] for e in records.entries])
+    sentences += traffic.describe_traffic(every)
     sentences += attacks.describe_attacks(rows, records.among)
     tables = [
         _accuracies(rows),
@@ -71,10 +74,10 @@ def build(records: Records, notice: str | None) -> Section:
 
 def _accuracies(rows: Sequence[Row]) -> Table:
     """Learner × setting down, budget across."""
-    budgets = sorted({(r["epsilon"], r["calibrated_by"]) for r in rows})
+    budgets = sorted({(r.head.epsilon, r.head.calibrated_by) for r in rows})
     body = []
-    for learner, world in dict.fromkeys((_name(r), r["world"]) for r in rows):
-        own = {(r["epsilon"], r["calibrated_by"]): r for r in rows if (_name(r), r["world"]) == (learner, world)}
+    for learner, world in dict.fromkeys((_name(r), r.head.world) for r in rows):
+        own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (_name(r), r.head.world) == (learner, world)}
         body.append((learner, world.trust.title, *(mean_spread(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
     header = tuple(
@@ -89,8 +92,8 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
     """Our means beside printed ones, and the difference in standard errors; nothing where no paper printed any."""
     body = []
     for row in rows:
-        unit = row["protection"]["unit"]
-        printed = printed_numbers.find(row["dataset"], row["method"], row["variant"], row["epsilon"], "accuracy", unit)
+        unit = row.protection.unit.value
+        printed = printed_numbers.find(row.head.dataset, row.head.method, row.head.variant, row.head.epsilon, "accuracy", unit)
         if printed is None:
             continue
         mean, values = row.mean("accuracy"), row.values("accuracy")
@@ -101,9 +104,9 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
         body.append(
             (
                 _name(row),
-                row["world"].trust.title,
-                rounded(row["epsilon"]),
-                row["calibrated_by"],
+                row.head.world.trust.title,
+                rounded(row.head.epsilon),
+                row.head.calibrated_by,
                 *ours,
                 *prices,
                 printed.source,
@@ -118,12 +121,12 @@ def _against_papers(rows: Sequence[Row]) -> list[Table]:
 
 def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
     """At each ε the best edge-level row that provably keeps it, with and without a node's use of its own edges."""
-    kept = [r for r in rows if r["protection"]["unit"] == "edge" and r.provable <= r["epsilon"] * (1 + 1e-9) < math.inf]
+    kept = [r for r in rows if r.protection.unit.value == "edge" and r.provable <= r.head.epsilon * (1 + 1e-9) < math.inf]
     body = []
-    asked = {(r["world"].trust, float(r["epsilon"])) for r in kept}
+    asked = {(r.head.world.trust, float(r.head.epsilon)) for r in kept}
     for trust, epsilon in sorted(asked, key=lambda one: (-one[0].rank, one[1])):
-        here = [r for r in kept if (r["world"].trust, r["epsilon"]) == (trust, epsilon)]
-        without = [r for r in here if "own-edges-known" not in r["protection"]["assumptions"]]
+        here = [r for r in kept if (r.head.world.trust, r.head.epsilon) == (trust, epsilon)]
+        without = [r for r in here if Assumption.OWN_EDGES_KNOWN not in r.protection.assumptions]
         cells = []
         for among in (here, without):
             best = max(among, key=lambda r: r.mean("accuracy"), default=None)
@@ -141,36 +144,43 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
 def _privacy(rows: Sequence[Row], among: int) -> Table:
     body = []
     for row in rows:
-        protection = row["protection"]
+        protection = row.protection
         prices = (rounded(row.published, 2), rounded_up(row.provable, 2), attacks.printed_bound(row))
         body.append(
-            (_name(row), row["world"].trust.title, rounded(row["epsilon"]), *prices, protection["unit"], protection["relation"])
+            (
+                _name(row),
+                row.head.world.trust.title,
+                rounded(row.head.epsilon),
+                *prices,
+                protection.unit.value,
+                protection.relation.value,
+            )
         )
     header = ("learner", "trust", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
-    note = f"δ = {rows[0]['delta']:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
+    note = f"δ = {rows[0].head.delta:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
     note = " ".join([*attacks.contradictions(rows, among), note])
     return Table("Privacy of every row", header, tuple(body), note, on_page=False)
 
 
 def _name(row: Row) -> str:
-    return f"{row['method']} · {row['variant']}"
+    return f"{row.head.method} · {row.head.variant}"
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
-    learners = list(dict.fromkeys((r["method"], r["variant"]) for r in rows if len(_budgets(rows, r)) > 1))
+    learners = list(dict.fromkeys((r.head.method, r.head.variant) for r in rows if len(_budgets(rows, r)) > 1))
     if not learners:
         return ()
     levels = [
-        (f"no privacy: {r['variant']}, curator", r.mean("accuracy"))
+        (f"no privacy: {r.head.variant}, curator", r.mean("accuracy"))
         for r in rows
-        if r["world"].trust is Trust.CURATOR and math.isinf(r["epsilon"]) and len(_budgets(rows, r)) == 1
+        if r.head.world.trust is Trust.CURATOR and math.isinf(r.head.epsilon) and len(_budgets(rows, r)) == 1
     ]
 
     panels = [
         charts.Panel(
             f"{method} · {variant}",
             "test accuracy",
-            tuple(_lines([r for r in rows if (r["method"], r["variant"]) == (method, variant)])),
+            tuple(_lines([r for r in rows if (r.head.method, r.head.variant) == (method, variant)])),
             tuple(levels),
         )
         for method, variant in learners
@@ -181,32 +191,32 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
 
 def _lines(own: Sequence[Row]) -> list[charts.Series]:
     """One line for each level of trust and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
-    readings = list(dict.fromkeys(r["calibrated_by"] for r in own if math.isfinite(r["epsilon"]))) or ["none"]
+    readings = list(dict.fromkeys(r.head.calibrated_by for r in own if math.isfinite(r.head.epsilon))) or ["none"]
     lines = []
-    for trust in dict.fromkeys(r["world"].trust for r in own):
+    for trust in dict.fromkeys(r.head.world.trust for r in own):
         for reading in readings:
-            line = [r for r in own if r["world"].trust is trust and r["calibrated_by"] in (reading, "none")]
-            line.sort(key=lambda r: r["epsilon"])
+            line = [r for r in own if r.head.world.trust is trust and r.head.calibrated_by in (reading, "none")]
+            line.sort(key=lambda r: r.head.epsilon)
             label = trust.title + (f", noise as {reading}" if len(readings) > 1 else "")
             values = [r.mean("accuracy") for r in line]
-            lines.append(charts.Series(label, [r["epsilon"] for r in line], values, [r.deviation("accuracy") for r in line]))
+            lines.append(charts.Series(label, [r.head.epsilon for r in line], values, [r.deviation("accuracy") for r in line]))
     return lines
 
 
 def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
     """One panel per mapped cell of the first seed; every learner has its own figure."""
-    mapped: dict[tuple[str, str, Trust], list[tuple[dict[str, Any], dict[str, np.ndarray]]]] = {}
+    mapped: dict[tuple[str, str, Trust], list[tuple[Entry, dict[str, np.ndarray]]]] = {}
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "map" in arrays:
-            mapped.setdefault((entry["method"], entry["variant"], entry["world"].trust), []).append((entry, arrays))
+            mapped.setdefault((entry.method, entry.variant, entry.world.trust), []).append((entry, arrays))
     found = []
     for (method, variant, trust), cells in mapped.items():
 
-        def paint(axes: list[Axes], cells: list[tuple[dict[str, Any], dict[str, np.ndarray]]] = cells) -> None:
+        def paint(axes: list[Axes], cells: list[tuple[Entry, dict[str, np.ndarray]]] = cells) -> None:
             for ax, (entry, arrays) in zip(axes, cells, strict=True):
-                apart = rounded(entry["metrics"].get("silhouette", math.nan), 3)
-                reading = f" ({entry['calibrated_by']})" if math.isfinite(entry["epsilon"]) else ""
-                title = f"ε = {rounded(entry['epsilon'])}{reading}, silhouette {apart}"
+                apart = rounded(entry.metrics.get("silhouette", math.nan), 3)
+                reading = f" ({entry.calibrated_by})" if math.isfinite(entry.epsilon) else ""
+                title = f"ε = {rounded(entry.epsilon)}{reading}, silhouette {apart}"
                 plots.scatter(ax, arrays["map"], arrays["classes"], title, "class")
 
         caption = (
@@ -220,4 +230,4 @@ def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
 
 
 def _budgets(rows: Sequence[Row], of: Row) -> set[float]:
-    return {r["epsilon"] for r in rows if (r["method"], r["variant"]) == (of["method"], of["variant"])}
+    return {r.head.epsilon for r in rows if (r.head.method, r.head.variant) == (of.head.method, of.head.variant)}

@@ -20,15 +20,15 @@ KINDS = ("participation",)  # the tasks that this section speaks of
 def build(records: Records, notice: str | None) -> Section:
     """Sentences, the table of everybody, one table of clients for each ε, a chart, and the letters."""
     found = choices.read_choices(records)
-    facts = records.entries[0]["facts"]
-    seeds = len({e["seed"] for e in records.entries})
+    facts = records.entries[0].facts
+    seeds = len({e.seed for e in records.entries})
     what = f"{METRICS[found.metric]}" + (
         "" if found.alerts is None else f" ({100 * found.alerts:g} of 100 nodes are looked at)"
     )
     sentences = [
         f"{len(found.clients)} clients hold {sum(found.clients.values()):,} nodes on the training side, from "
-        f"{min(found.clients.values()):,} to {max(found.clients.values()):,}; protocol {facts['protocol']}, public: "
-        f"{facts['public']}; {what} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
+        f"{min(found.clients.values()):,} to {max(found.clients.values()):,}; protocol {facts.protocol}, public: "
+        f"{facts.public}; {what} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
         f"δ = {found.delta:.3g} in every choice, also alone, so that one person's ε can be compared.",
         *_majority(found),
         *_who_gains(found),

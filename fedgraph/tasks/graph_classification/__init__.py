@@ -21,6 +21,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import encoded_graphs
+from fedgraph.cells.facts import GraphClassificationFacts, SolverFacts
 from fedgraph.comparison.classify import Split
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
@@ -129,11 +130,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """One row for one fold."""
     collection = _collection(params, context)
     if cell.variant == "baseline":
-        split = _dealt(params, cell.seed, context)[0]
+        split, dealt = _dealt(params, cell.seed, context)
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
         wanted = (params.alpha, params.options(), context, split, params.only_nearest, params.weights)
         distances, asked = raw.distances_of(cell.method, collection, *wanted)
-        return _unreleased(params, cell, context, _judged(params, cell, context, distances, chosen_by_folds), asked)
+        judged = _judged(params, cell, context, distances, chosen_by_folds)
+        return _unreleased(params, cell, context, judged, replace(_facts(params, context, dealt, split), solver=asked))
     made, dealt, split = _planned(params, cell, context)
     if cell.method == embedded.CONSTANT:
         sizes, solving = [g.num_nodes for g in collection.graphs], params.options()
@@ -141,8 +143,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
         )
         row = _row(params, cell, context)
-        facts = {"label": row.label, "encoder": row.encoder, "rule": row.rule}
-        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts | asked)
+        facts = _facts(params, context, dealt, split)
+        facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
+        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
     return _released(params, cell, context, made, dealt, split)
 
 
@@ -157,7 +160,7 @@ def _released(
     common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     metrics: dict[str, float] = {}
-    asked: dict[str, Any] = {}
+    asked = SolverFacts()
     if own.get(COMPARE, True):
         embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
@@ -174,9 +177,17 @@ def _released(
     settled = settle(guarantee, trained.releases)
     return Outcome(
         metrics=metrics | measured.metrics,
-        facts=_facts(params, collection, dealt, split)
-        | {"rounds": made.schedule.rounds, "model": made.params.model, "label": row.label, "pooling": made.params.pooling}
-        | {"encoder": row.encoder, "rule": row.rule} | graph_models.bounds(made, dealt, collection) | asked | measured.facts,
+        facts=replace(
+            graph_models.with_bounds(_facts(params, context, dealt, split), made, dealt, collection),
+            rounds=made.schedule.rounds,
+            model=made.params.model,
+            label=row.label,
+            pooling=made.params.pooling,
+            encoder=row.encoder,
+            rule=row.rule,
+            solver=asked,
+            attack=measured.attack,
+        ),
         account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
@@ -185,7 +196,7 @@ def _released(
         theorem=settled.theorem,
         paths=settled.path_epsilons(),
         notes=(*made.notes, *trained.notes),
-    )  # fmt: skip
+    )
 
 
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
@@ -196,14 +207,15 @@ def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray,
     return dict(context.runtime.get(context.runtime.on_server(judge, distances, labels_of, split, rng, how)))
 
 
-def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str, float], more: dict[str, Any]) -> Outcome:
+def _unreleased(
+    params: Params, cell: Cell, context: Context, metrics: dict[str, float], facts: GraphClassificationFacts
+) -> Outcome:
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
     public = cell.method in (raw.SIZE, embedded.CONSTANT)
-    split, dealt = _dealt(params, cell.seed, context)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
     return Outcome(
         metrics=metrics,
-        facts=_facts(params, _collection(params, context), dealt, split) | {"rounds": 0} | more,
+        facts=facts,
         account=Account(cell.key, protection, params.delta),
         releases=(),
         epsilon_published=None,
@@ -213,9 +225,9 @@ def _unreleased(params: Params, cell: Cell, context: Context, metrics: dict[str,
     )
 
 
-def _facts(params: Params, collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
-    votes = {} if params.only_nearest is None else {"classifier": f"k-NN, k = {params.neighbours[0]}"}
-    return graph_models.facts(collection, dealt, split) | votes
+def _facts(params: Params, context: Context, dealt: collections.Dealt, split: Split) -> GraphClassificationFacts:
+    facts = graph_models.facts(_collection(params, context), dealt, split)
+    return facts if params.only_nearest is None else replace(facts, classifier=f"k-NN, k = {params.neighbours[0]}")
 
 
 def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:

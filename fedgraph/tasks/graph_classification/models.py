@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.comparison.classify import Split
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.kinds import Embedding, Received
@@ -67,34 +69,36 @@ def _answers(made: Plan[Any, Embedding], parameters: np.ndarray, dealt: collecti
     return found
 
 
-def facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -> dict[str, Any]:
+def facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -> GraphClassificationFacts:
     """What the tables show beside every row."""
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    return {
-        "clients": dealt.partition.num_clients,
-        "partition": dealt.partition.description,
-        "cut_edges": 0,
-        "graphs": int(sizes.size),
-        "mean_nodes": float(sizes.mean()),
-        "smallest": int(sizes.min()),
-        "majority": float(np.bincount(collection.labels).max() / sizes.size),
-        "split": [int(split.train.size), int(split.validation.size), int(split.test.size)],
-        "model": None,
-        "encoder": None,
-    }
+    return GraphClassificationFacts(
+        clients=dealt.partition.num_clients,
+        partition=dealt.partition.description,
+        cut_edges=0,
+        graphs=int(sizes.size),
+        mean_nodes=float(sizes.mean()),
+        smallest=int(sizes.min()),
+        majority=float(np.bincount(collection.labels).max() / sizes.size),
+        folds=(int(split.train.size), int(split.validation.size), int(split.test.size)),
+    )
 
 
-def bounds(made: Plan[Any, Embedding], dealt: collections.Dealt, collection: GraphCollection) -> dict[str, Any]:
-    """ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
+def with_bounds(
+    facts: GraphClassificationFacts, made: Plan[Any, Embedding], dealt: collections.Dealt, collection: GraphCollection
+) -> GraphClassificationFacts:
+    """The facts with the ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
     if collection.num_classes != 2 or not made.made.graph_epsilons:
-        return {}
+        return facts
     epsilons = np.empty(dealt.order.size)
     epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made.graph_epsilons])
     if not np.isfinite(epsilons).all():
-        return {}
+        return facts
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    return {
-        "graph_epsilon": [float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0))],
-        "bayes_balanced": float(np.mean([bayes.best_accuracy(float(e)) for e in epsilons])),
-        "bayes_given_size": bayes.best_given_public(sizes, collection.labels, epsilons),
-    }
+    least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
+    return replace(
+        facts,
+        graph_epsilon=(least, median, largest),
+        bayes_balanced=float(np.mean([bayes.best_accuracy(float(e)) for e in epsilons])),
+        bayes_given_size=bayes.best_given_public(sizes, collection.labels, epsilons),
+    )

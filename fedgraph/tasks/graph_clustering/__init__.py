@@ -19,6 +19,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import encoded_graphs
+from fedgraph.cells.facts import GraphClusteringFacts, SolverFacts
 from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
@@ -161,12 +162,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
         | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {})
         | measured.metrics,
-        facts=_facts(partition)
-        | found.facts
-        | {"label": row.named, "encoder": row.encoder, "rule": row.rule, "how": row.how}
-        | {"rounds": made.schedule.rounds, "training": made.params.training, "release": made.params.release}
-        | {"node_losses": embedding.quantiles, "worst_node_clients": len(embedding.holders or (0,))}
-        | measured.facts,
+        facts=replace(
+            _facts(partition, found),
+            rounds=made.schedule.rounds,
+            label=row.named,
+            encoder=row.encoder,
+            rule=row.rule,
+            how=row.how,
+            training=made.params.training,
+            release=made.params.release,
+            node_losses=embedding.quantiles,
+            worst_node_clients=len(embedding.holders or (0,)),
+            attack=measured.attack,
+        ),
         account=settled.account(cell.key, guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,
@@ -204,7 +212,7 @@ def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Fo
         labels = cluster.size_only(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
     else:
         labels = cluster.spectral(degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
-    return Found(np.zeros((0, 0)), labels, {})
+    return Found(np.zeros((0, 0)), labels, SolverFacts())
 
 
 def _unreleased(params: Params, cell: Cell, context: Context, partition: Partition, truth: np.ndarray, found: Found) -> Outcome:
@@ -214,7 +222,7 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
     return Outcome(
         metrics=_scores(params, cell, context, truth, found),
-        facts=_facts(partition) | {"rounds": 0} | found.facts,
+        facts=_facts(partition, found),
         account=Account(cell.key, protection, 1.0 / _graph(context).num_nodes),
         releases=(),
         epsilon_published=None,
@@ -224,16 +232,17 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
     )
 
 
-def _facts(partition: Partition) -> dict[str, Any]:
+def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
     sizes = [s.graph.num_nodes for s in partition.subgraphs]
     edges = [s.graph.num_edges for s in partition.subgraphs]
-    return {
-        "clients": partition.num_clients,
-        "partition": partition.description,
-        "mean_nodes": float(np.mean(sizes)),
-        "mean_edges": float(np.mean(edges)),
-        "cut_edges": partition.num_cut_edges,
-    }
+    return GraphClusteringFacts(
+        clients=partition.num_clients,
+        partition=partition.description,
+        cut_edges=partition.num_cut_edges,
+        mean_nodes=float(np.mean(sizes)),
+        mean_edges=float(np.mean(edges)),
+        solver=found.facts,
+    )
 
 
 def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:

@@ -11,14 +11,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import seeds
+from fedgraph.cells.facts import SolverFacts
 from fedgraph.comparison import classify, cluster, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
 from fedgraph.tasks.base import Cell, Context
@@ -45,11 +46,11 @@ class Clustering:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver, where there was one."""
+    """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver."""
 
     distances: np.ndarray
     labels: np.ndarray
-    facts: dict[str, Any]
+    facts: SolverFacts
 
 
 def vectors(received: Sequence[np.ndarray], how: Compare, how_many: Clustering, cell: Cell, context: Context) -> Found:
@@ -57,7 +58,7 @@ def vectors(received: Sequence[np.ndarray], how: Compare, how_many: Clustering, 
     points = np.stack([rows.mean(axis=0) for rows in received])
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = cluster.kmeans_vectors(points, how_many.k, rng)
-    return Found(cdist(points, points, "sqeuclidean"), found.labels, {})
+    return Found(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
 
 
 def spaces(
@@ -76,7 +77,7 @@ def discrepancies(
     on_server = (_kmeans, tuple(made), options, how_many, rng, distances)
     found = context.runtime.get(context.runtime.on_server(*on_server))
     sample = seeds.generator(context.root, *cell.path, "minima")
-    return Found(distances, found.labels, solved | variation(made, options, sample))
+    return Found(distances, found.labels, replace(solved, minima=variation(made, options, sample)))
 
 
 def _kmeans(

@@ -20,8 +20,9 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
+from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.methods.base import Budget, Calibration, Plan, kinds
+from fedgraph.methods.base import Budget, Calibration, Plan, State, kinds
 from fedgraph.partition import base
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, measures, training
 from fedgraph.tasks.base.grid import Row as ROW
@@ -96,7 +97,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = protocols.question(setting, made, lambda: settled.epsilon)
     metrics = measures.measures(method.predict(made, trained.state, asked), setting.truth)
-    grown = curve.facts(context.runtime, lambda s: measures.measures(method.predict(made, s, asked), setting.truth)["accuracy"])
+
+    def accuracy(state: State[Any]) -> float:
+        return measures.measures(method.predict(made, state, asked), setting.truth)["accuracy"]
+
     artefacts: dict[str, np.ndarray] = {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
@@ -108,22 +112,22 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     went = attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
     return Outcome(
         metrics=metrics | measured.metrics | told.metrics | attendance.metrics_of(went),
-        facts={
-            "clients": partition.num_clients,
-            "partition": partition.description,
-            "train_nodes": setting.num_train,
-            "protocol": params.protocol,
-            "public": setting.public,
-            "split": params.split,
-            "cut_edges": partition.num_cut_edges,
-            "cut_edges_shared": made.facts.membership.cut_edges_shared,
-            "rounds": made.schedule.rounds,
-            **({} if broken is None else {"broken_promise": broken}),
-        }
-        | went
-        | grown
-        | measured.facts
-        | told.facts,
+        facts=NodeClassificationFacts(
+            clients=partition.num_clients,
+            partition=partition.description,
+            cut_edges=partition.num_cut_edges,
+            cut_edges_shared=made.facts.membership.cut_edges_shared,
+            rounds=made.schedule.rounds,
+            train_nodes=setting.num_train,
+            protocol=params.protocol,
+            public=setting.public,
+            split=params.split,
+            broken_promise=broken,
+            curve=curve.points_of(context.runtime, accuracy),
+            sent=went,
+            attack=measured.attack,
+            named=told.facts,
+        ),
         account=settled.account(cell.key, done.guarantee),
         releases=trained.releases,
         epsilon_published=made.epsilon_published,

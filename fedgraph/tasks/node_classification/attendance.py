@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fedgraph.cells.facts import PartialRounds, SentBytes
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import asynchronous
 from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, some_round, traffic
@@ -113,33 +114,35 @@ def possible(settings: Participation, made: Plan[Any, Any], cell: Cell, context:
     return made
 
 
-def metrics_of(facts: dict[str, Any]) -> dict[str, float]:
+def metrics_of(sent: SentBytes | None) -> dict[str, float]:
     """The same numbers as rows of the results: bytes per client and round, seconds of all rounds."""
-    if not facts.get("bytes_up"):
+    if sent is None or not sent.up:
         return {}
-    seconds = {f"seconds_{name.replace(' ', '_')}": found for name, found in facts["seconds_on_links"].items()}
-    if "staleness" in facts:
-        seconds |= {"staleness": facts["staleness"]["mean"], "most_updates": float(facts["most_updates"])}
-    return {"bytes_down": float(facts["bytes_down"]), "bytes_up": float(facts["bytes_up"]), **seconds}
+    seconds = {f"seconds_{name.replace(' ', '_')}": found for name, found in sent.seconds.items()}
+    late = sent.partial
+    if late is not None and late.mean_staleness is not None:
+        seconds |= {"staleness": late.mean_staleness, "most_updates": float(late.most_updates or 0)}
+    return {"bytes_down": float(sent.down), "bytes_up": float(sent.up), **seconds}
 
 
 def facts_of(
     settings: Participation, who: Attendance | None, trained: Outcome, num_clients: int, cell: Cell, context: Context
-) -> dict[str, Any]:
+) -> SentBytes | None:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if num_clients == 1:
-        return {}
+        return None
     times = who
     if times is None and settings.compute_s:  # everybody answers, and each round waits for the slowest
         times = attendance(settings, num_clients, len(trained.sizes), 1, context.root, (cell.dataset, cell.seed))
     went = traffic(trained.sizes, times.computed if times is not None else None)
-    found: dict[str, Any] = {"bytes_down": went.down, "bytes_up": went.up, "seconds_on_links": went.seconds}
-    found["links"] = {name: link.words for name, link in LINKS.items()}
-    if who is not None:
-        found["federation"] = settings.model_dump(mode="json", exclude_defaults=True)
-        if who.versions is not None:
-            stale = (np.arange(len(who.versions))[:, None] - who.versions)[who.answered]
-            found["staleness"] = {"mean": float(stale.mean()), "most": int(stale.max())}
-            found["most_updates"] = int(who.answered.sum(axis=0).max())
-        found["asked"], found["answered"], found["aborted_rounds"] = who.asked, int(who.answered.sum()), who.aborted
-    return found
+    links = {name: link.words for name, link in LINKS.items()}
+    return SentBytes(went.down, went.up, went.seconds, links, None if who is None else _partial(settings, who))
+
+
+def _partial(settings: Participation, who: Attendance) -> PartialRounds:
+    written = settings.model_dump(mode="json", exclude_defaults=True)
+    counted = (int(who.asked), int(who.answered.sum()), int(who.aborted))
+    if who.versions is None:
+        return PartialRounds(written, *counted)
+    stale = (np.arange(len(who.versions))[:, None] - who.versions)[who.answered]
+    return PartialRounds(written, *counted, float(stale.mean()), int(stale.max()), int(who.answered.sum(axis=0).max()))

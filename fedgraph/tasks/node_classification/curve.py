@@ -42,7 +42,6 @@ class Curve:
             return frozenset()
         return frozenset(int(r) for r in np.linspace(0, many, min(self.points, many) + 1).round()[1:])
 
-    def facts(self, runtime: Getter, accuracy: Callable[[State[Any]], float]) -> dict[str, Any]:
-        """``curve``: [round, accuracy] of each kept state; empty where none was kept."""
-        found = [[round_, accuracy(runtime.get(state))] for round_, state in self.kept]
-        return {"curve": found} if found else {}
+    def points_of(self, runtime: Getter, accuracy: Callable[[State[Any]], float]) -> tuple[tuple[int, float], ...]:
+        """(round, accuracy) of each kept state."""
+        return tuple((round_, accuracy(runtime.get(state))) for round_, state in self.kept)

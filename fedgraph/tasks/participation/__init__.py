@@ -12,7 +12,7 @@ Each owner of the data (a campus, a country, a bank) is a client. One cell is on
   protects nothing. Beside ``alone`` each client fits the same head to its own model, so that joining is compared with as much.
 
 Every world has the same δ, that of the whole federation, so that one person's ε can be compared between them. Each client
-predicts at home: of a public test graph it reads its own part. Scores are kept per client (``facts.participations``): what it
+predicts at home: of a public test graph it reads its own part. Scores are kept per client (``facts.results``): what it
 holds, what it reaches, and the ε of the dearest of its units toward the viewer.
 """
 
@@ -176,7 +176,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 
     scores = federation.at_home(answers, asked) if cell.world.without is None else answers(asked)
     records = found.records(cell.world, scores, world.setting, made, done)
-    pooled = dict(records[0]["metrics"]) if cell.world.without is None else {}
+    pooled = dict(records[0].metrics) if cell.world.without is None else {}
     if "personalised" in params.participations and cell.world.joined:
         own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
@@ -184,7 +184,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         if params.personalised in ("weights", "both"):
             records += found.tuned(made, method, asked, done, own("weights"))
     if "federated" not in params.participations:
-        records = [r for r in records if r["participation"] != "federated"]
+        records = [r for r in records if r.participation != "federated"]
     return clients.outcome(cell, made, done, records, pooled, world, params.protocol, method)
 
 

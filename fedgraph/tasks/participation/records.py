@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import plugins
+from fedgraph.cells.facts import ClientResult, ParticipationFacts
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import personal_head
 from fedgraph.methods.base import Plan, kinds
@@ -84,7 +85,7 @@ class Found:
 
     def records(
         self, world: World, scores: np.ndarray, asked: protocols.Setting, made: Plan[Any, Any], done: Trained
-    ) -> list[dict[str, Any]]:
+    ) -> list[ClientResult]:
         """Of one training of many clients: of each client, or of the one that was left out."""
         left, toward = world.without, made.guarantee.protection.viewer.words
         if left is not None:  # its data were not used: nobody can learn anything of them
@@ -96,7 +97,7 @@ class Found:
 
     def records_of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
-    ) -> list[dict[str, Any]]:
+    ) -> list[ClientResult]:
         """One record of everybody, and one per client. scores: of all asked nodes. prices: ε of each client's dearest unit."""
         truth = self.federation.setting.truth
         nodes = sum(self.nodes(k) for k in range(len(self.federation.names)))
@@ -114,7 +115,7 @@ class Found:
         prices: Sequence[float],
         toward: str,
         rng: np.random.Generator,
-    ) -> list[dict[str, Any]]:
+    ) -> list[ClientResult]:
         """Each client's own head on ``scores``, fitted to its own labelled nodes. answers: client → of the model it has."""
         federation, asked = self.federation, self.federation.setting.asked
         after = np.zeros(scores.shape)
@@ -131,7 +132,7 @@ class Found:
 
     def tuned(
         self, made: Plan[Any, Any], method: kinds.Classifier, asked: Graph, done: Trained, rng: np.random.Generator
-    ) -> list[dict[str, Any]]:
+    ) -> list[ClientResult]:
         """Each client with the shared weights after steps on its own labelled nodes. asked: all test nodes."""
         after: np.ndarray | None = None
         tuned = method.OFFERS.tuned
@@ -163,20 +164,12 @@ class Found:
 
     def _record(
         self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
-    ) -> dict[str, Any]:
+    ) -> ClientResult:
         """Without metrics where of no asked node the answer is known."""
         tested = int((truth >= 0).sum())
         measured = {} if not tested else self.pooled(scores, truth) if client == ALL else self.briefly(scores, truth)
-        return {
-            "participation": participation,
-            "client": client,
-            "nodes": nodes,
-            "tested": tested,
-            **({} if self.alerts is None else {"sought": int((truth == self.positive).sum())}),
-            "metrics": measured,
-            "epsilon": epsilon,
-            "toward": toward,
-        }
+        sought = 0 if self.alerts is None else int((truth == self.positive).sum())
+        return ClientResult(participation, client, nodes, tested, measured, epsilon, toward, sought)
 
 
 def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[personal_head.Inputs, np.ndarray]:
@@ -194,7 +187,7 @@ def outcome(
     cell: Cell,
     made: Plan[Any, Any],
     done: Trained,
-    records: list[dict[str, Any]],
+    records: list[ClientResult],
     metrics: dict[str, float],
     world: DealtWorld,
     protocol: str,
@@ -206,18 +199,18 @@ def outcome(
     said = method.OFFERS.says(made, done.outcome.state) if method.OFFERS.says and clients is None else ()
     return Outcome(
         metrics=metrics,
-        facts={
-            "participations": records,
-            "clients": clients or world.partition.num_clients,
-            "partition": world.partition.description,
-            "train_nodes": setting.num_train,
-            "protocol": protocol,
-            "public": setting.public,
-            "cut_edges": world.partition.num_cut_edges,
-            "cut_edges_shared": made.facts.membership.cut_edges_shared,
-            "rounds": made.schedule.rounds,
-            **({} if broken is None else {"broken_promise": broken}),
-        },
+        facts=ParticipationFacts(
+            results=tuple(records),
+            clients=clients or world.partition.num_clients,
+            partition=world.partition.description,
+            cut_edges=world.partition.num_cut_edges,
+            cut_edges_shared=made.facts.membership.cut_edges_shared,
+            rounds=made.schedule.rounds,
+            train_nodes=setting.num_train,
+            protocol=protocol,
+            public=setting.public,
+            broken_promise=broken,
+        ),
         account=done.settled.account(cell.key, done.guarantee),
         releases=done.outcome.releases,
         epsilon_published=made.epsilon_published,

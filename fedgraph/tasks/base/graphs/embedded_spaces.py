@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
+from fedgraph.cells.facts import SolverFacts
 from fedgraph.comparison import classify, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding
 from fedgraph.tasks.base import Context
@@ -49,7 +50,7 @@ def constant_distances(
     split: classify.Split,
     k: int | None,
     metric: Metric = "euclidean",
-) -> tuple[np.ndarray, dict[str, Any]]:
+) -> tuple[np.ndarray, SolverFacts]:
     """As ``asked_pairs``, of embeddings that are ½ everywhere, through the encoder: they carry the size and nothing else.
 
     Nothing of them is trained, so one draw, named by ``key``, serves all splits of this process.

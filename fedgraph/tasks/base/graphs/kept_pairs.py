@@ -10,10 +10,10 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from fedgraph.cells.facts import SolvedPairs
 from fedgraph.comparison.gromov import GromovOptions, PairResults
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.tasks.base import Pairs
@@ -66,12 +66,12 @@ class Table:
         if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
             self.flush()
 
-    def close(self) -> dict[str, Any]:
-        """Write what is left as one table; facts for the report: file, pairs solved and how many of them converged."""
+    def close(self) -> SolvedPairs:
+        """Write what is left as one table; where it is, how many pairs were solved and how many of them converged."""
         self.flush()
         upper = np.triu(self.steps >= 0)
         file = self.disk.close(self.name) if self.disk and upper.any() else None
-        return {"solved": {"file": file, "pairs": int(upper.sum()), "converged": int(self.converged[upper].sum())}}
+        return SolvedPairs(file, int(upper.sum()), int(self.converged[upper].sum()))
 
     def flush(self) -> None:
         """Write what came in since the last time."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from fedgraph.cells.facts import SolvedPairs, SolverFacts
 from fedgraph.comparison import batch_descent, gromov
 from fedgraph.comparison.classify import Split
 from fedgraph.comparison.metric_space import MetricSpace
@@ -21,14 +21,12 @@ PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: e
 PAIRS_PER_BATCH = 20_000  # on a GPU, in order of size
 
 
-def all_pairs(
-    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context
-) -> tuple[np.ndarray, dict[str, Any]]:
+def all_pairs(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context) -> tuple[np.ndarray, SolverFacts]:
     """[N, N] discrepancies, in torch batches where the pool has a GPU; and what ``Table.close`` says of them."""
     which = gromov.pairs(len(spaces))
     with _solver(spaces, options, context) as (table, solve):
         values = solve(which)
-    return gromov.assemble(len(spaces), which, values), table.close()
+    return gromov.assemble(len(spaces), which, values), SolverFacts(table.close())
 
 
 def nearest_pairs(
@@ -38,7 +36,7 @@ def nearest_pairs(
     split: Split,
     k: int,
     known: np.ndarray | None = None,
-) -> tuple[np.ndarray, int, dict[str, Any]]:
+) -> tuple[np.ndarray, int, SolvedPairs]:
     """[N, N], infinite except between test rows and what may be among the ``k`` nearest of the others; how many were asked; and
     what ``Table.close`` says of those that were solved.
 
@@ -68,14 +66,14 @@ def asked_pairs(
     split: Split,
     k: int | None,
     known: np.ndarray | None = None,
-) -> tuple[np.ndarray, dict[str, Any]]:
+) -> tuple[np.ndarray, SolverFacts]:
     """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and how many were asked. The facts say
     where each pair's result is kept (``_kept_pairs``).
     """
     if k is None:
         return all_pairs(spaces, options, context)
     found, asked, solved = nearest_pairs(spaces, options, context, split, k, known)
-    return found, {"pairs": [asked, int(split.test.size * (split.train.size + split.validation.size))]} | solved
+    return found, SolverFacts(solved, asked=(asked, int(split.test.size * (split.train.size + split.validation.size))))
 
 
 @contextmanager

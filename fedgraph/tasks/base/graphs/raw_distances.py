@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from fedgraph.cells.facts import SolverFacts
 from fedgraph.comparison import classify, gromov
 from fedgraph.comparison.metric_space import MetricSpace, Weights, from_topology
 from fedgraph.tasks.base import Context
@@ -87,7 +87,7 @@ def distances_of(
     split: classify.Split,
     k: int | None,
     weights: Weights = "uniform",
-) -> tuple[np.ndarray, dict[str, Any]]:
+) -> tuple[np.ndarray, SolverFacts]:
     """As ``asked_pairs``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
     key = ("distances", row, context.dataset, alpha, options, weights)
     plain, fused = replace(options, alpha=None), replace(options, alpha=alpha)
@@ -97,10 +97,10 @@ def distances_of(
         known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
         return asked_pairs(spaces, used, context, split, k, known)
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    made: dict[str, Callable[[], tuple[np.ndarray, dict[str, Any]]]] = {
-        SIZE: lambda: (size_distances(sizes), {}),
-        DEGREES: lambda: (degree_distances(collection.graphs), {}),
-        SHORTEST: lambda: (shortest_path_distances(collection), {}),
+    made: dict[str, Callable[[], tuple[np.ndarray, SolverFacts]]] = {
+        SIZE: lambda: (size_distances(sizes), SolverFacts()),
+        DEGREES: lambda: (degree_distances(collection.graphs), SolverFacts()),
+        SHORTEST: lambda: (shortest_path_distances(collection), SolverFacts()),
         TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False, weights), plain, context),
         FUSED: lambda: all_pairs(topology_spaces(collection, True, weights), fused, context),
     }

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from fedgraph.cells.facts import LocalMinima
 from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.documents.settings import Settings
@@ -46,20 +47,18 @@ def options_of(solver: Solver, quality: Quality, restarts: int, alpha: float | N
     return gromov.GromovOptions(solver=solver, alpha=alpha, restarts=starts, kicks=kicks)
 
 
-def variation(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator) -> dict[str, Any]:
-    """Facts: of a sample of pairs, the share where the careful search is lower than one descent, and by how much on average.
+def variation(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator) -> LocalMinima | None:
+    """Of a sample of pairs, the share where the careful search is lower than one descent, and by how much on average.
 
-    ``{"minima": {"pairs": …, "lower": share, "drop": mean of (one − best)/one over all pairs, "descents": of the search,
-    "careful": is that what the task does}}``
+    None where there is no pair. Its ``drop`` is the mean of (one − best)/one over all sampled pairs.
     """
     which = gromov.pairs(len(spaces))
     if not len(which):
-        return {}
+        return None
     which = which[rng.permutation(len(which))[:SAMPLED]]
     plain = replace(options, solver="fast", restarts=0, kicks=0)
     careful = replace(plain, restarts=RESTARTS, kicks=KICKS)
     one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
     drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
     lower = float((drop > 1e-6).mean())
-    searched = {"pairs": len(which), "lower": lower, "drop": float(drop.mean()), "descents": DESCENTS}
-    return {"minima": searched | {"careful": options.restarts + options.kicks > 0}}
+    return LocalMinima(len(which), lower, float(drop.mean()), DESCENTS, options.restarts + options.kicks > 0)

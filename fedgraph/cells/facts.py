@@ -1,0 +1,311 @@
+"""What a finished cell says of itself beside its metrics: one frozen record for each kind of task.
+
+A task makes its record and the report reads it. The records stand in this room since neither of these two may import the
+other. A new task adds its record here and to ``RECORDS``; ``entry`` then writes and reads it by its field ``kind``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.Count``
+
+
+@dataclass(frozen=True)
+class CanaryAttack:
+    """Guesses about canaries in one cell.
+
+    counts: one per number of guesses. what: what was compared, in words. estimator: which bound of ``audit.estimators`` reads
+    them, chosen before any score was seen. path: the attacked path of releases; None: everything that was released.
+    """
+
+    counts: Counts
+    what: str
+    estimator: str
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class NamedAttack:
+    """What one attack by name found on one cell.
+
+    attack: its name. reference, needs, viewer: who described it, what it must know, and who can do it. what: what is told
+    from what. auc … negatives: as in ``audit.operating_points``. relation: of the two versions; None where truth is no coin.
+    epsilon: the lower bound on ε; None where no theorem gives one. comparable: whether it can be held against the row's
+    provable ε; else ``why`` not. limit: the largest expected advantage that the provable ε allows. answers: who sees the
+    answers. more: the attack's own numbers.
+    """
+
+    attack: str
+    reference: str
+    needs: str
+    viewer: str
+    what: str
+    auc: float
+    advantage: float
+    tpr: tuple[float, ...]
+    positives: int
+    negatives: int
+    relation: str | None
+    epsilon: float | None
+    comparable: bool
+    why: str
+    estimator: str
+    counts: Counts
+    limit: float | None
+    answers: str
+    more: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class NodesAtRisk:
+    """How often an attack was right about each node, over ``runs`` runs (``attacks.base.risk``).
+
+    histogram, luck: number of nodes for each number of runs in which the attack was right; luck with coins drawn anew. by_…:
+    groups of nodes as (least, largest, how many, mean share). rank_…: Spearman's correlation with the risk.
+    """
+
+    runs: int
+    nodes: int
+    histogram: tuple[float, ...]
+    luck: tuple[float, ...]
+    mean: float
+    always_found: float
+    always_by_luck: float
+    by_degree: tuple[tuple[float, float, float, float], ...]
+    by_rarity: tuple[tuple[float, float, float, float], ...]
+    by_unlike: tuple[tuple[float, float, float, float], ...]
+    rank_degree: float
+    rank_rarity: float
+    rank_unlike: float
+
+
+@dataclass(frozen=True)
+class NamedAttacks:
+    """All attacks by name on one cell. refused: attack → why it says nothing here. risk: where a game of nodes was played."""
+
+    found: tuple[NamedAttack, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    risk: NodesAtRisk | None = None
+
+
+@dataclass(frozen=True)
+class PartialRounds:
+    """Who answered where not every client answers in every round.
+
+    settings: the scenario's ``federation``, without its defaults. asked, answered: requests over all rounds. aborted: rounds
+    with too few answers. mean_staleness, most_stale, most_updates: of a server that steps whenever enough updates are there.
+    """
+
+    settings: Mapping[str, str | int | float | bool | None]
+    asked: int
+    answered: int
+    aborted: int
+    mean_staleness: float | None = None
+    most_stale: int | None = None
+    most_updates: int | None = None
+
+
+@dataclass(frozen=True)
+class SentBytes:
+    """What travelled: bytes to and from one client in one round (the largest).
+
+    seconds: of all rounds, on each stated link. links: what each link is, in words. partial: None where everybody answers.
+    """
+
+    down: int
+    up: int
+    seconds: Mapping[str, float]
+    links: Mapping[str, str]
+    partial: PartialRounds | None = None
+
+
+@dataclass(frozen=True)
+class SolvedPairs:
+    """Gromov-Wasserstein problems that were solved. file: where each is kept, as seen from the run's folder; None: nowhere."""
+
+    file: str | None
+    pairs: int
+    converged: int
+
+
+@dataclass(frozen=True)
+class LocalMinima:
+    """How the ends of one descent compare with the best of ``descents``, on a sample of ``pairs``.
+
+    lower: share of pairs where the best is lower. drop: by which share of the value, on average over all. careful: whether the
+    task itself takes the best.
+    """
+
+    pairs: int
+    lower: float
+    drop: float
+    descents: int
+    careful: bool
+
+
+@dataclass(frozen=True)
+class SolverFacts:
+    """How discrepancies were found. asked: (pairs that a vote needed, all pairs) where only those were solved."""
+
+    solved: SolvedPairs | None = None
+    minima: LocalMinima | None = None
+    asked: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What any task may say of a cell.
+
+    clients: how many hold the data. partition: how it was dealt to them. cut_edges: edges between clients. public: what is
+    public, None where that is no question. protocol, split: of the nodes. broken_promise: what the data break of an assumption.
+    attack, named: of attacks on this cell. kind: names the record in a cell's file.
+    """
+
+    kind: str = "plain"
+    clients: int | None = None
+    partition: str = ""
+    cut_edges: int | None = None
+    rounds: int = 0
+    public: str | None = None
+    protocol: str = ""
+    split: str = ""
+    broken_promise: str | None = None
+    attack: CanaryAttack | None = None
+    named: NamedAttacks | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeClassificationFacts(Facts):
+    """cut_edges_shared: whether both ends know an edge between clients. curve: (round, test accuracy) of the kept rounds."""
+
+    kind: str = "node_classification"
+    train_nodes: int = 0
+    cut_edges_shared: bool = False
+    curve: tuple[tuple[int, float], ...] = ()
+    sent: SentBytes | None = None
+
+
+@dataclass(frozen=True)
+class ClientResult:
+    """What one client, or everybody (``all``), reaches by one way of taking part.
+
+    nodes: that it holds. tested: of whose answer is known. sought: of these, how many are of the class that is looked for.
+    metrics: empty where nothing was tested. epsilon: of its dearest unit. toward: from whom that ε protects.
+    """
+
+    participation: str
+    client: str
+    nodes: int
+    tested: int
+    metrics: Mapping[str, float]
+    epsilon: float
+    toward: str
+    sought: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParticipationFacts(Facts):
+    """results: one for each participation and client."""
+
+    kind: str = "participation"
+    results: tuple[ClientResult, ...] = ()
+    train_nodes: int = 0
+    cut_edges_shared: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphClassificationFacts(Facts):
+    """graphs, mean_nodes, smallest: of the collection. majority: share of its larger class. folds: training, validation and
+    test graphs. classifier: where votes replace the support vector machine. model, label, pooling, encoder, rule: of the row.
+    graph_epsilon: least, median and largest ε of a graph's release; bayes_…: the best accuracy that it allows any classifier.
+    """
+
+    kind: str = "graph_classification"
+    graphs: int = 0
+    mean_nodes: float = 0.0
+    smallest: int = 0
+    majority: float = 0.0
+    folds: tuple[int, int, int] = (0, 0, 0)
+    classifier: str = "SVM"
+    model: str = ""
+    label: str = ""
+    pooling: str = ""
+    encoder: str = ""
+    rule: str = ""
+    graph_epsilon: tuple[float, float, float] | None = None
+    bayes_balanced: float | None = None
+    bayes_given_size: float | None = None
+    solver: SolverFacts = SolverFacts()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphClusteringFacts(Facts):
+    """mean_nodes, mean_edges: of the clients' graphs. label, encoder, rule, how, training, release: of the row.
+
+    node_losses: ε at 0, 50, 90, 99 and 100 % of the nodes. worst_node_clients: how many clients hold the worst node.
+    """
+
+    kind: str = "graph_clustering"
+    mean_nodes: float = 0.0
+    mean_edges: float = 0.0
+    label: str = ""
+    encoder: str = ""
+    rule: str = ""
+    how: str = ""
+    training: str = ""
+    release: str = ""
+    node_losses: tuple[float, ...] = ()
+    worst_node_clients: int = 0
+    solver: SolverFacts = SolverFacts()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphMetricsFacts(Facts):
+    """compared: how many of ``graphs`` are compared pair by pair. edits: random edits of each kind and graph."""
+
+    kind: str = "graph_metrics"
+    graphs: int = 0
+    compared: int = 0
+    mean_nodes: float = 0.0
+    edits: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphStartsFacts(Facts):
+    """descents: how many of each pair. noise: its standard deviation in the start. with_product: beside the published start."""
+
+    kind: str = "graph_starts"
+    descents: int = 0
+    pairs: int = 0
+    graphs: int = 0
+    hops: int = 0
+    noise: float | None = None
+    with_product: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimFacts(Facts):
+    """inputs: every number that went into the price. explanation: why the price is what it is."""
+
+    kind: str = "claims"
+    mechanism: str = ""
+    inputs: Mapping[str, float | str] = field(default_factory=dict)
+    explanation: str = ""
+    delta: float = 0.0
+
+
+RECORDS: Mapping[str, type[Facts]] = {
+    record.kind: record
+    for record in (
+        Facts,
+        NodeClassificationFacts,
+        ParticipationFacts,
+        GraphClassificationFacts,
+        GraphClusteringFacts,
+        GraphMetricsFacts,
+        GraphStartsFacts,
+        ClaimFacts,
+    )
+}
