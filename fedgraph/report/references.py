@@ -1,33 +1,22 @@
 """The bibliography of a run: its methods and data sets, each with its paper.
 
-A method's papers are read from the bibtex in its file. Where that names no DOI, ``DOIS`` may know it by the bibtex key.
+A method's papers are read from the bibtex in its file. Where that names no DOI, papers.yaml may know it by the bibtex key;
+it also has the papers of data sets.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+import yaml
+from pydantic import TypeAdapter
 
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
-
-DOIS = {
-    "sajadmanesh2023gap": "10.48550/arXiv.2203.00949",
-    "sajadmanesh2021locally": "10.1145/3460120.3484565",
-    "abadi2016deep": "10.1145/2976749.2978318",
-    "mcmahan2017communication": "10.48550/arXiv.1602.05629",
-    "kipf2017semi": "10.48550/arXiv.1609.02907",
-    "wei2024gcon": "10.48550/arXiv.2407.05034",
-    "daigavane2021node": "10.48550/arXiv.2111.15521",
-    "wu2022linkteller": "10.1109/SP46214.2022.9833806",
-    "jin2022gromov": "10.48550/arXiv.2202.00808",
-    "reddi2021adaptive": "10.48550/arXiv.2003.00295",
-    "li2020federated": "10.48550/arXiv.1812.06127",
-    "warner1965randomized": "10.1080/01621459.1965.10480775",
-    "kearns2014mechanism": "10.1145/2554797.2554834",
-    "fountoulakis2019variational": "10.1007/s10107-017-1214-8",
-}
 
 
 @dataclass(frozen=True)
@@ -54,89 +43,29 @@ class LibraryEntry:
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
-GEOMETRY = (
-    Reference(
-        "peyre2016gromov", "Peyré, Cuturi & Solomon. Gromov-Wasserstein Averaging of Kernel and Distance Matrices. ICML, 2016."
-    ),
-    Reference("flamary2021pot", "Flamary et al. POT: Python Optimal Transport. Journal of Machine Learning Research, 2021."),
-)
-ACCOUNTING = (
-    Reference(
-        "dong2022gaussian",
-        "Dong, Roth & Su. Gaussian Differential Privacy. Journal of the Royal Statistical Society B, 2022.",
-        "10.1111/rssb.12454",
-    ),
-    Reference(
-        "near2025guidelines",
-        "Near, Darais, Lefkovitz & Howarth. Guidelines for Evaluating Differential Privacy Guarantees. NIST SP 800-226, 2025.",
-        "10.6028/NIST.SP.800-226",
-    ),
-)
-DATA = {  # family of data sets → paper
-    "planetoid": Reference(
-        "yang2016revisiting",
-        "Yang, Cohen & Salakhutdinov. Revisiting Semi-Supervised Learning with Graph Embeddings. ICML, 2016.",
-        "10.48550/arXiv.1603.08861",
-    ),
-    "citation_full": Reference(
-        "bojchevski2018deep",
-        "Bojchevski & Günnemann. Deep Gaussian Embedding of Graphs: Unsupervised Inductive Learning via Ranking. ICLR, 2018.",
-        "10.48550/arXiv.1707.03815",
-    ),
-    "coauthor": Reference(
-        "shchur2018pitfalls",
-        "Shchur, Mumme, Bojchevski & Günnemann. Pitfalls of Graph Neural Network Evaluation. arXiv, 2018.",
-        "10.48550/arXiv.1811.05868",
-    ),
-    "geom_gcn": Reference(
-        "pei2020geom",
-        "Pei, Wei, Chang, Lei & Yang. Geom-GCN: Geometric Graph Convolutional Networks. ICLR, 2020.",
-        "10.48550/arXiv.2002.05287",
-    ),
-    "tu": Reference(
-        "morris2020tudataset",
-        "Morris et al. TUDataset: A Collection of Benchmark Datasets for Learning with Graphs. arXiv, 2020.",
-        "10.48550/arXiv.2007.08663",
-    ),
-}
-DATA["amazon"] = DATA["coauthor"]
-DATA["facebook100"] = Reference(
-    "traud2012social",
-    "Traud, Mucha & Porter. Social Structure of Facebook Networks. Physica A, 2012.",
-    "10.1016/j.physa.2011.12.021",
-)
-DATA["twitch"] = Reference(
-    "rozemberczki2021multi",
-    "Rozemberczki, Allen & Sarkar. Multi-Scale Attributed Node Embedding. Journal of Complex Networks, 2021.",
-    "10.1093/comnet/cnab014",
-)
+@dataclass(frozen=True)
+class Bibliography:
+    """papers.yaml. dois: key of a method's bibtex → DOI. papers: key → text and doi. data: family of data sets → key.
+
+    geometry, accounting: what counts and compares.
+    """
+
+    dois: Mapping[str, str]
+    papers: Mapping[str, Mapping[str, str]]
+    data: Mapping[str, str]
+    geometry: tuple[str, ...]
+    accounting: tuple[str, ...]
+
+    def find(self, *keys: str) -> tuple[Reference, ...]:
+        """The papers of these keys."""
+        return tuple(Reference(key, self.papers[key]["text"], self.papers[key].get("doi")) for key in keys)
 
 
-DATA["ogbn"] = Reference(
-    "hu2020open",
-    "Hu et al. Open Graph Benchmark: Datasets for Machine Learning on Graphs. NeurIPS, 2020.",
-    "10.48550/arXiv.2005.00687",
-)
-DATA["graphsage"] = Reference(
-    "hamilton2017inductive",
-    "Hamilton, Ying & Leskovec. Inductive Representation Learning on Large Graphs. NeurIPS, 2017.",
-    "10.48550/arXiv.1706.02216",
-)
-DATA["graphsaint"] = Reference(
-    "zeng2020graphsaint",
-    "Zeng, Zhou, Srivastava, Kannan & Prasanna. GraphSAINT: Graph Sampling Based Inductive Learning Method. ICLR, 2020.",
-    "10.48550/arXiv.1907.04931",
-)
-DATA["elliptic"] = Reference(
-    "weber2019anti",
-    "Weber et al. Anti-Money Laundering in Bitcoin: Experimenting with Graph Convolutional Networks. arXiv, 2019.",
-    "10.48550/arXiv.1908.02591",
-)
-DATA["gap"] = Reference(
-    "sajadmanesh2023gap",
-    "Sajadmanesh, Shamsabadi, Bellet & Gatica-Perez. GAP: Differentially Private Graph Neural Networks with Aggregation "
-    "Perturbation. USENIX Security, 2023.",
-)
+@cache
+def known_papers() -> Bibliography:
+    """Papers that no method's file names."""
+    text = resources.files("fedgraph.report").joinpath("papers.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(Bibliography).validate_python(yaml.safe_load(text))
 
 
 def papers_of_method(name: str) -> tuple[Reference, ...]:
@@ -150,7 +79,8 @@ def papers_of_method(name: str) -> tuple[Reference, ...]:
 def papers_of_data(name: str) -> tuple[Reference, ...]:
     """The paper that published a data set, by its family; none for generated and own graphs."""
     family = name.split("/", 1)[0]
-    return (DATA[family],) if family in DATA else ()
+    known = known_papers()
+    return known.find(known.data[family]) if family in known.data else ()
 
 
 def idea_of(method: str) -> str:
@@ -167,8 +97,8 @@ def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bo
     found = [r for name in methods for r in papers_of_method(name)]
     found += [r for name in datasets for r in papers_of_data(name)]
     if geometry:
-        found += [*papers_of_method("local_dp")[:1], *GEOMETRY]
-    return list({r.key: r for r in [*found, *ACCOUNTING]}.values())
+        found += [*papers_of_method("local_dp")[:1], *known_papers().find(*known_papers().geometry)]
+    return list({r.key: r for r in [*found, *known_papers().find(*known_papers().accounting)]}.values())
 
 
 def keys(references: Sequence[Reference]) -> tuple[str, ...]:
@@ -185,7 +115,7 @@ def _parsed(bibtex: str) -> list[Reference]:
             where = fields.get("booktitle") or fields.get("journal") or ""
             names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
             text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
-            doi = fields.get("doi") or DOIS.get(head[1])
+            doi = fields.get("doi") or known_papers().dois.get(head[1])
             found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
     return found
 

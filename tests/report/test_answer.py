@@ -165,7 +165,9 @@ def test_what_finds_classes_is_named_and_what_never_does_is_said_plainly() -> No
     cells = [
         graphs("labels", 0.02, "histogram", 1.0), graphs("labels", 0.6, "histogram"), graphs("shapes", 0.03, "gw"),
         graphs("shapes", 0.01, "gw", math.inf), graphs("labels", 0.9, "histogram", math.inf),
-        cell("size", 0.0, unit="graph", setting="local", metrics={"ari": -0.01}, provable=0.0, paths={}, epsilon=math.inf),
+        cell(
+            "size", 0.0, unit="graph", trust=Trust.OWN_CLIENT, metrics={"ari": -0.01}, provable=0.0, paths={}, epsilon=math.inf,
+        ),
     ]  # fmt: skip
     answered = answer.find_answer(report_rows.group_rows(cells))
     assert {s.metric for s in answered.scores} == {"ari"}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
+from fedgraph.cells.cell import Cell
 from fedgraph.cells.facts import SolverFacts
 from fedgraph.cells.store import PairStore
 from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
@@ -16,6 +17,7 @@ from fedgraph.report.sections.base import describe_solver
 from fedgraph.runs.console import Console
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs import kept_pairs, pairwise
+from fedgraph.worlds.world import JOINED
 
 
 def spaces(seed: int = 0) -> list[MetricSpace]:
@@ -91,7 +93,7 @@ def test_progress_names_rate_and_time_left(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: next(clock))
     console = Console()
     console.plan(1, 0)
-    console.begin("cell")
+    console.begin(Cell("t", "d", "m", "v", JOINED, 1.0, "none", 0))
     console.progress("rounds", 1, 2)
     console.progress("GW pairs", 100, 1000)
     console.progress("GW pairs", 600, 1000)
