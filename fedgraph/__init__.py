@@ -1,22 +1,23 @@
 """fedgraph: private learning on graphs, central and federated, side by side.
 
-The map of the house, in the order in which data travels (``experiment.py`` is the score):
+The map of the house, in the order in which data travels (``runs/experiment.py`` is the score):
 
-    run, scenario      argv and YAML become a validated, frozen scenario
-    data               names become checked graphs
-    cells              who computes which cell: all workers one, or every worker one of its own
+    commands, run      argv becomes a call
+    scenario           YAML becomes a validated, frozen scenario
+    runs               cells are dealt to workers, computed, kept and reported
+    data               names and files become checked graphs
+    partition, worlds  a graph becomes clients' subgraphs: who holds what, who takes part, who is trusted
     tasks              what is run, cell by cell: node classification, graph clustering …
-    partition          a graph becomes clients' subgraphs
-    methods            one paper, one file: plan, client, server, predict
+    methods            one paper, one package: plan, client, server, predict
     federation         the loop: clients, server, clients …
     runtime            where the loop runs: in one process (the truth) or on Ray (the engine)
     privacy            units, events, accountants, the ledger, and the door (``desk``) that everything private leaves by
     learning           gradients, models, propagation; knows nothing of privacy
     comparison         released embeddings become metric spaces; Gromov-Wasserstein, clusters
-    audit              attacks on the mechanisms, sound and broken
+    attacks, audit     attacks on whole methods and on mechanisms, sound and broken
+    cells              what names a cell, what it leaves behind, where that is kept
     report             tables, plots, one page, the privacy of every row in words
     pricing            configurations of other systems, read as data: what does their privacy buy? (``fedgraph price``)
-    store, console, environment   what stays on disk, what a person sees, what the run was made with
 
 Private data travels only until ``desk.release``. After it, everything is public.
 """
@@ -54,3 +55,8 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'fedgraph' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What users may use."""
+    return sorted(__all__)

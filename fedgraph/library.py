@@ -7,7 +7,9 @@ run = fedgraph.compare(data, ["features", "gap_node"], epsilons=[1, 8], trust=["
 
 from __future__ import annotations
 
+import atexit
 import math
+import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -82,7 +84,10 @@ def compare(
     seeds: int = 1,
     clients: int = 10,
     split: str = "auto",
+    protocol: str = "auto",
     delta: float | None = None,
+    label: str | None = None,
+    columns: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     name: str = "compared",
@@ -93,8 +98,8 @@ def compare(
 
     Args:
         data: A ``torch_geometric.data.Data`` (``x`` [n, d], ``edge_index`` [2, m], ``y`` [n]), a NetworkX graph (nodes with
-            ``x`` and ``y``), a ``fedgraph.types.Graph``, or the arrays ``(adjacency [n, n], features [n, d], labels [n])``. A
-            label of −1 is unknown.
+            ``x`` and ``y``), two pandas tables ``(nodes, edges)``, a ``fedgraph.types.Graph``, or the arrays ``(adjacency
+            [n, n], features [n, d], labels [n])``. A label of None, NaN, −1 or "" is unknown.
         methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
             Methods that protect nodes and methods that protect edges are compared apart.
         epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
@@ -105,8 +110,14 @@ def compare(
         clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1.
         split: ``random`` (four fifths of the nodes train), ``public`` (the masks that ``data`` brings), or ``auto`` (public
             where there are masks).
+        protocol: ``inductive`` (test nodes and their edges are public), ``asking`` (all nodes are private, and each asks for
+            its own answer), ``transductive`` (only edges are private), or ``auto`` (inductive for methods that protect nodes,
+            transductive for those that protect edges).
         delta: δ of every guarantee, between 0 and 1; by default one over the number of training nodes.
-        out: The run's folder; by default ``runs/<name>-<time>``.
+        label: The column of a pandas table, or the attribute of a NetworkX graph, that holds the labels.
+        columns: What becomes of the columns of a pandas table: ``bounds``, ``text``, ``empty`` and ``drop``, as for
+            ``own/csv`` (docs/own_graph.md).
+        out: The run's folder. By default nothing stays: the folder goes when the process ends.
         seed: Names all random numbers; the same seed gives the same results.
         name: What the results call the graph.
         runtime: ``serial`` or ``ray``.
@@ -126,7 +137,7 @@ def compare(
     """
     from fedgraph.data.own import objects
 
-    graph = objects.graph_of(data, name)
+    graph = objects.graph_of(data, name, label, columns)
     specs = [{"method": m} if isinstance(m, str) else dict(m) for m in methods]
     trusted = [trust_called(word).value for word in trust]
     dealt = {"partition": "natural"} if graph.owner is not None else {"partition": "louvain", "clients": clients}
@@ -138,7 +149,7 @@ def compare(
         "epsilons": [e if math.isfinite(e) else "inf" for e in map(float, epsilons)],
         "delta": "1/n_train" if delta is None else delta,
     }
-    tasks = _by_unit(specs, common)
+    tasks = _by_unit(specs, common, protocol)
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
     asked = {
@@ -149,11 +160,23 @@ def compare(
         "datasets": [{"name": "own/object", "label": name}],
         "tasks": tasks,
     }
-    return _started(_ready(asked, [], False, None), out, None, False, quiet, {name: graph})
+    return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, {name: graph})
 
 
-def _by_unit(specs: Sequence[dict[str, Any]], common: dict[str, Any]) -> list[dict[str, Any]]:
-    """One task for the methods that can keep all nodes private, one for the others; a task without methods is left out."""
+def _passing_folder() -> Path:
+    """A folder that goes when this process ends."""
+    home = Path(tempfile.mkdtemp(prefix="fedgraph-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    return home / "run"
+
+
+def _by_unit(specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str) -> list[dict[str, Any]]:
+    """One task for the methods that can keep all nodes private, one for the others; a task without methods is left out.
+
+    asked: a protocol for all of them, or ``auto``.
+    """
+    if asked != "auto":
+        return [{**common, "label": asked, "protocol": asked, "methods": list(specs)}] if specs else []
     tasks = []
     for label, protocol in (("node-level", "inductive"), ("edge-level", "transductive")):
         own = [s for s in specs if _keeps_nodes(s) == (protocol == "inductive")]

@@ -198,3 +198,18 @@ def test_the_module_of_the_command_is_the_function_too() -> None:
 
     assert callable(fedgraph.run)
     assert hasattr(fedgraph.run, "main")
+
+
+def test_comparing_writes_nothing_that_was_not_asked_for(
+    library: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = fedgraph.compare(library, [{"method": "features", "model": "logistic"}], epsilons=[8], protocol="inductive")
+    assert not list(tmp_path.iterdir())
+    assert run.folder.is_dir()
+    with pytest.raises(ScenarioError, match="protocol"):
+        fedgraph.compare(library, ["features"], epsilons=[8], protocol="inductif")
+
+
+def test_dir_shows_what_users_may_use() -> None:
+    assert dir(fedgraph) == ["Run", "__version__", "compare", "open_run", "price", "run"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.data.base import validated
 from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.data.own.columns import ColumnRules, read_columns
 from fedgraph.data.own.detail import own_graph_detail
@@ -46,7 +47,7 @@ class _Given:
     columns_from_rows: bool = False
 
 
-def graph_of(data: Any, name: str, label: str | None = None, rules: ColumnRules | None = None) -> Graph:
+def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None) -> Graph:
     """``data`` as a graph. Edges become undirected, self-loops and repeated edges are dropped, weights too.
 
     Args:
@@ -54,18 +55,20 @@ def graph_of(data: Any, name: str, label: str | None = None, rules: ColumnRules 
             ``Graph``.
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
-        rules: what becomes of columns of a pandas table (``columns.ColumnRules``).
+        columns: what becomes of columns of a pandas table, as ``columns.ColumnRules`` says.
 
     Returns:
         The graph; its provenance says what was not used.
 
     Raises:
         DataError: one line that says what was found and what is allowed.
+        ScenarioError: ``columns`` holds a key or a value that is not allowed.
     """
+    rules = validated(ColumnRules, columns or {}, "own/object")
     if isinstance(data, Graph):
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
-        given = _of_tables(*data, label, rules or ColumnRules())
+        given = _of_tables(*data, label, rules)
     elif isinstance(data, tuple) and len(data) == 3:
         given = _of_arrays(*data)
     elif hasattr(data, "edge_index"):

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedgraph.data.own.columns import ColumnRules
 from fedgraph.data.own.objects import graph_of
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 
 
 def network() -> nx.DiGraph:
@@ -61,7 +60,7 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def test_two_pandas_tables_are_a_graph() -> None:
-    graph = graph_of(tables(), "people", rules=ColumnRules(bounds={"age": [0, 100]}, empty="missing"))
+    graph = graph_of(tables(), "people", columns={"bounds": {"age": [0, 100]}, "empty": "missing"})
     assert graph.labels.tolist() == [1, -1, 0]
     assert graph.features.toarray() == pytest.approx(np.array([[-0.4, 0, 1], [0, 1, 0], [0, 0, 1]]), abs=1e-6)
     assert graph.num_edges == 2
@@ -71,8 +70,10 @@ def test_two_pandas_tables_are_a_graph() -> None:
 def test_wrong_tables_get_one_line() -> None:
     nodes, edges = tables()
     with pytest.raises(DataError, match="names 'z'; allowed: the 3 ids"):
-        graph_of((nodes, edges.replace("c", "z")), "people", rules=ColumnRules(empty="missing"))
+        graph_of((nodes, edges.replace("c", "z")), "people", columns={"empty": "missing"})
     with pytest.raises(DataError, match="no column y or label"):
         graph_of((nodes.rename(columns={"label": "grade"}), edges), "people")
+    with pytest.raises(ScenarioError, match="unknown parameter 'bound'; did you mean 'bounds'"):
+        graph_of((nodes, edges), "people", columns={"bound": {}})
     with pytest.raises(DataError, match="two rows of the table of nodes have one id"):
         graph_of((nodes.assign(id="a"), edges), "people")
