@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +96,20 @@ def _nothing_of_the_shared_ray(request: pytest.FixtureRequest) -> None:
     marker = request.node.get_closest_marker("ray")
     if marker is not None and "own" in marker.args:
         request.getfixturevalue("one_ray").close()
+
+
+ONE_PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports with one pixel in the place of every figure: drawing takes most of the time of a small run."""
+    from fedgraph.report import plots
+
+    def blank(name: str, caption: str, *_: object, **__: object) -> plots.Figure:
+        return plots.Figure(name, ONE_PIXEL, "<svg></svg>", caption)
+
+    monkeypatch.setattr(plots, "draw", blank)
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,8 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds.world import trusting
 from tests.public_facts import public_facts
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
 SCENARIO = """\
 name: partial
 runtime: {{engine: serial}}

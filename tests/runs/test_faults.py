@@ -25,6 +25,7 @@ from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, measures
 from fedgraph.worlds.world import trusting
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
 TINY = """\
 name: tiny
 seeds: 2
@@ -128,23 +129,22 @@ def test_what_cannot_be_planned_is_refused_with_its_place(
     assert not list((tmp_path / "out").glob("cells/*.json.gz")), "a cell ran although another could not"
 
 
-@pytest.mark.parametrize("how", ["edited", "cut", "empty", "artefacts"])
-def test_a_damaged_cell_is_computed_again(tiny: Path, tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_cells_are_computed_again(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One cell is edited, one cut, one empty, and of one the artefacts are cut: each is said."""
     out = tmp_path / "out"
     assert run.main([str(tiny), "--out", str(out), "--set", "tasks.0.map=true"]) == 0
     before = rows(out)
     artefacts = sorted((out / "cells").glob("*.npz"))[0]
-    cell = artefacts.with_suffix(".json.gz")
-    content = cell.read_bytes()
-    edited = json.loads(gzip.decompress(content)) | {"epsilon_provable": 0.1}
-    half = len(content) // 2
-    changed = {"edited": gzip.compress(json.dumps(edited).encode()), "cut": content[:half], "empty": b""}
-    if how == "artefacts":
-        artefacts.write_bytes(artefacts.read_bytes()[:-40])
-    else:
-        cell.write_bytes(changed[how])
+    others = [file for file in sorted((out / "cells").glob("*.json.gz")) if file.name.partition(".")[0] != artefacts.stem]
+    edited, cut, empty = others[:3]
+    content = json.loads(gzip.decompress(edited.read_bytes())) | {"epsilon_provable": 0.1}
+    edited.write_bytes(gzip.compress(json.dumps(content).encode()))
+    cut.write_bytes(cut.read_bytes()[:200])
+    empty.write_bytes(b"")
+    artefacts.write_bytes(artefacts.read_bytes()[:-40])
+    capsys.readouterr()
     assert run.main([str(tiny), "--resume", str(out), "--set", "tasks.0.map=true"]) == 0
-    assert "damaged or was edited" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("damaged or was edited") == 4
     assert rows(out) == before
 
 
@@ -189,7 +189,7 @@ def test_a_disk_that_is_full_at_any_moment(
     assert run.main([str(tiny), "--out", str(whole), "--seeds", "1"]) == 0
     real, count = os.fsync, [0]
     writes = len([f for f in whole.rglob("*") if f.is_file() and f.name != "lock"]) + 1
-    for broken in {0, 1, 2, 3, writes // 2, writes - 1}:
+    for broken in {0, 1, 2, 3, writes // 2, writes - 1} if code == errno.ENOSPC else {2}:
         out = tmp_path / f"out{broken}"
         count[0] = 0
 
@@ -254,8 +254,7 @@ def test_a_cell_that_is_other_json_is_computed_again(tmp_path: Path, junk: str) 
     cell = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), 1.0, "provable", 0)
     kept = store.CellStore(tmp_path)
     kept.fail(cell, "why", 0.0)
-    file = next(kept.folder.glob("*.failed")).with_suffix(".json")
-    file.write_text(junk, encoding="utf-8")
+    next(kept.folder.glob("*.failed")).with_suffix(".json.gz").write_bytes(gzip.compress(junk.encode()))
     assert not kept.has(cell)
     assert "damaged or was edited" in kept.damaged[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from fedgraph.tasks import graph_metrics, node_classification
 from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
 from fedgraph.worlds.world import trusting
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
 
 MIXED = """\
 name: mixed
@@ -156,20 +159,28 @@ def test_a_worker_forgets_whole_cells_before_clients_need_the_room(monkeypatch: 
     assert not schedule._kept
 
 
+@dataclass(frozen=True)
+class Named:
+    """What progress asks of a cell."""
+
+    words: str
+
+
 def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: now[0])
     console = Console()
     console.plan(4, 0)
-    for label in ("first", "second"):
-        console.begin(label)
+    first, second, third = (Named(words) for words in ("first", "second", "third"))
+    for cell in (first, second):
+        console.begin(cell)  # type: ignore[arg-type]
     for _ in range(4):
         now[0] += 2.5
         console.wait()
     now[0] += 10
-    console.finish("second")
-    console.begin("third")
-    console.finish("first")
+    console.finish(second)  # type: ignore[arg-type]
+    console.begin(third)  # type: ignore[arg-type]
+    console.finish(first)  # type: ignore[arg-type]
     now[0] += 10
     console.wait()
     lines = capsys.readouterr().err.splitlines()

@@ -19,6 +19,8 @@ from fedgraph.runs.console import Console
 from fedgraph.scenario import read
 from fedgraph.seeds import chacha
 
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
 TEXT = """name: small
 seed: secret
 runtime: {engine: serial}

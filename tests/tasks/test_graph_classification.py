@@ -48,7 +48,7 @@ def params(**changes: Any) -> task.Params:
         "epsilons": ["1/n", 4.0, np.inf],
         "encoders": ["multi-bit", "gaussian-as-coded"],
         "partition": {"partition": "dirichlet", "clients": 4},
-        "max_graphs": 30,
+        "max_graphs": 20,
         "folds": 3,
         "neighbours": [3],
     }
