@@ -73,8 +73,8 @@ def test_transport_is_exact_at_every_vertex_it_visits(tied: bool, even: bool) ->
 @pytest.mark.parametrize(("start", "restarts"), [("product", 0), ("sorted", 0), ("random", 2)])
 def test_same_descents_as_the_compiled_path(alpha: float | None, uniform: bool, start: str, restarts: int) -> None:
     rng = np.random.default_rng(5)
-    spaces = generic(rng, rng.integers(1, 16, size=40), uniform)
-    ours, batch = both(spaces, np.arange(40).reshape(20, 2), alpha=alpha, start=start, restarts=restarts)
+    spaces = generic(rng, rng.integers(1, 16, size=24), uniform)
+    ours, batch = both(spaces, np.arange(24).reshape(12, 2), alpha=alpha, start=start, restarts=restarts)
     assert np.allclose(batch.value, ours.value, rtol=1e-7, atol=1e-9)
     same = (batch.iterations == ours.iterations).mean()
     assert same == 1 if not restarts else same > 0.7, "of two equally good descents rounding may prefer either"
@@ -109,18 +109,18 @@ def test_agrees_with_pot_on_thousands(alpha: float | None, uniform: bool) -> Non
 
 def test_no_worse_on_graphs_full_of_ties() -> None:
     rng = np.random.default_rng(2)
-    spaces = graphs(rng, rng.integers(3, 20, size=30))
-    ours, batch = both(spaces, pairs(30))
-    theirs = solve_pairs(spaces, pairs(30), GromovOptions("pot")).value
+    spaces = graphs(rng, rng.integers(3, 20, size=20))
+    ours, batch = both(spaces, pairs(20))
+    theirs = solve_pairs(spaces, pairs(20), GromovOptions("pot")).value
     assert np.median(batch.value) < 1.03 * min(np.median(theirs), np.median(ours.value))
     assert batch.value.mean() < 1.03 * min(theirs.mean(), ours.value.mean())
 
 
 def test_neither_the_batch_nor_the_order_matters_without_ties() -> None:
     rng = np.random.default_rng(7)
-    spaces = generic(rng, rng.integers(1, 20, size=15), uniform=True)
-    packed, limits = pack(spaces, np.arange(15), fused=False), (10_000, 1e-9, 1e-9)
-    which = pairs(15)
+    spaces = generic(rng, rng.integers(1, 20, size=10), uniform=True)
+    packed, limits = pack(spaces, np.arange(10), fused=False), (10_000, 1e-9, 1e-9)
+    which = pairs(10)
     whole = batch_descent.solve_all(packed, which, 1.0, 0, 0, np.uint64(0), limits)
     alone = batch_descent.solve_all(packed, which[::-1, ::-1], 1.0, 0, 0, np.uint64(0), limits, memory=1)
     assert np.allclose(whole[0], alone[0][::-1], rtol=1e-9, atol=1e-12)

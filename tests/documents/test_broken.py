@@ -28,7 +28,7 @@ ODD: list[Any] = [
     True, False, None, -1, 0, 10**12, 10**400, 1e-300, 1e300, float("inf"), float("-inf"), float("nan"), "", " ", "inf", "1e-6",
     "a/b", "..", "\u0000", "é" * 300, [], [[]], [1, 1], {}, {"a": 1}, {"method": "gcon"}, {"partition": "ego"},
 ]  # fmt: skip
-SHORT = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SHORT = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 
