@@ -10,7 +10,6 @@ keep what follows from the word alone (imputation) apart from what the target re
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class Params(Settings):
     """No settings."""
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Features that are public are no secret."""
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 

@@ -13,8 +13,6 @@ Nodes are taken out many at a time: of one batch no two are near enough for one 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
@@ -42,7 +40,7 @@ class Params(Settings):
     hops: int = Field(2, ge=1, le=3, description="how far a node's removal is seen (G-BASE)")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Nodes that are public are no secret."""
     return game.why_nobody_is_left_out(made)
 

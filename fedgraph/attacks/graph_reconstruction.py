@@ -13,7 +13,6 @@ It speaks of networks whose answers are differentiable in the edges: ``nonprivat
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -45,14 +44,14 @@ class Params(Settings):
     smoothness: float = Field(1.0, ge=0, description="weight α of differing rows")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """It needs a graph network whose weights come out."""
     if _layers(made) is not None:
         return None
     return "it inverts a graph convolution whose weights come out; this model reads no edge when asked"
 
 
-def _layers(made: Plan[Any, Any]) -> Callable[[State[Any]], Convolutions] | None:
+def _layers(made: Plan) -> Callable[[State], Convolutions] | None:
     convolutions = kinds.method(made.method).OFFERS.convolutions
     return None if convolutions is None else convolutions(made)
 

@@ -11,8 +11,6 @@ It is read from one message per client.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from pydantic import Field
 
@@ -34,7 +32,7 @@ class Params(Settings):
     clients: int = Field(10, ge=1, description="clients that are read")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """It reads single messages about private labels."""
     if not made.guarantee.protection.viewer.sees_messages:
         return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"

@@ -17,7 +17,7 @@ fair coin; only that is turned into an ε. A* is drawn from edges that are in no
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -52,7 +52,7 @@ class Params(Settings):
     shadow: str = Field("embedded/library", description="family/dataset of the other graph (D′)")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Edges that are public are no secret."""
     return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
 

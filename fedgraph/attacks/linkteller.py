@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,7 +44,7 @@ class Params(Settings):
     change: float = Field(1e-3, gt=0, description="relative change of the row, Δ")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Edges that are public are no secret."""
     return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
 

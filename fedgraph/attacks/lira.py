@@ -8,8 +8,6 @@ nodes: then one variance for all nodes serves (the paper's advice below 64 shado
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from pydantic import Field
 
@@ -34,7 +32,7 @@ class Params(Settings):
     )
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Nodes that are public are no secret."""
     return game.why_nobody_is_left_out(made)
 

@@ -7,7 +7,6 @@ are and in descending order, with their entropy (0-hop queries: a node's row wit
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -36,7 +35,7 @@ class Params(Settings):
     most: int = Field(20_000, ge=10, description="shadow answers learnt from, at most")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Nodes that are public are no secret."""
     return game.why_nobody_is_left_out(made)
 

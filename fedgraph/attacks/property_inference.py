@@ -40,7 +40,7 @@ class Params(Settings):
     thinned: float = Field(0.5, gt=0, lt=1, description="share of the class that loses its labels")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Labels that are public are no secret."""
     return game.why_nobody_is_left_out(made)
 

@@ -7,8 +7,6 @@ z are people of the same kind who are in nobody's training set. Where the settin
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from pydantic import Field
 
@@ -30,7 +28,7 @@ class Params(Settings):
     gamma: float = Field(2.0, ge=1, description="by how much another person must be beaten, γ")
 
 
-def refuses(made: Plan[Any, Any]) -> str | None:
+def refuses(made: Plan) -> str | None:
     """Nodes that are public are no secret."""
     return game.why_nobody_is_left_out(made)
 

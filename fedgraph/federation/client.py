@@ -62,7 +62,7 @@ def _answering(job: Job, clients: Sequence[int], round_: int) -> Sequence[int]:
     return clients if job.attendance is None else job.attendance.clients(round_, clients)
 
 
-def computes_together(plan: Plan[Any, Any]) -> bool:
+def computes_together(plan: Plan) -> bool:
     """Whether the clients of a block are computed, and noised, at once: where their sum is all that anybody sees of them.
 
     A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
@@ -109,7 +109,7 @@ def _at_once(
     return desk.entries, released
 
 
-def _plans_alike(plan: Plan[Any, Any], clients: range) -> bool:
+def _plans_alike(plan: Plan, clients: range) -> bool:
     """Whether all of ``clients`` will release the same: by one bound and mechanism, at one price."""
     own = [tuple(dataclasses.replace(r, client=None) for r in plan.schedule.of_client(client)) for client in clients]
     return all(releases == own[0] for releases in own)

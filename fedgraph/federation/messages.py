@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fedgraph.errors import PrivacyError
 from fedgraph.federation.participation import Attendance
@@ -26,7 +25,7 @@ class Job:
     key: str
     root: int
     stream: tuple[str | int | float, ...]
-    plan: Plan[Any, Any]
+    plan: Plan
     fingerprint: str = ""
     attendance: Attendance | None = None
     masks: Masks | None = None

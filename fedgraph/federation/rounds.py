@@ -62,7 +62,7 @@ class Prefixes:
 def run(
     runtime: Runtime,
     partition: Any,
-    plan: Plan[Any, Any],
+    plan: Plan,
     root: int,
     stream: tuple[str | int | float, ...],
     shared_stream: tuple[str | int | float, ...],

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -101,7 +101,7 @@ def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
         plan_of(ready, stage, cell)
 
 
-def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan[Any, Any] | None:
+def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
     """The cell's plan. ``ScenarioError`` with file and line where the scenario asks for what cannot be."""
     try:
         made = tasks.task(stage.task.kind).plan(stage.task.params, cell, stage.context)

@@ -31,7 +31,7 @@ class Row:
     """One method in one world: its cells, the plans made, their ε. unreleased: the method has nothing to plan."""
 
     cells: list[Cell]
-    plans: dict[Cell, Plan[Any, Any]] = field(default_factory=dict)
+    plans: dict[Cell, Plan] = field(default_factory=dict)
     provable: dict[Cell, float] = field(default_factory=dict)
     unreleased: bool = False
 
@@ -56,7 +56,7 @@ class Row:
         return (name, cell.world.words, targets, provable, f"{made.guarantee.delta:.2g}", unit, *facts)
 
 
-Planner = Callable[[Stage, Cell], Plan[Any, Any] | None]
+Planner = Callable[[Stage, Cell], Plan | None]
 
 
 def show(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -> None:
@@ -119,7 +119,7 @@ def _turns(stages: Sequence[Stage], tables: Sequence[Sequence[Row]]) -> Iterator
                     yield stage, row, row.cells[turn]
 
 
-def _releases(made: Plan[Any, Any]) -> list[str]:
+def _releases(made: Plan) -> list[str]:
     """``model 60 × Gaussian noise`` for each path of the first client that sends anything."""
     first = min(
         (r.client for r in made.schedule.releases if r.client is not None), default=0

@@ -41,7 +41,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     return found
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any] | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
     """Nothing is released."""
     return None
 

@@ -73,7 +73,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return True
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any] | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
     """Nothing is released."""
     return None
 

@@ -80,7 +80,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     ]
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any] | None:
+def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
     """Nothing is released."""
     return None
 

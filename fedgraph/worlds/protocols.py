@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -178,7 +178,7 @@ def without_attributes(graph: Graph) -> Graph:
     return replace(graph, features=nothing, labels=np.full_like(graph.labels, -1))
 
 
-def question(setting: Setting, plan: Plan[Any, Any], epsilon_spent: Callable[[], float]) -> Graph:
+def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
     """The graph that ``predict`` receives.
 
     Its edges are shown where they are public (inductive), where the guarantee lets a node use its own

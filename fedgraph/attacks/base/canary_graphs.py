@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +25,8 @@ from fedgraph import seeds
 from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores, trained
 from fedgraph.audit import estimators
 from fedgraph.cells.cell import Cell, Context
-from fedgraph.methods.base import Plan, kinds, seen
+from fedgraph.methods.base import kinds, seen
+from fedgraph.methods.base.kinds import EmbeddingPlan
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition, Subgraph, with_rows_of
@@ -52,7 +52,7 @@ class Canaries:
         return replace(self.zero, subgraphs=tuple(found))
 
 
-def measure(guesses: list[float], made: Plan[Any, Any], cell: Cell, context: Context, partition: Partition) -> Measured:
+def measure(guesses: list[float], made: EmbeddingPlan, cell: Cell, context: Context, partition: Partition) -> Measured:
     """Attack one cell whose updates are protected; nothing where no canary fits."""
     rng = seeds.generator(context.root, "attack", *cell.path)
     found = drawn(made, partition, rng)
@@ -69,7 +69,7 @@ def measure(guesses: list[float], made: Plan[Any, Any], cell: Cell, context: Con
     return of_scores(scores, found.coins, guesses, made.guarantee.delta, what, centred=True, estimator=by)
 
 
-def drawn(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries | None:
+def drawn(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries | None:
     """As many canaries as there are units; None where there is one class, or a unit that is not in question here."""
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
@@ -81,9 +81,9 @@ def drawn(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) 
     return None
 
 
-def _graphs(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries:
+def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
     """A coin for each graph of the clients that do not collude: a colluder's own graph is no secret."""
-    spread = made.params.release != "labels"  # the farthest histograms are two single classes
+    spread = not made.params.releases_labels  # the farthest histograms are two single classes
     words = _Words([s.graph for s in partition.subgraphs], rng)
     parts: list[list[Subgraph]] = [[], []]
     units, count = [], 0
@@ -105,7 +105,7 @@ def _graphs(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator
     return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
 
 
-def _nodes(made: Plan[Any, Any], partition: Partition, rng: np.random.Generator) -> Canaries:
+def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
     """A coin for each of some nodes, of which no client holds two and no colluder any; centres first, since their networks are
     theirs.
     """

@@ -16,7 +16,7 @@ holds with 95 % confidence. Graphs of one client are units of their own: the wor
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -27,8 +27,8 @@ from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores
 from fedgraph.audit import estimators
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, State, kinds
-from fedgraph.methods.base.kinds import Embedding
+from fedgraph.methods.base import State, kinds
+from fedgraph.methods.base.kinds import EmbeddingPlan
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.ledger import account_name
@@ -48,7 +48,7 @@ class Attack(Settings):
 
 
 def measure(
-    settings: Attack | None, made: Plan[Any, Embedding], cell: Cell, context: Context, partition: Partition, state: State[Any]
+    settings: Attack | None, made: EmbeddingPlan, cell: Cell, context: Context, partition: Partition, state: State
 ) -> Measured:
     """Attack one cell: all that is released where updates are protected, else the embedding path."""
     if settings is None or cell.seed >= settings.seeds or made.guarantee.protection.promised_degree is not None:
@@ -80,9 +80,7 @@ def measure(
     return of_scores(*together, settings.guesses, made.guarantee.delta, what, centred=True, estimator=by, path=PATH)
 
 
-def _versions(
-    made: Plan[Any, Embedding], state: State[Any], subgraph: Subgraph, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def _versions(made: EmbeddingPlan, state: State, subgraph: Subgraph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """What a client hands to the desk in version 1 and in version 0."""
     pooled = made.made.pooled
     if pooled is not None:
@@ -90,7 +88,7 @@ def _versions(
         corners = np.eye(pooled.width)
         return pooled.value(corners[first]), pooled.value(corners[second])
     rows = kinds.embedder(made.method).in_clear(made, state, subgraph)
-    return rows, farthest(rows, made.params.embedding == "softmax")
+    return rows, farthest(rows, made.params.on_simplex)
 
 
 def farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:

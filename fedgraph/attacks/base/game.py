@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,7 +63,7 @@ class Run:
     """One trained run. coins: bool [m]. state: what came out."""
 
     coins: np.ndarray
-    state: State[Any]
+    state: State
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ def _inside(s: Subgraph) -> np.ndarray:
     return np.column_stack([s.nodes[rows[once]], s.nodes[columns[once]]]).astype(np.int64)
 
 
-def why_nobody_is_left_out(made: Plan[Any, Any]) -> str | None:
+def why_nobody_is_left_out(made: Plan) -> str | None:
     """Why no node of this plan can train or not by a coin, or None."""
     if made.guarantee.protection.unit is not Unit.NODE:
         return "features and labels are public here"
@@ -208,7 +208,7 @@ def why_nobody_is_left_out(made: Plan[Any, Any]) -> str | None:
     return None
 
 
-def relation_of(kind: Kind, made: Plan[Any, Any]) -> Relation | None:
+def relation_of(kind: Kind, made: Plan) -> Relation | None:
     """Under which relation the two versions of a unit are neighbours."""
     if kind == "nodes":
         return Relation.NODE_ZERO_OUT

@@ -8,7 +8,6 @@ client then releases is noised and priced as before. Rounds are those of the pla
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.types import Subgraph
 
 
-def begun(scene: Scene) -> State[Any]:
+def begun(scene: Scene) -> State:
     """The state before the first round."""
     return kinds.method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
 

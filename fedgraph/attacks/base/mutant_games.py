@@ -33,9 +33,9 @@ NODES = 6  # of a client's graph
 class Game:
     """worlds: the clients without the canary (or in version 0), and with it. read: (plan, state) → score of one run."""
 
-    plan: Plan[Any, Any]
+    plan: Plan
     worlds: tuple[Partition, Partition]
-    read: Callable[[Any, State[Any]], float]
+    read: Callable[[Any, State], float]
 
 
 def of(method: dict[str, Any], viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
@@ -72,7 +72,7 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
         asked = known
     worlds = [canaries.planted(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
-    def read(seen_as: Any, state: State[Any]) -> float:
+    def read(seen_as: Any, state: State) -> float:
         return float(module.OFFERS.evidence(seen_as, state, asked, found.units)[0])
 
     return Game(plan, (worlds[0], worlds[1]), read)
@@ -101,7 +101,7 @@ def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) 
     one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
     units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
 
-    def read(seen_as: Any, state: State[Any]) -> float:
+    def read(seen_as: Any, state: State) -> float:
         scores = module.OFFERS.graph_evidence(seen_as, state, found.zero, one, units)
         return float(scores[0])
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import game, risk, verdicts
-from fedgraph.attacks.base.scene import Answers, Scene
+from fedgraph.attacks.base.scene import Answers, AttackModule, Scene
 from fedgraph.attacks.base.whole_run import trained
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodesAtRisk
@@ -62,7 +62,7 @@ class Found:
 
 
 def measure(
-    asked: Asked, made: Plan[Any, Any], cell: Cell, context: Context, partition: Partition, held: Graph, public: Graph,
+    asked: Asked, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph, public: Graph,
     provable: float,
 ) -> Found:  # fmt: skip
     """All named attacks on one cell. held: all clients' nodes. public: that predictions are asked for. provable: its ε."""
@@ -70,7 +70,7 @@ def measure(
     for spec in asked.named:
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
         name = str(spec.get("label") or spec["attack"])
-        module = plugins.load("attacks", spec["attack"])
+        module = cast("AttackModule", plugins.load("attacks", spec["attack"]))
         why = module.refuses(made)
         if why is None and module.GAME not in scenes:
             scenes[module.GAME] = _scene(module.GAME, asked, made, cell, context, partition, held, public)
@@ -89,13 +89,13 @@ def measure(
 
 
 def _scene(
-    kind: game.Kind, asked: Asked, made: Plan[Any, Any], cell: Cell, context: Context, partition: Partition, held: Graph,
+    kind: game.Kind, asked: Asked, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph,
     public: Graph,
 ) -> Scene | None:  # fmt: skip
     """The game, its target run and its shadows; None where there is nothing to toss coins for."""
     rng = seeds.generator(context.root, "game", kind, *cell.path)
 
-    def train(dealt: Partition, name: str) -> Any:
+    def train(dealt: Partition, name: str) -> State:
         return trained(made, dealt, cell, context, f"{kind}-{name}")
 
     if kind == "clients":
@@ -112,7 +112,7 @@ def _scene(
 
 
 def _dealt(
-    kind: game.Kind, asked: Asked, made: Plan[Any, Any], partition: Partition, held: Graph, public: Graph,
+    kind: game.Kind, asked: Asked, made: Plan, partition: Partition, held: Graph, public: Graph,
     rng: np.random.Generator,
 ) -> game.Game:  # fmt: skip
     if kind == "nodes":

@@ -13,21 +13,23 @@ published: that is outside the guarantee of methods in which a node may use its 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.attacks.base.game import Game, Run
-from fedgraph.attacks.base.whole_run import log_probabilities
+from fedgraph.attacks.base.game import Game, Kind, Run
+from fedgraph.attacks.base.whole_run import log_probabilities, without_spread
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 
 Answers = Literal["viewer", "everybody"]
-Trainer = Callable[[Partition, str], State[Any]]  # clients, name of the streams → what comes out of the plan
+Trainer = Callable[[Partition, str], State]  # clients, name of the streams → what comes out of the plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,7 @@ class Scene:
     attacker's own. public: the graph that predictions are asked for, elsewhere public. train: one more run of the plan.
     """
 
-    made: Plan[Any, Any]
+    made: Plan
     game: Game
     target: Run
     shadows: tuple[Run, ...]
@@ -61,7 +63,7 @@ class Scene:
     epsilon: float
     rng: np.random.Generator
     train: Trainer
-    _told: dict[Any, np.ndarray] = field(default_factory=dict)
+    _told: dict[Hashable, np.ndarray] = field(default_factory=dict)
 
     @property
     def known(self) -> Graph:
@@ -75,10 +77,7 @@ class Scene:
 
     def alone(self, run: Run, graph: Graph) -> np.ndarray:
         """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
-        made = self.made
-        if "propagation_steps" in type(made.params).model_fields:
-            made = replace(made, params=made.params.model_copy(update={"propagation_steps": 0}))
-        return self._asked(made, run, without_edges(graph))
+        return self._asked(without_spread(self.made), run, without_edges(graph))
 
     def shown(self, run: Run, versions: np.ndarray | None = None, graph: Graph | None = None) -> np.ndarray:
         """[n, c] log-probabilities of all nodes, as the viewer gets them. versions: what is there (default: the run's coins).
@@ -94,12 +93,12 @@ class Scene:
         """Whether an answer that the attacker sees may have been made with private edges."""
         return self.answers == "everybody" or math.isinf(self.epsilon)
 
-    def _asked(self, made: Plan[Any, Any], run: Run, graph: Graph) -> np.ndarray:
+    def _asked(self, made: Plan, run: Run, graph: Graph) -> np.ndarray:
         hidden = replace(graph, labels=np.full_like(graph.labels, -1))
         found = kinds.classifier(made.method).predict(made, run.state, hidden)
         return log_probabilities(np.asarray(found, dtype=np.float64))
 
-    def kept(self, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
+    def kept(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
         """``make()``, once per key: several attacks ask the same questions."""
         if key not in self._told:
             self._told[key] = make()
@@ -112,6 +111,19 @@ class Scene:
     def coins_of_shadows(self) -> np.ndarray:
         """bool [shadows, m]."""
         return np.stack([run.coins for run in self.shadows])
+
+
+class AttackModule(Protocol):
+    """The module of an attack by name (``attacks.base`` states its contract)."""
+
+    REFERENCE: str
+    NEEDS: str
+    VIEWER: Viewer
+    GAME: Kind
+    Params: type[Settings]
+
+    def refuses(self, made: Plan) -> str | None: ...
+    def attack(self, params: Any, scene: Scene) -> Finding: ...
 
 
 def without_edges(graph: Graph) -> Graph:

@@ -124,9 +124,9 @@ def of_scores(
 
 
 def measure(
-    settings: Attack | None, made: Plan[Any, Any], cell: Cell, context: Context, partition: Partition, held: Graph,
+    settings: Attack | None, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph,
     public: Graph,
-    ordinary: State[Any],
+    ordinary: State,
 ) -> Measured:  # fmt: skip
     """Attack one cell. held: all clients' nodes. public: whose features may be known. ordinary: of the run that counts."""
     if (
@@ -156,7 +156,7 @@ def measure(
     return of_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
 
 
-def _opened(made: Plan[Any, Any]) -> Plan[Any, Any]:
+def _opened(made: Plan) -> Plan:
     """The same releases, read by somebody who gets all of them. A price counts every value that passes the desk: each training
     step at a curator, though who is priced gets the last model only, and values that stay with their client. This attack says
     how close that price is to what these values show. Behind secure sums nothing more is read: there sums are priced.
@@ -168,7 +168,7 @@ def _opened(made: Plan[Any, Any]) -> Plan[Any, Any]:
     return replace(made, guarantee=replace(made.guarantee, protection=protection), watch=replace(made.watch, opened=True))
 
 
-def _of_the_honest(made: Plan[Any, Any], partition: Partition, known: Graph) -> tuple[Partition, Graph]:
+def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Partition, Graph]:
     """(clients that do not collude, the graph without the labels of those who do): a colluder's own nodes are no secret."""
     colluding = seen.colluding(made)
     if not colluding:
@@ -180,7 +180,7 @@ def _of_the_honest(made: Plan[Any, Any], partition: Partition, known: Graph) -> 
     return replace(partition, subgraphs=left), replace(known, labels=labels)
 
 
-def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State[Any]:
+def trained(made: Plan, partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State:
     """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
     stream, reads_rounds = (name, *cell.path), kinds.method(made.method).OFFERS.reads_rounds
     if reads_rounds is not None and reads_rounds(made):
@@ -191,9 +191,7 @@ def trained(made: Plan[Any, Any], partition: Partition, cell: Cell, context: Con
     return state
 
 
-def _scores(
-    made: Plan[Any, Any], attacked: State[Any], ordinary: State[Any], known: Graph, found: canaries_of.Canaries
-) -> tuple[np.ndarray, bool]:
+def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
     evidence, asked = kinds.method(made.method).OFFERS.evidence, known
     if isinstance(found, canaries_of.Nodes):
@@ -224,17 +222,24 @@ def of_edges(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.nda
     return np.asarray(((moved[pairs[:, 0]] - moved[pairs[:, 1]]) * apart).sum(axis=1))
 
 
-def _asking(made: Plan[Any, Any]) -> Callable[[State[Any], Graph], np.ndarray]:
+def _asking(made: Plan) -> Callable[[State, Graph], np.ndarray]:
     """The model asked for log-probabilities [n, c]. The attacker holds it, and asks it without spreading over neighbours."""
     method = kinds.classifier(made.method)
-    if "propagation_steps" in type(made.params).model_fields:
-        made = replace(made, params=made.params.model_copy(update={"propagation_steps": 0}))
+    made = without_spread(made)
 
-    def ask(state: State[Any], graph: Graph) -> np.ndarray:
+    def ask(state: State, graph: Graph) -> np.ndarray:
         found = method.predict(made, state, replace(graph, labels=np.full_like(graph.labels, -1)))
         return log_probabilities(np.asarray(found, dtype=np.float64))
 
     return ask
+
+
+def without_spread(made: Plan) -> Plan:
+    """The plan whose predictions do not spread over neighbours."""
+    params = made.params
+    if not isinstance(params, Settings) or "propagation_steps" not in type(params).model_fields:
+        return made
+    return replace(made, params=params.model_copy(update={"propagation_steps": 0}))
 
 
 def log_probabilities(scores: np.ndarray) -> np.ndarray:

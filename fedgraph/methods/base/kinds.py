@@ -8,11 +8,12 @@ that gives it a method of the other kind is refused when it is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from fedgraph import plugins
+from fedgraph.documents.settings import Settings
 from fedgraph.methods.base.facts import Budget, PublicFacts
 from fedgraph.methods.base.offers import AnyOffers, Kind
 from fedgraph.methods.base.plan import Plan
@@ -36,25 +37,44 @@ class Method(Protocol):
     OFFERS: AnyOffers
     Params: Any
 
-    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan[Any, Any]: ...
-    def start(self, plan: Plan[Any, Any], rng: np.random.Generator) -> State[Any]: ...
-    def prepare(self, plan: Plan[Any, Any], subgraph: Subgraph) -> Any: ...
+    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan: ...
+    def start(self, plan: Plan, rng: np.random.Generator) -> State: ...
+    def prepare(self, plan: Plan, subgraph: Subgraph) -> Any: ...
     def client(
         self,
-        plan: Plan[Any, Any],
+        plan: Plan,
         work: Any,
         model: Mapping[str, np.ndarray],
         round_: int,
         streams: Streams,
         desk: Desk,
     ) -> dict[str, Released]: ...
-    def server(self, plan: Plan[Any, Any], state: State[Any], inbox: Inbox) -> State[Any]: ...
+    def server(self, plan: Plan, state: State, inbox: Inbox) -> State: ...
 
 
 class Classifier(Method, Protocol):
     """A method that gives every node of a graph a score for each class."""
 
-    def predict(self, plan: Plan[Any, Any], state: State[Any], graph: Graph) -> np.ndarray: ...
+    def predict(self, plan: Plan, state: State, graph: Graph) -> np.ndarray: ...
+
+
+class EmbedderSettings(Settings):
+    """Settings of an embedder, as far as attacks ask for them."""
+
+    @property
+    def protects(self) -> bool:
+        """Whether updates leave a client clipped and noisy."""
+        raise NotImplementedError
+
+    @property
+    def on_simplex(self) -> bool:
+        """Whether each row of an embedding is a distribution over classes; else its entries lie in [0, 1]."""
+        raise NotImplementedError
+
+    @property
+    def releases_labels(self) -> bool:
+        """Whether a graph is sent as the shares of its classes."""
+        raise NotImplementedError
 
 
 class Encoding(Protocol):
@@ -85,6 +105,9 @@ class Embedding(Protocol):
     def pooled(self) -> Any: ...
 
 
+EmbeddingPlan: TypeAlias = Plan[EmbedderSettings, Embedding]
+
+
 class Received(Protocol):
     """What the server of every embedder remembers.
 
@@ -101,9 +124,9 @@ class Received(Protocol):
 class Embedder(Method, Protocol):
     """A method whose clients release embeddings of their graphs."""
 
-    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan[Any, Embedding]: ...
-    def answers(self, plan: Plan[Any, Any], parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray: ...
-    def in_clear(self, plan: Plan[Any, Any], state: State[Any], subgraph: Subgraph) -> np.ndarray: ...
+    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> EmbeddingPlan: ...
+    def answers(self, plan: EmbeddingPlan, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray: ...
+    def in_clear(self, plan: EmbeddingPlan, state: State, subgraph: Subgraph) -> np.ndarray: ...
 
 
 def misfit(name: str, kind: Kind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)) -> str | None:
@@ -151,3 +174,8 @@ def classifier(name: str) -> Classifier:
 def embedder(name: str) -> Embedder:
     """The embedder called ``name``. The scenario was refused before this if it is none."""
     return cast(Embedder, plugins.load("methods", name))
+
+
+def received(state: State) -> State[Received]:
+    """The state of an embedder. The scenario was refused before this if the method is none."""
+    return cast("State[Received]", state)

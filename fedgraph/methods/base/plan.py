@@ -6,7 +6,9 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic
+
+from typing_extensions import TypeVar
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base.facts import ClearFacts, PublicFacts
@@ -18,8 +20,8 @@ from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.settle import Guarantee, amplified, price_of
 from fedgraph.privacy.units import Unit, Viewer
 
-P = TypeVar("P")
-M = TypeVar("M")
+P = TypeVar("P", default=object, covariant=True)
+M = TypeVar("M", default=object, covariant=True)
 
 
 @dataclass(frozen=True)

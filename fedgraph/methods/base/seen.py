@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,14 +24,14 @@ MOST = 30_000_000  # numbers in all messages of a run that are kept
 CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
 
 
-def worth_keeping(plan: Plan[Any, Any], num_parameters: int) -> bool:
+def worth_keeping(plan: Plan, num_parameters: int) -> bool:
     """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
     viewer = plan.guarantee.protection.viewer
     messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.sizes.num_clients)
     return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= MOST
 
 
-def colluding(plan: Plan[Any, Any]) -> range:
+def colluding(plan: Plan) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
     A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Sums.paths``) it is
@@ -47,7 +46,7 @@ def colluding(plan: Plan[Any, Any]) -> range:
     return range(n - t, n) if t < n <= SINGLE else range(0)
 
 
-def groups(plan: Plan[Any, Any]) -> tuple[np.ndarray, ...]:
+def groups(plan: Plan) -> tuple[np.ndarray, ...]:
     """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         known = [plan.facts.membership.nodes[client] for client in colluding(plan)]
@@ -59,9 +58,7 @@ def groups(plan: Plan[Any, Any]) -> tuple[np.ndarray, ...]:
     return plan.facts.membership.nodes
 
 
-def messages(
-    plan: Plan[Any, Any], state: State[Any], group: int, name: str
-) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
+def messages(plan: Plan, state: State, group: int, name: str) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
     """(round, broadcast model, message called ``name``) of one of ``groups``, where it was sent. Behind secure aggregation the
     sum, without what the colluding clients sent.
     """
@@ -100,7 +97,7 @@ class Coins:
         return of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
-def noise(plan: Plan[Any, Any], path: str, clip: float) -> float:
+def noise(plan: Plan, path: str, clip: float) -> float:
     """s of what ``messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Generic
 
 import numpy as np
+from typing_extensions import TypeVar
 
 from fedgraph import seeds
 
-S_co = TypeVar("S_co", covariant=True)
+S_co = TypeVar("S_co", default=object, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
     return readable and plan.params.sampling_rate == 1 and seen.worth_keeping(plan, size)
 
 
-def evidence(plan: Plan[Params, Made], state: State[Any], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+def evidence(plan: Plan[Params, Made], state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """For each unit (node, −1, label) what all readable messages say; None where the rounds were not kept, or nodes are
     replaced. graph: all nodes, with every canary as in version 1.
     """
@@ -63,7 +63,7 @@ def evidence(plan: Plan[Params, Made], state: State[Any], graph: Graph, units: n
     return found[units[:, 0]]
 
 
-def _hops(plan: Plan[Params, Made], state: State[Any]) -> list[list[np.ndarray]]:
+def _hops(plan: Plan[Params, Made], state: State) -> list[list[np.ndarray]]:
     """The noisy hops as they were released, each a list over clients; none where they stayed with their client."""
     for _, inbox in state.seen:
         if inbox.round == plan.made.first:

@@ -54,7 +54,7 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
 
 
 def of_graphs(
-    plan: Plan[Params, Made], state: State[object], zero: Partition, one: Partition, units: Sequence[np.ndarray]
+    plan: Plan[Params, Made], state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]
 ) -> np.ndarray | None:
     """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
 

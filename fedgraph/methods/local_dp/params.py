@@ -6,9 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fedgraph.documents.settings import Settings
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.gin import Norm
+from fedgraph.methods.base.kinds import EmbedderSettings
 from fedgraph.methods.local_dp.encoders import Encoder, Rule
 from fedgraph.methods.local_dp.pooled import PooledBy, ReleaseKind
 from fedgraph.methods.local_dp.protected import Seen, Training, Unit
@@ -26,7 +26,7 @@ ENCODING = (  # no update needs these
 )
 
 
-class Params(Settings):
+class Params(EmbedderSettings):
     """Settings of the shared model, of who takes part, and of the encoder."""
 
     training: Training = Field(
@@ -94,6 +94,14 @@ class Params(Settings):
     def protects(self) -> bool:
         """Whether updates leave a client clipped and noisy."""
         return self.training in ("dp_fedavg", "dp_sgd")
+
+    @property
+    def on_simplex(self) -> bool:
+        return self.embedding == "softmax"
+
+    @property
+    def releases_labels(self) -> bool:
+        return self.release == "labels"
 
     @property
     def norm(self) -> Norm:

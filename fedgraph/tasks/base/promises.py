@@ -6,8 +6,6 @@ the run at ε = ∞, and says how far the data are from the promise and what ε 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fedgraph.methods.base import Plan
@@ -16,7 +14,7 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.types import Partition
 
 
-def looked_up(made: Plan[Any, Any], partition: Partition) -> tuple[Promise, ...]:
+def looked_up(made: Plan, partition: Partition) -> tuple[Promise, ...]:
     """Every promise of the plan beside what the data are; empty where the plan promises nothing.
 
     Degrees are those of each client's graph as it is given, before any cut.

@@ -41,7 +41,7 @@ def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: 
 def train(
     world: DealtWorld,
     key: Hashable,
-    made: Plan[Any, Any],
+    made: Plan,
     cell: Cell,
     context: Context,
     who: Sequence[str | int] = (),

@@ -64,7 +64,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return cell.world.kind is Kind.WHOLE
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
+def plan(params: Params, cell: Cell, context: Context) -> Plan:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
     world = _world(params, cell, context)
     setting = world.setting
@@ -78,7 +78,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
     known = world.clear_facts if grid.unprotected(cell.among(params.methods)) else world.facts
     facts = attendance.told(params.federation, known, cell, method)
     budget = Budget(cell.epsilon, delta, reading)
-    made: Plan[Any, Any] = method.plan(settings, facts, budget)
+    made: Plan = method.plan(settings, facts, budget)
     made = attendance.possible(params.federation, attendance.noted(made), cell, context)
     return attendance.behind_masks(params.federation, made, budget, method)
 
@@ -160,7 +160,7 @@ def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
 
 
 def _named(
-    params: Params, made: Plan[Any, Any], cell: Cell, context: Context, on: tuple[Partition, protocols.Setting], epsilon: float
+    params: Params, made: Plan, cell: Cell, context: Context, on: tuple[Partition, protocols.Setting], epsilon: float
 ) -> named.Found:
     """What attacks that were asked for by name found; nothing where none was."""
     attack = params.attack

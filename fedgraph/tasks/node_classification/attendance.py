@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -63,14 +62,14 @@ def told(settings: Participation, facts: PublicFacts, cell: Cell, method: kinds.
     return replace(facts, attendance=AttendanceRule(repr(settings), least, late))
 
 
-def noted(made: Plan[Any, Any]) -> Plan[Any, Any]:
+def noted(made: Plan) -> Plan:
     """The plan with a sentence on what sampling does not buy."""
     if made.facts.attendance.asynchronous:
         return replace(made, notes=(*made.notes, ONE_BY_ONE))
     return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.attendance.words else made
 
 
-def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, method: kinds.Method) -> Plan[Any, Any]:
+def behind_masks(settings: Participation, made: Plan, budget: Budget, method: kinds.Method) -> Plan:
     """The plan whose sums are carried out with masks, where they are asked for; ``ScenarioError`` where they cannot be."""
     num_sent = method.OFFERS.num_sent
     if num_sent is None or masks_of(settings, made) is None:
@@ -81,14 +80,14 @@ def behind_masks(settings: Participation, made: Plan[Any, Any], budget: Budget, 
         raise ScenarioError(f"federation: {error}") from error
 
 
-def masks_of(settings: Participation, made: Plan[Any, Any]) -> Masks | None:
+def masks_of(settings: Participation, made: Plan) -> Masks | None:
     """How the sums of the plan are hidden; None where that is simulated, or where nobody sees sums alone."""
     if settings.secure_aggregation != "masks" or made.guarantee.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return None
     return Masks(made.facts.colluders, made.facts.cohort, settings.drop_out)
 
 
-def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Attendance | None:
+def drawn(settings: Participation, made: Plan, cell: Cell, context: Context) -> Attendance | None:
     """Who answers in which round; None where everybody does."""
     if not made.facts.attendance.words:
         return None
@@ -100,7 +99,7 @@ def drawn(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Co
     return attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
 
 
-def possible(settings: Participation, made: Plan[Any, Any], cell: Cell, context: Context) -> Plan[Any, Any]:
+def possible(settings: Participation, made: Plan, cell: Cell, context: Context) -> Plan:
     """The plan as it is; ``ScenarioError`` where none of its rounds will have its answers, so that nothing would be trained."""
     if not made.facts.attendance.words or settings.mode == "asynchronous":
         return made
