@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.exceptions import InvalidTag
 
 from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
@@ -17,7 +18,7 @@ from fedgraph.federation import blocks, rounds, server
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
 from fedgraph.federation.participation import Participation, attendance
-from fedgraph.federation.secure import client, neighbours, protocol, shamir
+from fedgraph.federation.secure import client, keys, neighbours, protocol, shamir
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.federation.secure import server as unmasking
 from fedgraph.methods import features, nonprivate, sage_node
@@ -179,6 +180,26 @@ def test_no_share_is_given_for_a_sum_of_too_few(library: Graph) -> None:
     protocol._latest[strict.key, 0] = protocol.round_of(job, 0)  # type: ignore[assignment]
     with pytest.raises(PrivacyError, match="12 clients sent, 13 are needed"):
         client.answer(range(12), strict, 0, 1, board, letters)
+
+
+def test_no_key_of_a_stream_and_no_nonce_of_a_letter_is_used_twice() -> None:
+    """Two parts under one stream would show their difference; two letters under one nonce, both and the key that signs them."""
+    streams = set()
+    for secret, round_, part in itertools.product(
+        (bytes(32), bytes(31) + b"x"), (0, 1, 11), ("gradient", "1 gradient", "labels")
+    ):
+        numbers = np.zeros(4, dtype=np.uint64)
+        keys.add_stream(numbers, secret, round_, part, 64, 1)
+        streams.add(numbers.tobytes())
+    assert len(streams) == 2 * 3 * 3
+    nonces = {keys._letter(r, s, b"", o)[0] for r, s, o in itertools.product(range(3), (0, 1, 256), (0, 1, 256)) if s != o}
+    assert len(nonces) == 3 * 3, "of a pair each end has its own"
+    channel = keys.channel(bytes(32))
+    letter = keys.sealed(channel, 2, 0, 1, b"shares")
+    assert keys.opened(channel, 2, 0, 1, letter) == b"shares"
+    for round_, sender, recipient in ((1, 0, 1), (2, 1, 0), (2, 0, 2)):
+        with pytest.raises(InvalidTag):
+            keys.opened(channel, round_, sender, recipient, letter)
 
 
 def test_shares_give_a_secret_back_from_any_threshold_of_them() -> None:

@@ -18,10 +18,12 @@ from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import rows as encoding
 from fedgraph.partition import uniform
+from fedgraph.privacy.accounting import gaussian_objective as accounting
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.events import Composed
 from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.mechanisms import gaussian_objective
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.base import Runtime
@@ -301,3 +303,36 @@ def test_released_event_is_one_approximate_dp_statement(library: Graph) -> None:
     assert price(Composed((release.event,)), plan.guarantee.delta).epsilon == 3.0
     assert price(release.event, plan.guarantee.delta / 2).epsilon == np.inf
     assert "Gamma" in release.mechanism.words
+
+
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
+@pytest.mark.parametrize("noise", ["gamma", "gaussian"])
+def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewer: Viewer, library: Graph) -> None:
+    """The constants once more from the numbers that everybody knows: half of the noise at the full price is found out."""
+    plan, _, _ = planned(library, 4.0, viewer, noise=noise)
+    p, c = plan.params, plan.facts.sizes.num_classes
+    for release in plan.schedule.releases:
+        mechanism, bound = release.mechanism, release.bound
+        assert isinstance(mechanism, perturbing.ObjectivePerturbation)
+        assert isinstance(bound, perturbing.UnitRows)
+        assert isinstance(mechanism.problem, LinearObjective)
+        bounds = claim.soft_margin(c) if p.loss == "soft-margin" else claim.pseudo_huber(c, p.width)
+        psi, n, prior = claim.psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
+        total, kept = mechanism.problem.regulariser, 1 - perturbing.OUTPUT_SHARE
+        if noise == "gamma":
+            made = claim.perturbation(
+                epsilon=4.0 * kept, delta=plan.guarantee.delta * kept, share=p.share, regulariser=total, bounds=bounds,
+                sensitivity=psi, num_classes=c, num_features=bound.dimension, num_labelled=n, prior_norm=prior,
+            )  # fmt: skip
+            assert mechanism.rate <= made.beta * (1 + 1e-9)
+            continue
+        given = gaussian_objective.Situation(
+            4.0, plan.guarantee.delta, p.share, bounds, psi, c, bound.dimension, n, prior, plan.guarantee.per_end
+        )
+        longest = prior + (bounds.c1 + mechanism.noise_std * given.length / n) / total
+        lost = given.determinant(longest, total)
+        change = (bounds.c1 + bounds.c2 * longest) * psi
+        least = accounting.noise_std(4.0 * kept, plan.guarantee.delta * kept, change, c, lost, given.missed)
+        assert mechanism.noise_std >= least * (1 - 1e-5)
+        least_output = claim.output_sensitivity(mechanism.gradient_norm, total) / 2
+        assert mechanism.output_std > least_output

@@ -24,7 +24,16 @@ from fedgraph.partition import ego, uniform
 from fedgraph.privacy.accounting import degree_gate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
-from fedgraph.privacy.events import GatedSums, Gaussian, NoisyDegreeBits, PoissonGaussian, Repeated, Unprotected
+from fedgraph.privacy.events import (
+    FixedSizeGaussian,
+    GatedSums,
+    Gaussian,
+    NoisyDegreeBits,
+    PoissonGaussian,
+    Repeated,
+    Unprotected,
+    flatten,
+)
 from fedgraph.privacy.ledger import spent
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, NoisyThreshold
@@ -94,11 +103,13 @@ def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partitio
     return partition, facts, setting.asked
 
 
-def planned(name: str, index: int, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition, Graph]:
+def planned(
+    name: str, index: int, trusted: Trust, graph: Graph, epsilon: float, **more: object
+) -> tuple[Plan, Partition, Graph]:
     method = kinds.method(name)
     situation = method.OFFERS.situations[index]
     partition, facts, asked = placed(situation, trusted, graph)
-    return method.plan(method.Params(**situation.settings), facts, Budget(epsilon, 1e-3)), partition, asked
+    return method.plan(method.Params(**situation.settings, **more), facts, Budget(epsilon, 1e-3)), partition, asked
 
 
 def trained(plan: Plan, partition: Partition, engine: Runtime, cell: str = "cell") -> rounds.Outcome:
@@ -349,6 +360,41 @@ def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trust
         if isinstance(release.bound, ClippedSum) and isinstance(event, Gaussian):  # where rows are drawn, the unit may not be
             reached = min(least, release.bound.clip)  # some methods also price what neighbours of the unit may move
             assert changes[release.path] > reached * 2 / 3, f"{release.path}: a price for two thirds would not be seen"
+
+
+DRAWN = {
+    "dpar": {},
+    "gap_node": {"sampling_rate": 0.4},
+    "sage_node coins": {"sampling_rate": 0.4, "batches": "poisson", "cap": "promised", "degree": 3},
+    "sage_node fixed": {"sampling_rate": 0.4, "batches": "fixed", "cap": "promised", "degree": 3},
+}
+
+
+@pytest.mark.parametrize("what", DRAWN)
+def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, library: Graph) -> None:
+    """What is priced as drawn in secret is drawn from a private stream, and afresh in each round."""
+    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
+    method, subgraph = kinds.method(plan.method), partition.subgraphs[0]
+    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+
+    def bounded(key: int, round_: int) -> dict[str, list[np.ndarray]]:
+        streams = Streams(seeds.Secret(bytes([key]) * 32), ("c", "client", 0, "round", round_))
+        desk = Watched(plan, round_, streams, None)
+        method.client(plan, method.prepare(plan, subgraph), model, round_, streams, desk)
+        return desk.seen
+
+    checked = 0
+    for release in plan.schedule.releases:
+        leaf = next(leaf for leaf, _ in flatten(release.event))
+        if not isinstance(leaf, PoissonGaussian | FixedSizeGaussian) and plan.guarantee.sampled_once is None:
+            continue
+        first, *later = release.rounds
+        one = bounded(1, first)[release.path][0]
+        for other in (bounded(2, first), *(bounded(1, round_) for round_ in later[:1])):
+            assert not np.array_equal(one, other[release.path][0]), f"{release.path}: the same rows again"
+        assert np.array_equal(one, bounded(1, first)[release.path][0]), "a restarted worker draws them again"
+        checked += 1
+    assert checked
 
 
 def test_every_kernel_that_a_plan_names_is_run_here(library: Graph) -> None:
