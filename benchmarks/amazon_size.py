@@ -62,7 +62,17 @@ def generated(share: float) -> Graph:
     )
     features.sum_duplicates()
     labels = rng.integers(CLASSES, size=nodes)
-    return Graph("amazon-size", adjacency, features, labels, CLASSES, Provenance("synthetic", "a generated graph"))
+    return Graph(
+        "amazon-size",
+        adjacency,
+        features,
+        labels,
+        CLASSES,
+        Provenance("synthetic", "a generated graph"),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def measured(name: str, share: float) -> dict[str, Any]:

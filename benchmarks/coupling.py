@@ -37,7 +37,9 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
     """Way → test accuracy."""
     made = protocols.make(graph, "inductive", 0.8, seeds.generator(seed, "split", name))
     held = made.held.num_nodes
-    partition = Partition((Subgraph(0, made.held, np.arange(held)),), True, 0, "one curator")
+    partition = Partition(
+        (Subgraph(0, made.held, np.arange(held)),), True, 0, "one curator", from_edges=False, from_labels=False
+    )
     facts = World(made, partition, Viewer.CURATOR_TRUSTED).facts
     plan = features.plan(features.Params(), facts, Budget(epsilon, 1 / held))
     shared = engine.share(f"{name}:{seed}", partition)

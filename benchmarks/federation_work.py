@@ -56,7 +56,17 @@ def graph_of(name: str, clients: int) -> Graph:
     )
     rows.sum_duplicates()
     labels = rng.integers(CLASSES, size=wanted)
-    return Graph("generated", both, rows, labels, CLASSES, Provenance("synthetic", "a random graph of CiteSeer's shape"))
+    return Graph(
+        "generated",
+        both,
+        rows,
+        labels,
+        CLASSES,
+        Provenance("synthetic", "a random graph of CiteSeer's shape"),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def workload(name: str, clients: int, rounds: int) -> Workload:
@@ -71,7 +81,7 @@ def workload(name: str, clients: int, rounds: int) -> Workload:
     viewer = Viewer.SERVER_SECURE_AGGREGATION
     facts = PublicFacts(
         Sizes(sum(sizes), graph.num_features, graph.num_classes, sizes), viewer,
-        Membership(from_edges=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
+        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
         NOTHING_DERIVED, colluders=1,
     )  # fmt: skip
     if name == "features":

@@ -82,7 +82,17 @@ def graph_of(name: str) -> Graph:
         rows.sum_duplicates()
     labels = rng.integers(size.classes, size=size.nodes)
     made = Provenance("synthetic", f"a random graph of the size of {name}")
-    return Graph(name, sp.csr_array(upper + upper.T), rows, labels, size.classes, made)
+    return Graph(
+        name,
+        sp.csr_array(upper + upper.T),
+        rows,
+        labels,
+        size.classes,
+        made,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def plan_of(graph: Graph, partition: Partition, hidden: int, count: int) -> Plan[Any, Any]:
@@ -90,7 +100,7 @@ def plan_of(graph: Graph, partition: Partition, hidden: int, count: int) -> Plan
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(
         Sizes(sum(sizes), graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
-        Membership(from_edges=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
+        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
         NOTHING_DERIVED, colluders=1,
     )  # fmt: skip
     settings = nonprivate.Params(

@@ -78,7 +78,19 @@ def federation(share: float) -> Graph:
     features.sum_duplicates()
     made = Provenance("synthetic", f"{count} generated campuses")
     names = tuple(f"campus {k + 1}" for k in range(count))
-    return Graph("large", adjacency, features, labels, CLASSES, made, owner=owner, owner_names=names)
+    return Graph(
+        "large",
+        adjacency,
+        features,
+        labels,
+        CLASSES,
+        made,
+        owner=owner,
+        owner_names=names,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def measured(name: str, trust: str, share: float, real: bool, epsilon: float) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def world(num_clients: int, least: int | None, colluders: int) -> tuple[Partitio
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(
         Sizes(graph.num_nodes, graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
-        Membership(from_edges=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
+        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
         NOTHING_DERIVED, colluders=colluders,
     )  # fmt: skip
     return partition, facts if least is None else dataclasses.replace(facts, attendance=AttendanceRule("some", least))

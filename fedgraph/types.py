@@ -65,7 +65,8 @@ class Graph:
     node's features were computed from its edges, so that another node's edges enter them. masks: the splits that were published
     (or brought) with the data. validation: int64 [n], labels of nodes that choose and stop but do not train, −1 elsewhere; None
     where the split has none. columns_from_rows: which columns there are (a vocabulary, a list of
-    codes), or their weights (TF-IDF), were computed from the rows of all nodes.
+    codes), or their weights (TF-IDF), were computed from the rows of all nodes. nodes_from_edges: which nodes there are was
+    computed from the edges (the largest component). These three have no default: a reader of data has to say them.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -78,8 +79,9 @@ class Graph:
     provenance: Provenance
     owner: np.ndarray | None = None
     owner_names: tuple[str, ...] = ()
-    features_from_edges: bool = False
-    columns_from_rows: bool = False
+    features_from_edges: bool = field(kw_only=True)
+    columns_from_rows: bool = field(kw_only=True)
+    nodes_from_edges: bool = field(kw_only=True)
     masks: tuple[Masks, ...] = ()
     validation: np.ndarray | None = None
 
@@ -195,15 +197,16 @@ class Partition:
     """All clients' subgraphs, and what was lost in dealing them out.
 
     disjoint: no node is held twice (parallel composition applies). num_cut_edges: edges of the whole
-    graph that no client holds inside its subgraph. description: one phrase for tables. from_edges: who holds which node was
-    computed from the edges, so it says something about them.
+    graph that no client holds inside its subgraph. description: one phrase for tables. from_edges, from_labels: who holds which
+    node was computed from the edges, or from the labels, so it says something about them.
     """
 
     subgraphs: tuple[Subgraph, ...]
     disjoint: bool
     num_cut_edges: int
     description: str
-    from_edges: bool = False
+    from_edges: bool
+    from_labels: bool
 
     @property
     def num_clients(self) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.methods.base import (
+    NOTHING_DERIVED,
     AttendanceRule,
     ClearFacts,
     CutEdges,
-    Derived,
     Membership,
     PublicFacts,
     PublicPart,
@@ -46,9 +48,9 @@ def public_facts(
     return PublicFacts(
         Sizes(num_nodes, num_features, num_classes, clients, graphs),
         viewer,
-        Membership(from_edges=False, holdings=holdings, cut_edges=cut_edges, nodes=members),
+        Membership(from_edges=False, from_labels=False, holdings=holdings, cut_edges=cut_edges, nodes=members),
         PublicPart(public_name, public_graph, public_attributes, asking),
-        Derived(split_from_edges=False, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
+        replace(NOTHING_DERIVED, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
         colluders,
         attendance,
     )

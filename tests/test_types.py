@@ -49,5 +49,7 @@ def test_induced_keeps_edges_among_the_chosen(library: Graph) -> None:
 def test_holdings_count_every_client(library: Graph) -> None:
     held = [np.array([0, 1]), np.array([1, 2, 5])]
     parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(held))
-    holdings = Partition(parts, disjoint=False, num_cut_edges=0, description="test").holdings(300)
+    holdings = Partition(
+        parts, disjoint=False, num_cut_edges=0, description="test", from_edges=False, from_labels=False
+    ).holdings(300)
     assert holdings.sum(axis=0)[:6].tolist() == [1, 2, 1, 0, 0, 1]

@@ -13,6 +13,8 @@ Nodes are taken out many at a time: of one batch no two are near enough for one 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
@@ -73,8 +75,9 @@ def _changes(scene: Scene, run: Run, guessed: Graph, nodes: np.ndarray, hops: in
         sums = []
         for keep in (there | chosen, there & ~chosen):
             mask = sp.diags_array(keep.astype(known.adjacency.dtype))
-            graph = Graph("asked", sp.csr_array(mask @ known.adjacency @ mask), known.features, np.full_like(labels, -1),
-                          known.num_classes, known.provenance)  # fmt: skip
+            graph = replace(
+                known, name="asked", adjacency=sp.csr_array(mask @ known.adjacency @ mask), labels=np.full_like(labels, -1)
+            )
             answer = log_probabilities(np.asarray(kinds.classifier(scene.made.method).predict(scene.made, run.state, graph)))
             likely = np.where(keep & (labels >= 0), answer[np.arange(labels.size), np.maximum(labels, 0)], 0.0)
             sums.append(reach[nodes[batch]] @ likely)

@@ -107,6 +107,8 @@ def read(raw: RawFiles) -> Graph:
         num_classes=2,
         provenance=raw.provenance("AMLSim, 20,000 accounts"),
         features_from_edges=True,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     found = (n, int(labels.sum()), len(transfers))
     if found != (ACCOUNTS, FRAUDS, TRANSFERS):

@@ -67,6 +67,8 @@ def read(raw: RawFiles) -> Graph:
         provenance=raw.provenance("Elliptic"),
         features_from_edges=True,
         masks=_split(table[:, 1], labels),
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     return arrays.require(graph, counts)
 

@@ -54,6 +54,9 @@ def load(dataset: str, request: base.Request) -> Graph:
         labels=labels.astype(np.int64),
         num_classes=DATASETS[dataset].classes,
         provenance=Provenance("embedded", detail, dict(raw.checksums)),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     return DATASETS[dataset].check(graph)
 

@@ -110,6 +110,9 @@ def read(dataset: str, raw: RawFiles) -> Graph:
         num_classes=counts.classes,
         masks=_splits(dataset, raw, nodes.size),
         provenance=raw.provenance(data.title),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     return counts.check(graph)
 

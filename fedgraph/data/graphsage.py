@@ -63,6 +63,9 @@ def unchecked(raw: RawFiles) -> Graph:
         num_classes=classes,
         provenance=raw.provenance("Reddit (GraphSAGE)"),
         masks=arrays.masks(*(np.flatnonzero(types == k) for k in (1, 2, 3))),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
 
 

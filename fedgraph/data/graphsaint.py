@@ -68,6 +68,9 @@ def read(raw: RawFiles) -> Graph:
         num_classes=counts.classes,
         provenance=raw.provenance("Flickr (GraphSAINT)"),
         masks=arrays.masks(*(_role(raw, key, n) for key in ("tr", "va", "te"))),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     return arrays.require(graph, counts)
 

@@ -68,6 +68,9 @@ def read(dataset: str, raw: RawFiles) -> Graph:
         num_classes=counts.classes,
         provenance=raw.provenance(f"ogbn-{dataset}"),
         masks=arrays.masks(*ids),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     return arrays.require(graph, counts)
 

@@ -173,6 +173,9 @@ def read(dataset: str, raw: RawFiles) -> Graph:
         num_classes=one_hot.shape[1],
         provenance=raw.provenance(data.title),
         masks=(_public_split(one_hot.shape[1], test),),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     return _COUNTS[dataset].check(graph)
 

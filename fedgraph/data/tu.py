@@ -124,5 +124,17 @@ def _cut(
         )
         own = sp.csr_array(block, shape=(end - start, end - start))
         labels = np.full(end - start, -1, dtype=np.int64)
-        graphs.append(Graph(f"{name}#{i}", own, sp.csr_array(features[start:end]), labels, 0, provenance))
+        graphs.append(
+            Graph(
+                f"{name}#{i}",
+                own,
+                sp.csr_array(features[start:end]),
+                labels,
+                0,
+                provenance,
+                features_from_edges=False,
+                columns_from_rows=False,
+                nodes_from_edges=False,
+            )
+        )
     return tuple(graphs)

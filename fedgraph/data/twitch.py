@@ -94,7 +94,19 @@ def read(dataset: str, raw: RawFiles) -> Graph:
     labels = _labels(raw, f"{prefix}_target.csv", features.shape[0])
     arcs = _edges(raw, f"{prefix}_edges.csv", features.shape[0])
     adjacency = undirected(arcs[:, 0], arcs[:, 1], features.shape[0]).adjacency
-    return _COUNTS[dataset].check(Graph(data.key, adjacency, features, labels, 2, raw.provenance(data.title)))
+    return _COUNTS[dataset].check(
+        Graph(
+            data.key,
+            adjacency,
+            features,
+            labels,
+            2,
+            raw.provenance(data.title),
+            features_from_edges=False,
+            columns_from_rows=False,
+            nodes_from_edges=False,
+        )
+    )
 
 
 def _features(raw: RawFiles, name: str) -> sp.csr_array:

@@ -30,7 +30,18 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Schedule, Situation, State, Streams
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Offers,
+    Plan,
+    PublicFacts,
+    Schedule,
+    Situation,
+    State,
+    Streams,
+    derived_assumptions,
+)
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
@@ -124,7 +135,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.EDGES_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
-        *((Assumption.FEATURES_FROM_EDGES,) if facts.derived.features_from_edges else ()),
+        *derived_assumptions(facts, Relation.NODE_REPLACE, edges_private=False),
     )
     return Plan(
         method="lpgnn",

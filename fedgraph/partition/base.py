@@ -21,11 +21,12 @@ P = TypeVar("P", bound=Settings)
 class Shares:
     """Who holds which graph of a collection. members: per client the positions (int64, sorted) of its graphs.
 
-    description: one phrase for tables.
+    description: one phrase for tables. from_labels: who holds which graph was computed from the labels.
     """
 
     members: tuple[np.ndarray, ...]
     description: str
+    from_labels: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +63,16 @@ def require_clients(clients: int, available: int, what: str = "nodes") -> None:
         )
 
 
-def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, from_edges: bool = False) -> Partition:
-    """A partition whose clients share no node. groups: node ids per client, together every node once."""
+def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool) -> Partition:
+    """A partition whose clients share no node. groups: node ids per client, together every node once.
+
+    from_edges, from_labels: as in ``Partition``.
+    """
     subgraphs = tuple(
         Subgraph(client, graph.induced(np.sort(nodes)), np.sort(nodes).astype(np.int64)) for client, nodes in enumerate(groups)
     )
     held = sum(s.graph.num_edges for s in subgraphs)
-    return Partition(subgraphs, True, graph.num_edges - held, description, from_edges)
+    return Partition(subgraphs, True, graph.num_edges - held, description, from_edges, from_labels)
 
 
 def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
@@ -98,15 +102,15 @@ def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[in
     )
     keys = [_edge_keys(s, graph.num_nodes) for s in subgraphs]
     held = np.unique(np.concatenate(keys)).size if keys else 0
-    return Partition(subgraphs, False, graph.num_edges - held, description, from_edges=True)
+    return Partition(subgraphs, False, graph.num_edges - held, description, from_edges=True, from_labels=False)
 
 
-def shares(collection: GraphCollection, owner: np.ndarray, clients: int, description: str) -> Shares:
+def shares(collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool) -> Shares:
     """owner: int [graphs], the client of each graph."""
     members = tuple(np.flatnonzero(owner == client).astype(np.int64) for client in range(clients))
     if any(m.size == 0 for m in members):
         raise DataError(f"collection {collection.name!r}: some client would hold no graph; use fewer than {clients} clients")
-    return Shares(members, description)
+    return Shares(members, description, from_labels)
 
 
 def _edge_keys(share: Subgraph, num_nodes: int) -> np.ndarray:

@@ -30,14 +30,14 @@ class Params(Settings):
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
     """Deal whole graphs by their labels. Raises ``DataError`` when ``clients · min_items`` graphs do not exist."""
     owner = _owners(collection.labels, params, rng, "graphs")
-    return base.shares(collection, owner, params.clients, _describe(params, "graphs"))
+    return base.shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Deal the nodes of one graph by their labels (unknown labels count as one more class); disjoint."""
     owner = _owners(graph.labels, params, rng, "nodes")
     groups = [np.flatnonzero(owner == client) for client in range(params.clients)]
-    return base.disjoint(graph, groups, _describe(params, "nodes"))
+    return base.disjoint(graph, groups, _describe(params, "nodes"), from_edges=False, from_labels=True)
 
 
 def _describe(params: Params, what: str) -> str:

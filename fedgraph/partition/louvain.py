@@ -39,7 +39,9 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     found = communities(graph, params.resolution, rng)
     pieces = _at_least(found, params.clients, graph)
     groups = _merge(pieces, params.clients)
-    return base.disjoint(graph, groups, f"{params.clients} clients from {len(found)} Louvain communities", from_edges=True)
+    return base.disjoint(
+        graph, groups, f"{params.clients} clients from {len(found)} Louvain communities", from_edges=True, from_labels=False
+    )
 
 
 def communities(graph: Graph, resolution: float, rng: np.random.Generator) -> list[np.ndarray]:

@@ -31,7 +31,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     present = np.unique(graph.owner)
     order = np.argsort(graph.owner, kind="stable")
     groups = np.split(order, np.searchsorted(graph.owner[order], present[1:]))
-    return base.disjoint(graph, groups, f"{present.size} clients, each a graph of its own")
+    return base.disjoint(graph, groups, f"{present.size} clients, each a graph of its own", from_edges=False, from_labels=False)
 
 
 PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, keeps_owners=True)

@@ -15,12 +15,14 @@ class Params(Settings):
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """The whole graph as client 0; no edge is cut, ``rng`` is not used."""
-    return base.disjoint(graph, [np.arange(graph.num_nodes)], "one client with the whole graph")
+    return base.disjoint(
+        graph, [np.arange(graph.num_nodes)], "one client with the whole graph", from_edges=False, from_labels=False
+    )
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
     """Every graph to client 0."""
-    return base.Shares((np.arange(len(collection.graphs), dtype=np.int64),), "one client with every graph")
+    return base.Shares((np.arange(len(collection.graphs), dtype=np.int64),), "one client with every graph", from_labels=False)
 
 
 PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal)

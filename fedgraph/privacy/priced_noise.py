@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
@@ -42,7 +42,7 @@ class Place:
     bound: Bound
     protection: Protection
     hiding: int = 1
-    per_end: bool = False
+    per_end: bool = field(kw_only=True)
 
 
 Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether the noise is there

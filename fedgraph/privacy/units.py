@@ -38,6 +38,11 @@ class Relation(str, Enum):
         return _RELATION_WORDS[self]
 
     @property
+    def protects_labels(self) -> bool:
+        """Whether a label is private; at edge level it is public."""
+        return self.unit is not Unit.EDGE
+
+    @property
     def replaces(self) -> bool:
         """Whether both worlds hold a row for the unit (so two contributions may differ, not just one vanish)."""
         return self in (Relation.NODE_REPLACE, Relation.GRAPH_REPLACE)
@@ -89,9 +94,12 @@ class Assumption(str, Enum):
     HYPERPARAMETERS_PUBLIC = "hyperparameters-public"
     SPLIT_PUBLIC = "split-public"
     SPLIT_FROM_EDGES = "split-from-edges"
+    SPLIT_FROM_LABELS = "split-from-labels"
+    COMPONENT_FROM_EDGES = "component-from-edges"
     TEST_GRAPH_PUBLIC = "test-graph-public"
     MEMBERSHIP_GIVEN = "membership-given"
     MEMBERSHIP_FROM_EDGES = "membership-from-edges"
+    MEMBERSHIP_FROM_LABELS = "membership-from-labels"
     CLIENTS_DISJOINT = "clients-disjoint"
     CUT_EDGES_SHARED = "cut-edges-shared"
     SIZES_PUBLIC = "sizes-public"
@@ -127,10 +135,16 @@ _ASSUMPTION_WORDS = {
     Assumption.SPLIT_PUBLIC: "which node ids are used for training is public",
     Assumption.SPLIT_FROM_EDGES: "who trains and who tests is taken as given, though this simulation computed it from "
     "the edges (parts of a balanced cut): edges that it reveals get no protection",
+    Assumption.SPLIT_FROM_LABELS: "who trains and who tests is taken as given, though labels were read to choose them (so many "
+    "nodes of each class, or a split that came with the data): a label that the split gives away gets no protection",
+    Assumption.COMPONENT_FROM_EDGES: "which nodes there are is taken as given, though this simulation computed it from the "
+    "private edges (the largest component): an edge whose removal cuts nodes off gets no protection",
     Assumption.TEST_GRAPH_PUBLIC: "test nodes and the edges among them are public and get no guarantee",
     Assumption.MEMBERSHIP_GIVEN: "which client holds which node id is a public fact, not computed from private edges",
     Assumption.MEMBERSHIP_FROM_EDGES: "which client holds which node id is taken as public, though this simulation computed "
     "it from the private edges (communities, or the neighbours of a centre): edges that it reveals get no protection",
+    Assumption.MEMBERSHIP_FROM_LABELS: "which client holds which node id is taken as public, though this simulation dealt "
+    "nodes by their labels: a label that it gives away gets no protection",
     Assumption.CLIENTS_DISJOINT: "nothing of a node is held by a second client (edges across clients are dropped)",
     Assumption.CUT_EDGES_SHARED: "an edge between nodes of two clients is known to these two clients and protected from "
     "everybody else, what both release because of it being counted together; nodes are held once",

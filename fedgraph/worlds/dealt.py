@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedgraph.methods.base import ClearFacts, Derived, Membership, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.base import ClearFacts, CutEdges, Derived, Membership, PublicFacts, PublicPart, Sizes
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 from fedgraph.worlds import protocols
@@ -15,19 +15,15 @@ from fedgraph.worlds.world import World
 class DealtWorld:
     """world: who trains together, and who is trusted. partition: who holds which node of ``setting.held``.
 
-    cut_edges_shared: edges between clients are known to both.
-    cut_edges_generated: but not what they lead to.
-
-    split_from_edges: who trains was computed from edges. colluders: participants who may pool their noise with the server.
+    cut_edges: what clients know of the edges between them (``Membership.cut_edges``).
+    colluders: participants who may pool their noise with the server.
     """
 
     world: World
     setting: protocols.Setting
     partition: Partition
-    cut_edges_shared: bool = False
-    cut_edges_generated: bool = False
-    split_from_edges: bool = False
-    colluders: int = 1
+    cut_edges: CutEdges
+    colluders: int
 
     @property
     def facts(self) -> PublicFacts:
@@ -43,13 +39,16 @@ class DealtWorld:
             self.world.viewer,
             Membership(
                 from_edges=self.partition.from_edges,
+                from_labels=self.partition.from_labels,
                 holdings=None,
-                cut_edges="generated" if self.cut_edges_generated else "protected" if self.cut_edges_shared else "dropped",
+                cut_edges=self.cut_edges,
                 nodes=tuple(s.nodes for s in shares),
             ),
             PublicPart(setting.public, setting.public_graph, setting.public_attributes, setting.asking),
             Derived(
-                split_from_edges=self.split_from_edges,
+                split_from_edges=setting.split_from_edges,
+                split_from_labels=setting.split_from_labels,
+                component_from_edges=held.nodes_from_edges,
                 columns_from_rows=held.columns_from_rows and setting.public_attributes is None,
                 features_from_edges=held.features_from_edges,
             ),

@@ -57,10 +57,10 @@ class Federation:
         return self.setting.asked is self.setting.held
 
 
-def dealt(setting: protocols.Setting, names: tuple[str, ...], description: str, from_edges: bool, cut: Cut) -> Federation:
+def dealt(setting: protocols.Setting, names: tuple[str, ...], source: Partition, cut: Cut) -> Federation:
     """Each owner's part of the training side as a client. ``DataError`` for an owner that has none.
 
-    cut: what each client is told of its edges to other clients.
+    source: how owners came to their nodes. cut: what each client is told of its edges to other clients.
     """
     owner = setting.held.owner
     if owner is None:
@@ -74,7 +74,9 @@ def dealt(setting: protocols.Setting, names: tuple[str, ...], description: str, 
         )
     order = np.argsort(owner, kind="stable")
     groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
-    found = base.disjoint(setting.held, groups, description, from_edges)
+    found = base.disjoint(
+        setting.held, groups, source.description, from_edges=source.from_edges, from_labels=source.from_labels
+    )
     if cut != "dropped":
         found = base.with_cut_edges(setting.held, found)
     if cut == "generated":
@@ -82,14 +84,14 @@ def dealt(setting: protocols.Setting, names: tuple[str, ...], description: str, 
     return Federation(names, setting, found)
 
 
-def deal(federation: Federation, world: World, cut: Cut, by_parts: bool, client: int = 0) -> DealtWorld:
+def deal(federation: Federation, world: World, cut: Cut, colluders: int, client: int = 0) -> DealtWorld:
     """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
 
     Args:
         federation: each owner a client.
         world: who trains together.
         cut: what clients know of the edges between them, as they were dealt.
-        by_parts: the split was computed from edges.
+        colluders: participants who may pool their noise with the server.
         client: which one, where every client is alone.
 
     Raises:
@@ -98,13 +100,14 @@ def deal(federation: Federation, world: World, cut: Cut, by_parts: bool, client:
     setting, partition = federation.setting, federation.partition
     if world.kind is Kind.WHOLE:
         held = setting.held
-        partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
+        partition = Partition(
+            (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
+        )
     elif world.kind is Kind.ALONE:
         setting, partition = _alone(federation, client)
     elif world.without is not None:
         setting, partition = _without(federation, world.without.client)
-    shared = world.joined and cut != "dropped"
-    return DealtWorld(world, setting, partition, shared, shared and cut == "generated", by_parts)
+    return DealtWorld(world, setting, partition, cut if world.joined else "dropped", colluders)
 
 
 def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
@@ -123,7 +126,14 @@ def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Part
         public_attributes=None if setting.public_attributes is None else protocols.without_edges(held),
         asking=asking,
     )
-    partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, f"{federation.names[client]} alone")
+    partition = Partition(
+        (Subgraph(0, held, np.arange(held.num_nodes)),),
+        True,
+        0,
+        f"{federation.names[client]} alone",
+        from_edges=False,
+        from_labels=False,
+    )
     return narrow, partition
 
 
@@ -139,7 +149,12 @@ def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Pa
     kept = np.sort(np.concatenate([s.nodes for s in others]))
     shares = tuple(Subgraph(i, s.graph, np.searchsorted(kept, s.nodes)) for i, s in enumerate(others))
     partition = Partition(
-        shares, True, 0, f"{federation.partition.description}, without {name}", federation.partition.from_edges
+        shares,
+        True,
+        0,
+        f"{federation.partition.description}, without {name}",
+        federation.partition.from_edges,
+        federation.partition.from_labels,
     )
     asking = np.flatnonzero(np.isin(kept, setting.asking))
     if federation.same:

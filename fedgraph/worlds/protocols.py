@@ -43,6 +43,7 @@ class Setting:
     where they are not public. truth: int64 [asked.num_nodes], −1 where the answer does not count.
     num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``. public: what is public, in one word
     for tables. asking: int64, rows of ``held`` that never train and only ask. asked_is_public: asked is a part of public_graph.
+    split: how it was chosen who trains and who tests.
     """
 
     held: Graph
@@ -54,6 +55,16 @@ class Setting:
     public: str = "test-graph"
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     asked_is_public: bool = False
+    split: Split = field(kw_only=True)
+
+    @property
+    def split_from_edges(self) -> bool:
+        return self.split == "parts"
+
+    @property
+    def split_from_labels(self) -> bool:
+        """So many of each class, by this simulation or by whoever published the split: taken as such where it is not known."""
+        return self.split in ("per-class", "public")
 
     @property
     def test_graph_public(self) -> bool:
@@ -88,17 +99,17 @@ def make(
     """
     graph, train, test = _divided(graph, train_fraction, rng, by, sizes)
     if protocol in ("inductive", "asking") and not (protocol == "inductive" and public == "test-graph"):
-        return _with_private_test_nodes(graph, protocol, (train, test), rng, public)
+        return _with_private_test_nodes(graph, protocol, (train, test), rng, public, by=by)
     if protocol != "transductive":
         held, asked = graph.induced(train), graph.induced(test)
         attributes = without_edges(held) if protocol == "inductive-edges" else None
-        return Setting(held, asked, asked.labels, train.size, asked, attributes)
+        return Setting(held, asked, asked.labels, train.size, asked, attributes, split=by)
     masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
     masked[test] = -1
     truth[test] = graph.labels[test]
     held = replace(graph, labels=masked)
     counted = train.size if by in ("random", "parts") else int((masked >= 0).sum())
-    return Setting(held, held, truth, counted, None, without_edges(held), "attributes")
+    return Setting(held, held, truth, counted, None, without_edges(held), "attributes", split=by)
 
 
 def _divided(
@@ -134,12 +145,13 @@ def largest_component(graph: Graph) -> Graph:
         return place[ids][place[ids] >= 0]
 
     masks = tuple(Masks(kept(m.train), kept(m.validation), kept(m.test)) for m in graph.masks)
-    return replace(graph.induced(nodes), masks=masks)
+    return replace(graph.induced(nodes), masks=masks, nodes_from_edges=True)
 
 
 def _with_private_test_nodes(
-    graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator, public: public_part.Public
-) -> Setting:
+    graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
+    public: public_part.Public, *, by: Split,
+) -> Setting:  # fmt: skip
     """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
     train, test = sides
     known = None
@@ -152,14 +164,14 @@ def _with_private_test_nodes(
     name = public_part.called("nothing" if known is None else public)
     if protocol == "inductive":
         asked = graph.induced(test)
-        return Setting(graph.induced(train), asked, asked.labels, train.size, known, None, name)
+        return Setting(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)
     held = np.union1d(train, test)
     asking = np.searchsorted(held, test)
     whole = graph.induced(held)
     labels, truth = whole.labels.copy(), np.full_like(whole.labels, -1)
     truth[asking], labels[asking] = labels[asking], -1
     masked = replace(whole, labels=labels)
-    return Setting(masked, masked, truth, train.size, known, None, name, asking)
+    return Setting(masked, masked, truth, train.size, known, None, name, asking, split=by)
 
 
 def without_edges(graph: Graph) -> Graph:

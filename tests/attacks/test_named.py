@@ -46,7 +46,7 @@ def told(found: Outcome) -> dict[str, dict[str, Any]]:
 
 
 def whole(graph: Graph) -> Partition:
-    return Partition((Subgraph(0, graph, np.arange(graph.num_nodes)),), True, 0, "one")
+    return Partition((Subgraph(0, graph, np.arange(graph.num_nodes)),), True, 0, "one", from_edges=False, from_labels=False)
 
 
 def same(one: Graph, two: Graph) -> bool:

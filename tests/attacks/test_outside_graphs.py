@@ -53,7 +53,17 @@ def graph(shape: str) -> Graph:
     ends = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
     adjacency = sp.csr_array((np.ones(len(ends), np.float32), (ends[:, 0], ends[:, 1])), shape=(60, 60))
     features = sp.csr_array((rng.random((60, 12)) < 0.3).astype(np.float32))
-    return Graph(shape, adjacency, features, labels, int(labels.max()) + 1, Provenance("own", "drawn for a test"))
+    return Graph(
+        shape,
+        adjacency,
+        features,
+        labels,
+        int(labels.max()) + 1,
+        Provenance("own", "drawn for a test"),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Outcome:

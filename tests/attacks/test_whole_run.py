@@ -30,7 +30,7 @@ def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 
 
 
 def whole(graph: Graph) -> Partition:
-    return Partition((Subgraph(0, graph, np.arange(graph.num_nodes)),), True, 0, "one")
+    return Partition((Subgraph(0, graph, np.arange(graph.num_nodes)),), True, 0, "one", from_edges=False, from_labels=False)
 
 
 def same(one: Graph, two: Graph) -> bool:
@@ -90,7 +90,7 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
     """Planting client by client is planting at once, for the edges that a client holds."""
     halves = np.array_split(np.random.default_rng(1).permutation(library.num_nodes), 2)
     parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(halves))
-    dealt = Partition(parts, True, 0, "two")
+    dealt = Partition(parts, True, 0, "two", from_edges=False, from_labels=False)
     rng = np.random.default_rng(0)
     joined = canaries.joined(dealt, library)
     for found in (

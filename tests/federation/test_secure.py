@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cryptography.exceptions import InvalidTag
+from scipy.stats import hypergeom
 
 from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
@@ -213,18 +214,29 @@ def test_shares_give_a_secret_back_from_any_threshold_of_them() -> None:
 
 
 def test_neighbours_grow_like_the_logarithm() -> None:
-    found = {n: neighbours.shape(n, round(0.93 * n), 1).neighbours for n in (100, 1_000, 10_000, 100_000)}
+    found = {n: neighbours.shape(n, round(0.93 * n), 1, rounds=1).neighbours for n in (100, 1_000, 10_000, 100_000)}
     assert found[1_000] < 20
     assert found[100_000] - found[10_000] <= 4
-    assert neighbours.shape(5, 5, 1) == neighbours.Shape(4, 2)  # few: all are neighbours of all
+    assert neighbours.shape(5, 5, 1, rounds=1) == neighbours.Shape(4, 2)  # few: all are neighbours of all
     near = neighbours.ring(np.random.default_rng(0).permutation(50), 8)
     assert all(len(set(of_one)) == 8 and one not in of_one for one, of_one in near.items())
     assert all(one in near[other] for one, of_one in near.items() for other in of_one)
 
 
+def test_what_may_fail_is_bounded_over_all_rounds() -> None:
+    """Of 1,000 rounds each may fail with 2^−40 / 1,000 only: no run pays for its length with secrecy."""
+    once, often = (neighbours.shape(2_000, 1_900, 100, rounds=rounds) for rounds in (1, 1_000))
+    assert often.neighbours >= once.neighbours
+    assert (often.neighbours, often.threshold) != (once.neighbours, once.threshold)
+    told = 2_000 * 1_000 * hypergeom.sf(often.threshold - 1, 1_999, 100, often.neighbours)
+    assert told <= neighbours.SECRET < 2_000 * 1_000 * hypergeom.sf(once.threshold - 1, 1_999, 100, once.neighbours)
+    with pytest.raises(PrivacyError, match="at least one round"):
+        neighbours.shape(100, 90, 1, rounds=0)
+
+
 @pytest.mark.parametrize(("asked", "least", "colluders"), [(200, 180, 1), (200, 190, 20), (1_000, 930, 50)])
 def test_rings_hold_where_clients_drop_out_and_collude(asked: int, least: int, colluders: int) -> None:
-    shape = neighbours.shape(asked, least, colluders)
+    shape = neighbours.shape(asked, least, colluders, rounds=1)
     rng = np.random.default_rng(0)
     for _ in range(10):
         near = neighbours.ring(rng.permutation(asked), shape.neighbours)

@@ -23,7 +23,17 @@ def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
     upper = np.triu(rng.random((n, n)) < 0.4, 1).astype(float)
     features = sp.csr_array(rng.random((n, 4)).astype(np.float32))
     found = rng.integers(3, size=n) if labels is None else labels
-    return Graph("g", sp.csr_array(upper + upper.T), features, found.astype(np.int64), 3, HERE)
+    return Graph(
+        "g",
+        sp.csr_array(upper + upper.T),
+        features,
+        found.astype(np.int64),
+        3,
+        HERE,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 @pytest.mark.parametrize("sizes", [None, (3, 4, 2)])
@@ -61,6 +71,9 @@ def test_a_graph_embeds_alike_alone_and_in_a_union(model: small_graphs.Model, so
         np.concatenate([one.labels, two.labels]),
         3,
         HERE,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     net = small_graphs.network(model, 4, 5, 3, 3)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
@@ -90,7 +103,9 @@ def test_select_is_the_full_network_on_the_columns_in_use() -> None:
     net = small_graphs.network("gin", 10, 5, 2, 3)
     g = graph(6, 4)
     wide = sp.csr_array((g.features.data, g.features.indices * 2 + 1, g.features.indptr), shape=(6, 10))
-    g = Graph("w", g.adjacency, wide, g.labels, 3, HERE)
+    g = Graph(
+        "w", g.adjacency, wide, g.labels, 3, HERE, features_from_edges=False, columns_from_rows=False, nodes_from_edges=False
+    )
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
     given = small_graphs.inputs(net, g, None)
     own, where = small_graphs.selected(net, given)
@@ -128,7 +143,17 @@ def test_without_pooling_every_node_has_its_own_label(model: small_graphs.Model)
 def test_normalisation_loses_how_many_neighbours_there_are() -> None:
     """Nodes alike in all but their degree: without it the rows of a star differ in length, with it they do not."""
     star = sp.csr_array(np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], float))
-    g = Graph("g", star, sp.csr_array(np.ones((4, 1), np.float32)), np.zeros(4, np.int64), 2, HERE)
+    g = Graph(
+        "g",
+        star,
+        sp.csr_array(np.ones((4, 1), np.float32)),
+        np.zeros(4, np.int64),
+        2,
+        HERE,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
     lengths = {}
     for normalised in (True, False):
         net = small_graphs.network("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
@@ -151,12 +176,37 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
         rows = []
         for adjacency in (path, sp.csr_array(cut)):
             adjacency.eliminate_zeros()
-            g = Graph("p", adjacency, features, np.zeros(6, np.int64), 3, HERE)
+            g = Graph(
+                "p",
+                adjacency,
+                features,
+                np.zeros(6, np.int64),
+                3,
+                HERE,
+                features_from_edges=False,
+                columns_from_rows=False,
+                nodes_from_edges=False,
+            )
             rows.append(small_graphs.embedding(net, vector, small_graphs.inputs(net, g, None), "softmax"))
         different = set(np.flatnonzero(np.abs(rows[0] - rows[1]).max(axis=1) > 1e-7).tolist())
         assert different == changed
         assert max(different) <= net.affected_hops
-    assert gcn.compact(Graph("p", path, features, np.zeros(6, np.int64), 3, HERE)).pool is None
+    assert (
+        gcn.compact(
+            Graph(
+                "p",
+                path,
+                features,
+                np.zeros(6, np.int64),
+                3,
+                HERE,
+                features_from_edges=False,
+                columns_from_rows=False,
+                nodes_from_edges=False,
+            )
+        ).pool
+        is None
+    )
 
 
 class Theirs(torch.nn.Module):

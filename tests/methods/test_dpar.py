@@ -44,7 +44,17 @@ def graph_of(adjacency: np.ndarray, seed: int = 0, classes: int = 3) -> Graph:
     n = adjacency.shape[0]
     features = sp.csr_array(rng.random((n, 10)).astype(np.float32))
     links = sp.csr_array(np.triu(adjacency, 1) + np.triu(adjacency, 1).T, dtype=float)
-    return Graph("made", links, features, rng.integers(classes, size=n), classes, Provenance("synthetic", "a test"))
+    return Graph(
+        "made",
+        links,
+        features,
+        rng.integers(classes, size=n),
+        classes,
+        Provenance("synthetic", "a test"),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def random_graph(n: int = 60, density: float = 0.1, seed: int = 0) -> Graph:
@@ -66,7 +76,14 @@ def planned(graph: Graph, epsilon: float = 4.0, calibrated_by: Any = "provable",
 def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> rounds.Outcome:
     engine = engine or SerialRuntime()
     parts = np.array_split(np.arange(graph.num_nodes), plan.facts.sizes.num_clients)
-    partition = Partition(tuple(Subgraph(i, graph.induced(p), p) for i, p in enumerate(parts)), True, 0, "test")
+    partition = Partition(
+        tuple(Subgraph(i, graph.induced(p), p) for i, p in enumerate(parts)),
+        True,
+        0,
+        "test",
+        from_edges=False,
+        from_labels=False,
+    )
     return rounds.run(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.Prefixes())
 
 

@@ -414,7 +414,17 @@ def row_changes(plan: Plan, one: sp.csr_array, two: sp.csr_array) -> np.ndarray:
 def public_of_two() -> Graph:
     edge = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     features = sp.csr_array(np.eye(2, 4, dtype=np.float32))
-    return Graph("two", edge, features, np.array([0, 1]), 2, Provenance("own", ""))
+    return Graph(
+        "two",
+        edge,
+        features,
+        np.array([0, 1]),
+        2,
+        Provenance("own", ""),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def test_inputs_are_untouched(library: Graph) -> None:

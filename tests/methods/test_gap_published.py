@@ -37,7 +37,7 @@ def accuracy(graph: Graph, protocol: protocols.Protocol, epsilon: float, **setti
     )
     plan = gap_edge.plan(gap_edge.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
     engine, nodes = SerialRuntime(), np.arange(made.held.num_nodes)
-    shared = engine.share("p", Partition((Subgraph(0, made.held, nodes),), True, 0, "one"))
+    shared = engine.share("p", Partition((Subgraph(0, made.held, nodes),), True, 0, "one", from_edges=False, from_labels=False))
     state = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
     named = gap_edge.predict(plan, state, made.asked).argmax(axis=1)
     known = made.truth >= 0

@@ -41,7 +41,9 @@ def planned(
     setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
     if viewer is Viewer.CURATOR_TRUSTED:
-        partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
+        partition = Partition(
+            (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
+        )
     else:
         partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
     facts = public_facts(
@@ -130,7 +132,7 @@ def test_own_edges_means_one_step_only(library: Graph) -> None:
 def constants(epsilon: float, regulariser: float, psi: float, n: int, prior: float = 0.0) -> perturbing.Calibrated:
     return perturbing.calibrated(
         epsilon=epsilon, delta=1e-3, share=0.9, regulariser=regulariser, bounds=claim.soft_margin(3), sensitivity=psi,
-        num_classes=3, dimension=3, num_labelled=n, gradient_norm=1e-9, prior_norm=prior,
+        num_classes=3, dimension=3, num_labelled=n, gradient_norm=1e-9, prior_norm=prior, per_end=False,
     )  # fmt: skip
 
 
@@ -155,7 +157,7 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
     psi = claim.psi([2], restart)
     least = perturbing.least_regulariser(
         epsilon=epsilon, delta=1e-3, share=0.9, bounds=claim.soft_margin(c), sensitivity=psi, num_classes=c, dimension=c,
-        num_labelled=n,
+        num_labelled=n, per_end=False,
     )  # fmt: skip
     made = constants(epsilon, 1.5 * least, psi, n, prior)
     worlds = [walked(capped_walk(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]

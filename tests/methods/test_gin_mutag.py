@@ -24,7 +24,17 @@ def union(collection: GraphCollection, chosen: np.ndarray) -> tuple[Graph, tuple
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
     labels = np.repeat(collection.labels[chosen], sizes)
-    return Graph("union", adjacency, features, labels, collection.num_classes, collection.provenance), sizes
+    return Graph(
+        "union",
+        adjacency,
+        features,
+        labels,
+        collection.num_classes,
+        collection.provenance,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    ), sizes
 
 
 @pytest.mark.slow

@@ -38,11 +38,23 @@ def collection() -> tuple[Partition, PublicFacts]:
         n = sum(sizes)
         labels = np.full(n, -1) if client == 1 else np.repeat(np.arange(len(sizes)) % 2, sizes)
         features = sp.csr_array(rng.random((n, 3)).astype(np.float32))
-        graph = Graph("c", sp.csr_array(sp.block_diag(blocks)), features, labels, 2, Provenance("own", "test"))
+        graph = Graph(
+            "c",
+            sp.csr_array(sp.block_diag(blocks)),
+            features,
+            labels,
+            2,
+            Provenance("own", "test"),
+            features_from_edges=False,
+            columns_from_rows=False,
+            nodes_from_edges=False,
+        )
         subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
         first += n
     sizes_of = tuple(map(sum, SIZES))
-    return Partition(tuple(subgraphs), True, 0, "test"), public_facts(first, 3, 2, sizes_of, Viewer.SERVER, graphs=SIZES)
+    return Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False), public_facts(
+        first, 3, 2, sizes_of, Viewer.SERVER, graphs=SIZES
+    )
 
 
 def run(epsilon: float = 2.0, **settings: Any) -> tuple[Plan, rounds.Outcome]:
@@ -212,8 +224,20 @@ def test_a_graph_is_embedded_from_itself_and_the_broadcast_model_alone() -> None
     mine = partition.subgraphs[0]
     changed = mine.graph.features.toarray()
     changed[1:] = [9.0, 0.0, 0.0]  # the second graph of client 0: rows 1 … 4
-    graph = Graph("c", mine.graph.adjacency, sp.csr_array(changed), mine.graph.labels, 2, mine.graph.provenance)
-    other = Partition((Subgraph(0, graph, mine.nodes), *partition.subgraphs[1:]), True, 0, "test")
+    graph = Graph(
+        "c",
+        mine.graph.adjacency,
+        sp.csr_array(changed),
+        mine.graph.labels,
+        2,
+        mine.graph.provenance,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
+    other = Partition(
+        (Subgraph(0, graph, mine.nodes), *partition.subgraphs[1:]), True, 0, "test", from_edges=False, from_labels=False
+    )
     model = {"parameters": out.state.model["parameters"]}
     rows = []
     for dealt in (partition, other):

@@ -33,7 +33,9 @@ Made = tuple[Plan, Partition, protocols.Setting]
 def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str = "transductive", **given: object) -> Made:
     setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
-    partition = Partition((Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator")
+    partition = Partition(
+        (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
+    )
     if federated:
         partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
     facts = public_facts(

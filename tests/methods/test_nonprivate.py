@@ -40,7 +40,7 @@ def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts |
     facts = facts or clear_facts(known, filled=0.0)
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     engine = SerialRuntime()
-    shared = engine.share("p", Partition(parts, True, 0, "dealt in turn"))
+    shared = engine.share("p", Partition(parts, True, 0, "dealt in turn", from_edges=False, from_labels=False))
     return plan, rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
 
 
@@ -68,7 +68,17 @@ def with_unlike_columns(seed: int) -> Graph:
     rows = rng.normal(size=(300, 6)) * np.array([0.05, 300, 40, 5, 900, 1]) + np.array([3.0, 0, 100, 0, 2000, 0])
     rows[:, 0] += 0.1 * labels
     edges = sp.csr_array((300, 300), dtype=np.float32)
-    return Graph("unlike", edges, sp.csr_array(rows.astype(np.float32)), labels, 2, Provenance("synthetic", "six columns"))
+    return Graph(
+        "unlike",
+        edges,
+        sp.csr_array(rows.astype(np.float32)),
+        labels,
+        2,
+        Provenance("synthetic", "six columns"),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
@@ -159,7 +169,12 @@ def test_two_identical_clients_are_central_training(library: Graph) -> None:
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,) * 2, Viewer.SERVER)
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     nodes, engine = np.arange(library.num_nodes), SerialRuntime()
-    shared = engine.share("p", Partition(tuple(Subgraph(c, library, nodes) for c in range(2)), True, 0, "twice the same"))
+    shared = engine.share(
+        "p",
+        Partition(
+            tuple(Subgraph(c, library, nodes) for c in range(2)), True, 0, "twice the same", from_edges=False, from_labels=False
+        ),
+    )
     twice = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
     once = trained(library, params)[1]
     assert np.allclose(phases.answering(twice)[0][1], phases.answering(once)[0][1], atol=1e-5)

@@ -10,7 +10,7 @@ import pytest
 
 from fedgraph import data, plugins, seeds
 from fedgraph.data.base import splits
-from fedgraph.methods.base import Budget, Derived, Plan
+from fedgraph.methods.base import NOTHING_DERIVED, Budget, Plan
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
@@ -21,7 +21,7 @@ def plan_of(name: str, graph: Graph, epsilon: float, from_rows: bool = False) ->
     n = split.train.num_nodes
     facts = public_facts(n, graph.num_features, graph.num_classes, (n,), Viewer.CURATOR_TRUSTED, None, split.test)
     module = plugins.load("methods", name)
-    derived = Derived(split_from_edges=False, columns_from_rows=from_rows, features_from_edges=graph.features_from_edges)
+    derived = replace(NOTHING_DERIVED, columns_from_rows=from_rows, features_from_edges=graph.features_from_edges)
     told = replace(facts, derived=derived)
     found: Plan = module.plan(module.Params(), told, Budget(epsilon, 1e-3))
     return found

@@ -68,11 +68,16 @@ def collection() -> tuple[Partition, PublicFacts]:
             np.repeat(np.arange(len(own)) % 2, own),
             2,
             Provenance("own", "test"),
+            features_from_edges=False,
+            columns_from_rows=False,
+            nodes_from_edges=False,
         )
         subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
         first += n
     clients = tuple(map(sum, sizes))
-    return Partition(tuple(subgraphs), True, 0, "test"), public_facts(first, 3, 2, clients, Viewer.SERVER, graphs=sizes)
+    return Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False), public_facts(
+        first, 3, 2, clients, Viewer.SERVER, graphs=sizes
+    )
 
 
 def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:

@@ -67,7 +67,7 @@ def test_nonsense_is_refused() -> None:
         gaussian_objective.noise_std(1.0, 1e-5, 1.0, 1, 2.0)
 
 
-CORA = calibration.Situation(1.0, 1e-4, 0.9, claim.soft_margin(7), claim.psi([2], 0.4), 7, 64, 1_000)
+CORA = calibration.Situation(1.0, 1e-4, 0.9, claim.soft_margin(7), claim.psi([2], 0.4), 7, 64, 1_000, per_end=False)
 
 
 @pytest.mark.parametrize("per_end", [False, True])
@@ -105,7 +105,7 @@ def test_neighbouring_rows_move_the_density_within_the_budget() -> None:
     one = np.eye(c)[labels]
     other = one.copy()
     other[0] = -other[0]  # a change of length 2, all that Ψ allows here
-    given = calibration.Situation(1.0, 0.01, 0.9, claim.soft_margin(c), 2.0, c, d, n)
+    given = calibration.Situation(1.0, 0.01, 0.9, claim.soft_margin(c), 2.0, c, d, n, per_end=False)
     made = calibration.calibrated(given, 3 * calibration.least_regulariser(given), 1e-9)
     loss = Loss("soft-margin", c)
     objective = LinearObjective(loss, labels, made.regulariser, 1e-9)

@@ -103,9 +103,9 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
 ]  # fmt: skip
 
 
-def place(bound: Bound, relation: Relation, hiding: int = 1, **more: bool) -> rules.Place:
+def place(bound: Bound, relation: Relation, hiding: int = 1, per_end: bool = False) -> rules.Place:
     assumed = (Assumption.FEATURES_LABELS_PUBLIC,) if relation is EDGE else ()
-    return rules.Place(bound, Protection(relation, Viewer.SERVER, assumed), hiding, **more)
+    return rules.Place(bound, Protection(relation, Viewer.SERVER, assumed), hiding, per_end=per_end)
 
 
 @pytest.mark.parametrize(("enough", "less", "event", "bound", "relation"), EXAMPLES)
@@ -170,6 +170,6 @@ def test_noise_of_others_counts_in_squares_and_an_end_is_half_an_edge() -> None:
 
 def test_a_promised_degree_is_in_the_least_change() -> None:
     sums, promise = NeighbourSums(4), Protection(NODE, Viewer.SERVER, (Assumption.PROMISED_DEGREE,), promised_degree=4)
-    assert rules.least_change(rules.Place(sums, promise), NODE) == 2.0
+    assert rules.least_change(rules.Place(sums, promise, per_end=False), NODE) == 2.0
     with pytest.raises(PrivacyError, match="promised maximum degree"):
         rules.least_change(place(NeighbourSums(4), NODE), NODE)

@@ -88,7 +88,15 @@ def test_constant_embeddings_are_the_same_whatever_the_graph_holds(library: Grap
     """The leak-exposing row must see sizes only: other features and labels change nothing, other sizes do."""
     given = params(epsilons=[4.0, np.inf])
     blank = Graph(
-        library.name, library.adjacency, library.features * 0, (library.labels + 1) % 4, library.num_classes, library.provenance
+        library.name,
+        library.adjacency,
+        library.features * 0,
+        (library.labels + 1) % 4,
+        library.num_classes,
+        library.provenance,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     found = []
     for graph in (library, blank):

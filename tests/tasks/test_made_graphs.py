@@ -30,7 +30,15 @@ def made(labels: np.ndarray, likes: Likes, degree: int, width: int, words: int =
     rows = rng.random((n, width)) < frequent / frequent.sum(axis=1, keepdims=True) * words
     kinds = int(labels.max()) + 1
     return Graph(
-        "made", sp.csr_array(both), sp.csr_array(rows.astype(np.float32)), labels, kinds, Provenance("own", "made here")
+        "made",
+        sp.csr_array(both),
+        sp.csr_array(rows.astype(np.float32)),
+        labels,
+        kinds,
+        Provenance("own", "made here"),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
 
 

@@ -21,7 +21,17 @@ def test_shortest_path_kernel_takes_isolated_nodes() -> None:
     lone[1:, 1:] = path
     adjacencies = [path, lone, np.zeros((2, 2)), np.ones((3, 3)) - np.eye(3)]
     graphs = tuple(
-        Graph("g", sp.csr_array(a), sp.csr_array((len(a), 1), dtype=np.float32), np.full(len(a), -1), 1, Provenance("own", ""))
+        Graph(
+            "g",
+            sp.csr_array(a),
+            sp.csr_array((len(a), 1), dtype=np.float32),
+            np.full(len(a), -1),
+            1,
+            Provenance("own", ""),
+            features_from_edges=False,
+            columns_from_rows=False,
+            nodes_from_edges=False,
+        )
         for a in adjacencies
     )
     found = raw_distances.shortest_path_distances(GraphCollection("c", graphs, np.zeros(4, np.int64), 1, Provenance("own", "")))

@@ -65,7 +65,7 @@ class Situation:
         return PublicFacts(
             Sizes(sum(sizes), 1, 2, sizes),
             self.viewer,
-            Membership(from_edges=False, holdings=None, cut_edges="dropped"),
+            Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
             PublicPart("nothing"),
             NOTHING_DERIVED,
             colluders=1,
@@ -78,16 +78,28 @@ class Situation:
         def held(client: int) -> Subgraph:
             column = np.full((self.entries, 1), float(present and client == 0))
             nothing = sp.csr_array((self.entries, self.entries))
-            graph = Graph("echo", nothing, sp.csr_array(column), np.zeros(self.entries, np.int64), 2, Provenance("own", "echo"))
+            graph = Graph(
+                "echo",
+                nothing,
+                sp.csr_array(column),
+                np.zeros(self.entries, np.int64),
+                2,
+                Provenance("own", "echo"),
+                features_from_edges=False,
+                columns_from_rows=False,
+                nodes_from_edges=False,
+            )
             return Subgraph(client, graph, np.arange(self.entries) + client * self.entries)
 
-        return Partition(tuple(held(client) for client in range(self.clients)), True, 0, "echo")
+        return Partition(
+            tuple(held(client) for client in range(self.clients)), True, 0, "echo", from_edges=False, from_labels=False
+        )
 
     def job(self, root: int, mechanism: Mechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
         """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
-        protection = Protection(Relation.NODE_ZERO_OUT, self.viewer, setting_assumptions(self.facts))
+        protection = Protection(Relation.NODE_ZERO_OUT, self.viewer, setting_assumptions(self.facts, Relation.NODE_ZERO_OUT))
         guarantee = Guarantee(protection, 1e-3, holdings=None, per_end=False)
         schedule = Schedule(ROUNDS, (release,), min_clients=1)
         plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=Sums(additive=additive))

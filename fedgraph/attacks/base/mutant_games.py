@@ -51,12 +51,19 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
     whole = _shipped()
     held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
     parts = np.array_split(np.arange(held.num_nodes), clients)
-    dealt = Partition(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)), True, 0, f"{clients} clients")
+    dealt = Partition(
+        tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)),
+        True,
+        0,
+        f"{clients} clients",
+        from_edges=False,
+        from_labels=False,
+    )
     edge = module.OFFERS.units == (Unit.EDGE,)
     facts = PublicFacts(
         Sizes(held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts)),
         viewer,
-        Membership(from_edges=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)),
+        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)),
         PublicPart("test-graph", None if edge else public, _bare(held) if edge else None),
         NOTHING_DERIVED,
         colluders=1,
@@ -83,13 +90,18 @@ def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) 
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(NODES * i, NODES * (i + 1)) for i in range(clients)]
     dealt = Partition(
-        tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)), True, 0, f"{clients} clients"
+        tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)),
+        True,
+        0,
+        f"{clients} clients",
+        from_edges=False,
+        from_labels=False,
     )
     sizes = (NODES,) * clients
     facts = PublicFacts(
         Sizes(two.num_nodes, two.num_features, 2, sizes),
         Viewer.SERVER,
-        Membership(from_edges=False, holdings=dealt.holdings(two.num_nodes), cut_edges="dropped"),
+        Membership(from_edges=False, from_labels=False, holdings=dealt.holdings(two.num_nodes), cut_edges="dropped"),
         PublicPart("nothing"),
         NOTHING_DERIVED,
         colluders=1,

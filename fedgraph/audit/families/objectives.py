@@ -41,7 +41,7 @@ class Linear:
 
 def cases() -> Iterator[Case]:
     """The price of the whole release, and less noise than it needs."""
-    given = Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 2.0, 1, 1, LABELLED)
+    given = Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 2.0, 1, 1, LABELLED, per_end=False)
     made = calibrated(given, REGULARISER, GRADIENT)
     sound = Case(
         "gaussian-objective", Relation.EDGE_UNDIRECTED.value, Claim.of(made.event, DELTA), minimisers(made, 1.0, -1.0),
@@ -49,7 +49,9 @@ def cases() -> Iterator[Case]:
     )  # fmt: skip
     yield sound
     yield sound.broken("noise × ⅔", minimisers(made, 2 / 3, -1.0), minimisers(made, 2 / 3, 1.0))
-    halved = calibrated(Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 1.0, 1, 1, LABELLED), REGULARISER, GRADIENT)
+    halved = calibrated(
+        Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 1.0, 1, 1, LABELLED, per_end=False), REGULARISER, GRADIENT
+    )
     yield sound.broken("Ψ of one end for two", minimisers(halved, 1.0, -1.0), minimisers(halved, 1.0, 1.0))
 
 

@@ -78,7 +78,17 @@ def generate(model: BlockModel, name: str, seed: int, provenance: Provenance) ->
     labels = rng.permutation(np.repeat(np.arange(len(model.class_sizes)), model.class_sizes)).astype(np.int64)
     adjacency = from_edges(_edges(model, labels, rng), labels.size)
     subjects = _subjects(model, labels, adjacency, rng)
-    return Graph(name, adjacency, _words(model, subjects, rng), labels, len(model.class_sizes), provenance)
+    return Graph(
+        name,
+        adjacency,
+        _words(model, subjects, rng),
+        labels,
+        len(model.class_sizes),
+        provenance,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
 
 
 class _Partners:

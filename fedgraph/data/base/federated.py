@@ -63,6 +63,8 @@ def join_owners(name: str, parts: Sequence[Part], provenance: Provenance) -> Gra
         owner=np.repeat(np.arange(len(parts)), sizes),
         owner_names=tuple(p.name for p in parts),
         columns_from_rows=True,
+        features_from_edges=False,
+        nodes_from_edges=False,
     )
 
 

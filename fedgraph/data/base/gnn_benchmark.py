@@ -26,5 +26,8 @@ def read(raw: RawFiles, file: str, key: str, title: str, counts: Counts) -> Grap
         labels=labels.astype(np.int64),
         num_classes=counts.classes,
         provenance=raw.provenance(title),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     return counts.check(graph)

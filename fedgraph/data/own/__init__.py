@@ -149,4 +149,6 @@ def _graph(
         num_classes=len(labels.classes),
         provenance=provenance,
         columns_from_rows=read is not None and read.from_rows,
+        features_from_edges=False,
+        nodes_from_edges=False,
     )

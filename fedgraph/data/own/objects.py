@@ -236,4 +236,6 @@ def _checked(given: _Given, name: str) -> Graph:
         num_classes=len(labels.classes),
         provenance=provenance,
         columns_from_rows=given.columns_from_rows,
+        features_from_edges=False,
+        nodes_from_edges=False,
     )

@@ -3,11 +3,13 @@
 Clients stand in a ring in random (public) order; everybody's neighbours are the k/2 nearest on either side, a uniformly random
 set of k others. Of n clients, c collude with the server and at most d drop out; then k and t are the smallest for which
 
-* **secret**: with probability 1 − 2^−40 no client has t colluders among its neighbours;
-* **whole**: with probability 1 − 2^−40 the honest clients that stay are connected. The ring falls apart only where k/2 in a row
-  are gone in two places: at most n(n−1)/2 · Pr[k given clients all gone];
+* **secret**: with probability 1 − 2^−40 no client has, in any round of the run, t colluders among its neighbours;
+* **whole**: with probability 1 − 2^−40 the honest clients that stay are connected in every round. The ring falls apart only
+  where k/2 in a row are gone in two places: at most n(n−1)/2 · Pr[k given clients all gone];
 * **complete**: with probability 1 − 2^−20 each client has t neighbours that answer to the end, where as many drop out late as
   before; else the silent ones are asked again.
+
+The first two are union bounds over all rounds: each round may fail with 2^−40 / rounds, so a long run has more neighbours.
 
 Where no k below n − 1 does that, all are neighbours of all, and t = c + 1, which is certain.
 """
@@ -34,8 +36,17 @@ class Shape:
 
 
 @lru_cache(maxsize=1024)
-def shape(asked: int, least: int, colluders: int) -> Shape:
-    """For ``asked`` clients of which at least ``least`` answer. ``PrivacyError`` where too few honest ones are left."""
+def shape(asked: int, least: int, colluders: int, rounds: int) -> Shape:
+    """For ``asked`` clients of which at least ``least`` answer, in each of ``rounds`` rounds.
+
+    Guarantee:
+        All rounds together fail with a probability of at most 2^−40 for each of *secret* and *whole*.
+
+    Raises:
+        PrivacyError: too few honest clients are left, or ``rounds`` is less than 1.
+    """
+    if rounds < 1:
+        raise PrivacyError(f"a run has at least one round, found {rounds}")
     if least < colluders + 2 or asked < least:
         raise PrivacyError(
             f"a sum of {least} clients with {colluders} colluders does not hide anybody among two; at least {colluders + 2} "
@@ -43,15 +54,15 @@ def shape(asked: int, least: int, colluders: int) -> Shape:
         )
     from scipy.stats import hypergeom  # its import takes half a second
 
-    drops = asked - least
+    drops, failing = asked - least, SECRET / rounds
     for k in range(4, asked - 1, 2):
-        t = next(t for t in range(1, k + 2) if asked * hypergeom.sf(t - 1, asked - 1, colluders, k) <= SECRET)
+        t = next(t for t in range(1, k + 2) if asked * hypergeom.sf(t - 1, asked - 1, colluders, k) <= failing)
         late = min(asked - 1, 2 * drops)
         complete = t <= k and asked * hypergeom.cdf(t - 1, asked - 1, asked - 1 - late, k) <= COMPLETE
         gone = drops + colluders
         log_all = math.lgamma(gone + 1) - math.lgamma(gone - k + 1) if gone >= k else -math.inf
         log_all -= math.lgamma(asked + 1) - math.lgamma(asked - k + 1)
-        if complete and math.comb(asked, 2) * math.exp(log_all) <= SECRET:
+        if complete and math.comb(asked, 2) * math.exp(log_all) <= failing:
             return Shape(k, t)
     return Shape(asked - 1, colluders + 1)
 

@@ -55,7 +55,7 @@ def _made(job: Job, masks: Masks, round_: int) -> Round:
     everybody = np.ones(job.plan.facts.sizes.num_clients, dtype=bool)
     asked = np.flatnonzero(everybody if job.attendance is None else job.attendance.chosen[round_])
     sent = np.flatnonzero(everybody if job.attendance is None else job.attendance.answered[round_])
-    shape = neighbours.shape(asked.size, masks.least, masks.colluders)
+    shape = neighbours.shape(asked.size, masks.least, masks.colluders, job.plan.schedule.rounds)
     order = seeds.generator(job.root, "neighbours", *job.stream).permutation(everybody.size)  # one ring for the run
     near = neighbours.ring(order[np.isin(order, asked)], shape.neighbours)
     rng = seeds.generator(job.root, "silent", *job.stream, round_)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.units import Assumption, Viewer
+from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.types import Graph
 
 Calibration = Literal["published", "provable", "none"]
@@ -40,7 +40,7 @@ class Sizes:
 class Membership:
     """Which client holds which node, and what it knows of the edges to nodes of others.
 
-    from_edges: whether who holds which node was computed from edges.
+    from_edges, from_labels: whether who holds which node was computed from edges, or from labels.
     holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
     cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both ends.
     ``generated``: such an edge is used, but what it leads to is stood in for by a node of the client's own.
@@ -48,6 +48,7 @@ class Membership:
     """
 
     from_edges: bool
+    from_labels: bool
     holdings: sp.csr_array | None
     cut_edges: CutEdges
     nodes: tuple[np.ndarray, ...] = ()
@@ -78,17 +79,26 @@ class PublicPart:
 class Derived:
     """What is taken as public although it was computed from data that may be private.
 
-    split_from_edges: who trains and who tests was computed from edges.
+    split_from_edges, split_from_labels: who trains and who tests was computed from edges, or chosen by labels.
+    component_from_edges: which nodes there are (the largest component) was computed from edges.
     columns_from_rows: private features' columns, or their weights, were computed from all rows.
     features_from_edges: features were computed from edges.
     """
 
     split_from_edges: bool
+    split_from_labels: bool
+    component_from_edges: bool
     columns_from_rows: bool
     features_from_edges: bool
 
 
-NOTHING_DERIVED = Derived(split_from_edges=False, columns_from_rows=False, features_from_edges=False)
+NOTHING_DERIVED = Derived(
+    split_from_edges=False,
+    split_from_labels=False,
+    component_from_edges=False,
+    columns_from_rows=False,
+    features_from_edges=False,
+)
 
 
 @dataclass(frozen=True)
@@ -170,15 +180,36 @@ def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
     return (Assumption.TEST_GRAPH_PUBLIC if facts.public.name == "test-graph" else Assumption.PUBLIC_NODES,)
 
 
-def setting_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
-    """What the setting itself assumes: where the data lives and who sees what."""
-    split: tuple[Assumption, ...] = (Assumption.SPLIT_FROM_EDGES,) if facts.derived.split_from_edges else ()
-    split += (Assumption.COLUMNS_PUBLIC,) if facts.derived.columns_from_rows else ()
-    split += (Assumption.FEATURES_FROM_EDGES,) if facts.derived.features_from_edges else ()
+def derived_assumptions(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
+    """What is taken as public although it was computed from what ``relation`` protects.
+
+    edges_private: False where a method gives all edges away (``edges-public``).
+    """
+    derived = facts.derived
+    stated = {
+        Assumption.SPLIT_FROM_EDGES: derived.split_from_edges and edges_private,
+        Assumption.SPLIT_FROM_LABELS: derived.split_from_labels and relation.protects_labels,
+        Assumption.COMPONENT_FROM_EDGES: derived.component_from_edges and edges_private,
+        Assumption.COLUMNS_PUBLIC: derived.columns_from_rows,
+        Assumption.FEATURES_FROM_EDGES: derived.features_from_edges,
+    }
+    return tuple(assumption for assumption, holds in stated.items() if holds)
+
+
+def _membership_assumptions(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
+    stated = {
+        Assumption.MEMBERSHIP_FROM_EDGES: facts.membership.from_edges,
+        Assumption.MEMBERSHIP_FROM_LABELS: facts.membership.from_labels and relation.protects_labels,
+    }
+    return tuple(assumption for assumption, holds in stated.items() if holds) or (Assumption.MEMBERSHIP_GIVEN,)
+
+
+def setting_assumptions(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
+    """What the setting itself assumes where ``relation`` is protected and edges are private: where data live, who sees what."""
+    assumed = derived_assumptions(facts, relation, edges_private=True)
     if facts.viewer is Viewer.CURATOR_TRUSTED:
-        return split
-    known = Assumption.MEMBERSHIP_FROM_EDGES if facts.membership.from_edges else Assumption.MEMBERSHIP_GIVEN
-    assumed: tuple[Assumption, ...] = (*split, known)
+        return assumed
+    assumed += _membership_assumptions(facts, relation)
     if facts.membership.cut_edges_shared:
         assumed += (Assumption.CUT_EDGES_SHARED,)
     else:

@@ -114,7 +114,7 @@ class Plan(Generic[P, M]):
         self._require_public_facts()
         for release in self.schedule.releases:
             hiding = self._hiding(release.path)
-            place = priced_noise.Place(release.bound, self.guarantee.protection, hiding, self.guarantee.per_end)
+            place = priced_noise.Place(release.bound, self.guarantee.protection, hiding, per_end=self.guarantee.per_end)
             priced_noise.require(release, place)
 
     def _require_public_facts(self) -> None:

@@ -169,7 +169,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         facts=facts,
         guarantee=Guarantee(
-            Protection(relation, facts.viewer, (*assumed, *setting_assumptions(facts)), colluders=several_colluders(facts)),
+            Protection(
+                relation, facts.viewer, (*assumed, *setting_assumptions(facts, relation)), colluders=several_colluders(facts)
+            ),
             budget.delta,
             facts.membership.holdings,
             per_end=False,

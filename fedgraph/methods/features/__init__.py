@@ -157,7 +157,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             Protection(
                 relation,
                 facts.viewer,
-                (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts)),
+                (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts, relation)),
                 colluders=several_colluders(facts),
             ),
             budget.delta,

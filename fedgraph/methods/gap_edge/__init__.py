@@ -110,7 +110,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()),
-        *setting_assumptions(facts),
+        *setting_assumptions(facts, params.protects),
     )
     mechanism: Mechanism = Disclose("no noise was asked for")
     event: Event = Unprotected("no noise")

@@ -168,7 +168,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
         *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
-        *setting_assumptions(facts),
+        *setting_assumptions(facts, Relation.EDGE_UNDIRECTED),
     )
     reads_edges = trained and claim.psi(params.steps, params.restart, params.cap) > 0
     return Plan(

@@ -125,7 +125,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             Protection(
                 params.protects,
                 facts.viewer,
-                (*assumed, *public_assumptions(facts), *setting_assumptions(facts)),
+                (*assumed, *public_assumptions(facts), *setting_assumptions(facts, params.protects)),
                 colluders=several_colluders(facts),
             ),
             budget.delta,

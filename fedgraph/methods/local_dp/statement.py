@@ -10,8 +10,9 @@ from fedgraph.privacy.units import Assumption, Protection, Relation
 
 
 def protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
+    relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
-    assumed += [Assumption.UNTUNED, *setting_assumptions(facts)]
+    assumed += [Assumption.UNTUNED, *setting_assumptions(facts, relation)]
     if facts.sizes.graphs:
         assumed.append(Assumption.SIZES_PUBLIC)
     if params.protects and params.updates == "sum":
@@ -22,7 +23,6 @@ def protection(params: Params, facts: PublicFacts, promised_degree: int | None, 
         assumed.append(Assumption.PUBLIC_LABELS)
     if promised_degree is not None:
         assumed.append(Assumption.PROMISED_DEGREE)
-    relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
 
 

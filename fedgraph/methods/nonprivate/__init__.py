@@ -85,7 +85,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
     protection = Protection(
         Relation.NODE_ZERO_OUT,
         facts.viewer,
-        (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts)),
+        (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts, Relation.NODE_ZERO_OUT)),
         colluders=several_colluders(facts),
     )
     if params.model == CEILING and "features" not in params.model_fields_set:

@@ -92,7 +92,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.FEATURES_LABELS_PUBLIC,
         Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
-        *setting_assumptions(facts),
+        *setting_assumptions(facts, params.protects),
     )
     return Plan(
         method="sage_edge",

@@ -98,7 +98,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
         *capped.assumptions,
-        *setting_assumptions(facts),
+        *setting_assumptions(facts, params.protects),
     )
     return Plan(
         method="sage_node",

@@ -70,7 +70,7 @@ def node_event(
     clip: float,
     hops: int,
     hop_sensitivity: float,
-    replaced: bool = False,
+    replaced: bool,
 ) -> Event:
     """Provable: two Poisson DP-SGD stages and K Gaussians of ``hop_sensitivity`` (√D, √(D + D²), 2√D …)."""
     steps = math.ceil(2 * epochs * num_nodes / batch_size)

@@ -22,7 +22,7 @@ most (ε/2, δ/2), and an inner edge, which moves Z by Ψ at one client, at most
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian_objective
@@ -47,7 +47,7 @@ class Situation:
     dimension: int
     num_labelled: int
     prior_norm: float = 0.0
-    per_end: bool = False
+    per_end: bool = field(kw_only=True)
 
     @property
     def missed(self) -> float:

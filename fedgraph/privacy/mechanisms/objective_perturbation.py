@@ -169,7 +169,7 @@ def calibrated(
     num_labelled: int,
     gradient_norm: float,
     prior_norm: float = 0.0,
-    per_end: bool = False,
+    per_end: bool,
 ) -> Calibrated:
     """All constants of one release that costs at most (epsilon, delta). Arguments as in ``claims.gcon.perturbation``.
 
@@ -244,7 +244,7 @@ def least_regulariser(
     num_classes: int,
     dimension: int,
     num_labelled: int,
-    per_end: bool = False,
+    per_end: bool,
 ) -> float:
     """The value that Λ must exceed, for the part of (epsilon, delta) that ``calibrated`` gives to the objective."""
     return gcon.least_regulariser(

@@ -113,7 +113,7 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Em
             graphs=dealt.sizes,
         ),
         Viewer.SERVER,
-        Membership(dealt.partition.from_edges, holdings=None, cut_edges="dropped"),
+        Membership(dealt.partition.from_edges, dealt.partition.from_labels, holdings=None, cut_edges="dropped"),
         PublicPart("nothing"),
         NOTHING_DERIVED,
         colluders=1,

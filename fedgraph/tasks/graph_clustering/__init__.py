@@ -23,7 +23,7 @@ from fedgraph.cells.facts import GraphClusteringFacts, SolverFacts
 from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Derived, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
+from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
@@ -100,9 +100,14 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
             clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
         ),
         Viewer.SERVER,
-        Membership(partition.from_edges, partition.holdings(graph.num_nodes), cut_edges="dropped"),
+        Membership(partition.from_edges, partition.from_labels, partition.holdings(graph.num_nodes), cut_edges="dropped"),
         PublicPart("test-graph", _public(params, cell.seed, context)),
-        Derived(split_from_edges=False, columns_from_rows=False, features_from_edges=graph.features_from_edges),
+        replace(
+            NOTHING_DERIVED,
+            component_from_edges=graph.nodes_from_edges,
+            columns_from_rows=graph.columns_from_rows,
+            features_from_edges=graph.features_from_edges,
+        ),
         colluders=1,
     )
     entry = cell.among(params.methods)

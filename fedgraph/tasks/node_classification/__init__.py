@@ -152,9 +152,7 @@ def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
         cell.world,
         _setting(params, cell.seed, context),
         _partition(params, cell, context),
-        _shares_cut_edges(params, cell),
-        _shares_cut_edges(params, cell) and params.cut_edges == "generated",
-        params.split == "parts",
+        params.cut_edges if _shares_cut_edges(params, cell) else "dropped",
         params.colluders,
     )
 
@@ -222,7 +220,9 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     key = ("partition", _partition_key(params, cell))
     if cell.world.kind is Kind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
         whole = Subgraph(0, held, np.arange(held.num_nodes))
-        one = Partition((whole,), disjoint=True, num_cut_edges=0, description="one curator")
+        one = Partition(
+            (whole,), disjoint=True, num_cut_edges=0, description="one curator", from_edges=False, from_labels=False
+        )
         return context.cached(key, lambda: one)
     offers, settings = base.chosen(params.partition)
 

@@ -38,7 +38,7 @@ from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, node_s
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.participation import records as clients
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Partition
 from fedgraph.worlds import joining, missing, protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
@@ -223,9 +223,9 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: joining
 
 def _dealt(params: Params, cell: Cell, federation: joining.Federation, context: Context, client: int = 0) -> DealtWorld:
     """The cell's world, whose partition is made once. client: whose, if every client is alone."""
-    make = functools.partial(joining.deal, federation, cell.world, params.cut_edges, params.split == "parts", client)
+    make = functools.partial(joining.deal, federation, cell.world, params.cut_edges, params.colluders, client)
     dealt: DealtWorld = context.cached(("dealt", _holding(params, cell, context, client)), make)
-    return replace(dealt, world=cell.world, colluders=params.colluders)
+    return replace(dealt, world=cell.world)
 
 
 def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> Hashable:
@@ -270,20 +270,18 @@ def _federation(params: Params, seed: int, context: Context) -> joining.Federati
     if not isinstance(graph, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
-    def owned() -> tuple[Graph, str, bool]:
+    def owned() -> tuple[Graph, Partition]:
         return clients.owned(graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners"))
 
     def make() -> joining.Federation:
-        whole, description, from_edges = context.cached(
-            ("owned", context.dataset, node_classification.partition_key(params)), owned
-        )
+        whole, source = context.cached(("owned", context.dataset, node_classification.partition_key(params)), owned)
         whole = protocols.largest_component(whole) if params.component == "largest" else whole
         rng = seeds.generator(context.root, "split", context.dataset, seed)
         sizes = protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
         setting = protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
-        return joining.dealt(setting, whole.owner_names, description, from_edges, params.cut_edges)
+        return joining.dealt(setting, whole.owner_names, source, params.cut_edges)
 
     return context.cached(_key(params, seed, context), make)
 

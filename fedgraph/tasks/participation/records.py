@@ -17,7 +17,7 @@ from fedgraph.partition import base
 from fedgraph.privacy.settle import per_client
 from fedgraph.tasks.base import Cell, Outcome, measures
 from fedgraph.tasks.base.training import Trained
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.joining import Federation
@@ -39,8 +39,8 @@ def number(name: str, names: Sequence[str], key: str) -> int:
     return list(names).index(name)
 
 
-def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> tuple[Graph, str, bool]:
-    """(the graph whose nodes know their owner, how they were dealt, whether that was computed from edges)."""
+def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> tuple[Graph, Partition]:
+    """(the graph whose nodes know their owner, how they were dealt)."""
     offers, settings = base.chosen(partition)
     found = offers.split(graph, settings, rng)
     if not found.disjoint:
@@ -56,7 +56,7 @@ def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> 
         raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
     if ALL in names:
         raise DataError(f"{graph.name}: a client is called {ALL!r}, as tables call everybody; allowed: any other name")
-    return replace(graph, owner=owner, owner_names=names), found.description, found.from_edges
+    return replace(graph, owner=owner, owner_names=names), found
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,6 +93,9 @@ def train(graphs: tuple[Graph, ...], how: Model, rng: np.random.Generator) -> Em
         np.concatenate([g.labels for g in graphs]),
         graphs[0].num_classes,
         graphs[0].provenance,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
     )
     net = small_graphs.network(how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none")
     given = small_graphs.inputs(net, union, tuple(g.num_nodes for g in graphs))

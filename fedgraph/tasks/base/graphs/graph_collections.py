@@ -111,11 +111,21 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
         subgraphs.append(Subgraph(client, _union(collection, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
-    partition = Partition(tuple(subgraphs), True, 0, shares.description)
+    partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
     return Dealt(partition, np.concatenate(shares.members), tuple(sizes))
 
 
 def _union(collection: GraphCollection, graphs: list[Graph], labels: np.ndarray, num_classes: int) -> Graph:
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
-    return Graph(collection.name, adjacency, features, labels, num_classes, collection.provenance)
+    return Graph(
+        collection.name,
+        adjacency,
+        features,
+        labels,
+        num_classes,
+        collection.provenance,
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )

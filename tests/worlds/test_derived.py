@@ -1,0 +1,148 @@
+"""What is public although it was computed from private data: each is an assumption, where it is private at all."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fedgraph
+from fedgraph import seeds
+from fedgraph.data.base import splits
+from fedgraph.methods.base import Budget, kinds
+from fedgraph.partition import dirichlet
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Assumption
+from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import protocols
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import trusting
+
+PROTOCOLS = {"features": "inductive", "gap_node": "inductive", "gap_edge": "inductive-edges", "lpgnn": "transductive"}
+PROTECTS_LABELS, PRIVATE_EDGES = {"features", "gap_node", "lpgnn"}, {"features", "gap_node", "gap_edge"}
+
+
+def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust.CURATOR) -> tuple[Assumption, ...]:
+    """What the plan of the method ``name`` states on ``graph``."""
+    setting = protocols.make(graph, PROTOCOLS[name], 0.8, seeds.generator(0, "s"), split)  # type: ignore[arg-type]
+    held = setting.held
+    if trust is Trust.CURATOR:
+        whole = Subgraph(0, held, np.arange(held.num_nodes))
+        partition = Partition((whole,), True, 0, "one curator", from_edges=False, from_labels=False)
+    else:
+        partition = dirichlet.split(held, dirichlet.Params(clients=3), seeds.generator(0, "d"))
+    world = trusting(Trust.NOBODY if name == "lpgnn" and trust is Trust.CURATOR else trust)
+    facts = DealtWorld(world, setting, partition, "dropped", colluders=1).facts
+    method = kinds.method(name)
+    return method.plan(method.Params(), facts, Budget(2.0, 1e-4)).guarantee.protection.assumptions
+
+
+def test_a_split_of_so_many_of_each_class_names_every_protected_label(library: Graph) -> None:
+    """The attack: everybody else's label, and who trains. The class that lacks one is the label."""
+    wanted = 10
+    masks = splits.per_class_split(library, wanted, 5, seeds.generator(0, "split"))
+    guessed = []
+    for node in masks.train:
+        others = library.labels[np.setdiff1d(masks.train, [node])]
+        guessed.append(int(np.flatnonzero(np.bincount(others, minlength=library.num_classes) < wanted)[0]))
+    assert len(guessed) == wanted * library.num_classes
+    assert np.array_equal(guessed, library.labels[masks.train]), "every one, at any ε"
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_such_a_split_is_an_assumption_where_labels_are_protected(name: str, library: Graph) -> None:
+    assert (Assumption.SPLIT_FROM_LABELS in assumed(name, library, "per-class")) == (name in PROTECTS_LABELS)
+    assert Assumption.SPLIT_FROM_LABELS not in assumed(name, library)
+
+
+def test_a_published_split_counts_as_made_from_labels(library: Graph) -> None:
+    whole = splits.per_class_split(library, 10, 5, seeds.generator(0, "split"))
+    assert Assumption.SPLIT_FROM_LABELS in assumed("features", replace(library, masks=(whole,)), "public")
+
+
+@pytest.mark.parametrize("name", ["features", "gap_edge"])
+def test_clients_dealt_by_label_are_an_assumption_where_labels_are_protected(name: str, library: Graph) -> None:
+    stated = assumed(name, library, trust=Trust.OWN_CLIENT)
+    assert (Assumption.MEMBERSHIP_FROM_LABELS in stated) == (name in PROTECTS_LABELS)
+    assert (Assumption.MEMBERSHIP_GIVEN in stated) == (name not in PROTECTS_LABELS)
+
+
+def bridged(library: Graph, there: bool) -> Graph:
+    """Two halves of a circle of 240 nodes each of 120, and one bridge between them where ``there``."""
+    n = 240
+    half = [(i, i + 1) for start in (0, 120) for i in range(start, start + 119)]
+    edges = np.array([*half, *([(5, 125)] if there else [])])
+    upper = sp.coo_array((np.ones(len(edges), np.float32), edges.T), shape=(n, n)).tocsr()
+    return replace(library.induced(np.arange(n)), adjacency=sp.csr_array(upper + upper.T))
+
+
+def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
+    whole, cut = (protocols.largest_component(bridged(library, there)) for there in (True, False))
+    assert (whole.num_nodes, cut.num_nodes) == (240, 120)
+    assert whole.nodes_from_edges
+    assert cut.induced(np.arange(10)).nodes_from_edges
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_largest_component_is_an_assumption_where_edges_are_private(name: str, library: Graph) -> None:
+    graph = protocols.largest_component(bridged(library, there=True))
+    assert (Assumption.COMPONENT_FROM_EDGES in assumed(name, graph)) == (name in PRIVATE_EDGES)
+    assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
+
+
+SAFE = {  # a default that is the more private choice, or no choice about privacy: room/file → parameter or field
+    "sampled_once": "None: nothing is amplified",
+    "colluders": "None where nobody may collude; a Protection needs its number with that assumption, and refuses one without",
+    "promises": "none is taken as kept before the data are read: looking them up can only raise ε",
+    "shared_rounds": "what is shared is recorded in every ledger that builds on it",
+    "shared_key": "the same",
+    "asked_is_public": "False: what is asked stays private",
+    "public": "of a scenario: the user's key, whose default the schema shows",
+    "keeps_owners": "whether names of owners are kept",
+}
+WORDS = (
+    "from_",
+    "sampled",
+    "public",
+    "shared",
+    "replaced",
+    "per_end",
+    "holdings",
+    "colluders",
+    "cut_edges",
+    "disjoint",
+    "touched",
+)
+
+
+def defaults(path: Path) -> list[str]:
+    """``file:line name`` of each parameter or field with a default whose name speaks of what is given, shared or sampled."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        pairs: list[tuple[str, ast.expr | None, int]] = []
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            every = [*node.args.posonlyargs, *node.args.args]
+            given = zip(every[len(every) - len(node.args.defaults) :], node.args.defaults, strict=True)
+            pairs = [
+                (a.arg, d, node.lineno) for a, d in [*given, *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
+            ]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            pairs = [(node.target.id, node.value, node.lineno)]
+        for name, value, line in pairs:
+            required = value is None or (isinstance(value, ast.Call) and ast.unparse(value) == "field(kw_only=True)")
+            settings = isinstance(value, ast.Call) and ast.unparse(value.func) == "Field"  # of a scenario: the schema shows it
+            if not required and not settings and name not in SAFE and any(word in name for word in WORDS):
+                found.append(f"{path.name}:{line} {name}")
+    return found
+
+
+def test_no_default_is_the_less_private_choice() -> None:
+    rooms = Path(fedgraph.__file__).parent
+    files = [p for room in ("privacy", "partition", "worlds") for p in (rooms / room).rglob("*.py")]
+    files += [rooms / "methods" / "base" / name for name in ("facts.py", "plan.py")] + [rooms / "types.py"]
+    there = [found for path in files for found in defaults(path)]
+    assert not there, "give these no default, or say in SAFE why it is the more private choice:\n" + "\n".join(there)
