@@ -166,6 +166,19 @@ def test_the_guide_for_contributors_names_all_that_a_method_offers() -> None:
     assert not [name for name in files if not (ROOT.parent / name).exists()]
 
 
+def test_tests_of_quality_name_rooms() -> None:
+    """A room that is none would never change, and its tests would never run."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT.parent / "tests").rglob("test_*.py") if path.stem != "test_ci"]
+    named = {
+        room
+        for text in texts
+        for rooms in re.findall(r"mark\.quality\((.*?)\)", text)
+        for room in re.findall(r'"(\w+)"', rooms)
+    }
+    assert named
+    assert not [name for name in named if not (ROOT / name).is_dir()]
+
+
 def test_every_setting_has_the_strict_base() -> None:
     """A model straight from pydantic would read ``true`` as 1 and accept infinity and 10¹²."""
     wrong = []

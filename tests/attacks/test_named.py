@@ -235,7 +235,7 @@ def test_an_unknown_attack_is_one_line_with_its_place(tmp_path: Any) -> None:
         scenario.load(path)
 
 
-@pytest.mark.slow
+@pytest.mark.quality("attacks", "methods", "learning")
 @pytest.mark.dataset
 def test_membership_on_citeseer_as_printed(data_root: Any) -> None:
     """The authors' own results for a GCN on CiteSeer: AUC .871 (LiRA), .858 (RMIA, BASE), .739 (classifier of posteriors); TPR
@@ -250,7 +250,7 @@ def test_membership_on_citeseer_as_printed(data_root: Any) -> None:
     assert found["bayes_optimal"]["tpr"][1] == pytest.approx(0.226, abs=0.08)
 
 
-@pytest.mark.slow
+@pytest.mark.quality("attacks", "methods", "learning")
 @pytest.mark.dataset
 def test_links_of_cora_as_printed(data_root: Any) -> None:
     """Two-layer GCN without privacy: correlation of posteriors AUC .917, LinkTeller .999."""
@@ -265,7 +265,7 @@ def test_links_of_cora_as_printed(data_root: Any) -> None:
     assert two["linkteller"]["more"]["auc_published"] < 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.quality("attacks", "methods", "learning")
 @pytest.mark.dataset
 def test_links_of_twitch_as_printed(data_root: Any) -> None:
     """LinkTeller learns on ES and asks about RU: AUC near .999 where a neighbour adds more than what comes over two edges, and

@@ -75,7 +75,7 @@ def test_a_part_of_it_is_refused() -> None:
         gap_edge.Params(encoder="published")
 
 
-@pytest.mark.slow
+@pytest.mark.quality("methods", "learning", "data")
 @pytest.mark.dataset
 def test_on_a_campus_it_is_well_above_rows_after_a_relu(data_root: Path) -> None:
     graph = data.load("facebook100/mit8", root=data_root, download=False)

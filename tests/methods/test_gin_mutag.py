@@ -37,7 +37,7 @@ def union(collection: GraphCollection, chosen: np.ndarray) -> tuple[Graph, tuple
     ), sizes
 
 
-@pytest.mark.slow
+@pytest.mark.quality("methods", "learning", "data")
 @pytest.mark.dataset
 def test_gin_learns_mutag_in_batches_of_32(data_root: Path) -> None:
     """Two folds of ten, nine tenths train: 0.79 and 0.84 when this was written; the larger class alone is 0.665."""

@@ -400,7 +400,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.quality("methods", "learning", "data")
 @pytest.mark.dataset
 @pytest.mark.parametrize(("name", "model"), PUBLISHED)
 def test_published_accuracy_on_the_public_split(name: str, model: str, data_root: Path) -> None:

@@ -47,7 +47,7 @@ def imbalanced() -> Graph:
     return made(labels, lambda a, b: np.where(a == b, 0.9, 0.1), 8, 40)
 
 
-@pytest.mark.slow
+@pytest.mark.quality("methods", "learning")
 @pytest.mark.parametrize("make", [imbalanced])
 def test_every_learner_runs_and_the_ceiling_is_one(make: Callable[[], Graph], tmp_path: Path) -> None:
     clear = {"method": "nonprivate", "epsilons": ["inf"], "patience": 6}

@@ -41,8 +41,8 @@ def test_shortest_path_kernel_takes_isolated_nodes() -> None:
     assert np.array_equal(found, found.T)
 
 
+@pytest.mark.quality("tasks", "comparison", "data")
 @pytest.mark.dataset
-@pytest.mark.slow
 def test_mutag_size_alone(data_root: Path) -> None:
     """An SVM that sees the number of nodes only: 85.1 % (10-fold, C = 10), above every private row of the paper's GCN."""
     found = data.load("tu/mutag", root=data_root)
