@@ -1,6 +1,6 @@
 """Our calibration and composition beside dp_accounting and Opacus' PRV accountant, in one run.
 
-    python benchmarks/accounting.py
+    python -m benchmarks.accounting
 
 For each event: ε by each, the difference (must be within 1 %), and how many times longer the other takes.
 Then one scenario's worth of cells (150 different events), which must be priced in under two seconds.
@@ -9,6 +9,7 @@ Opacus is used if it is importable (``pip install --no-deps opacus opt_einsum``)
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 import time
@@ -161,6 +162,7 @@ def scenario() -> bool:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description="Prices and calibrations beside dp-accounting and Opacus.").parse_args()
     print(f"  {'':<48} {'ours':>10} {'other':>10} {'gap':>8} {'our time':>12} {'ratio':>9}")
     good = all([*prices(), *calibrations(), *opacus(), scenario()])
     print("all within 1 %, scenario within 2 s" if good else "FAILED: see above")

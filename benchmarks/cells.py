@@ -1,6 +1,6 @@
 """Cells side by side against one after another: wall time, work and memory of one scenario on the Ray engine.
 
-    python benchmarks/cells.py [--times N] [--workers N] [SCENARIO [options of fedgraph.run]]
+    python -m benchmarks.cells [--times N] [--workers N] [SCENARIO [options of fedgraph.run]]
 
 The default is Table 1 of DPAR on Cora-ML, one seed, every cell at one curator. Both ways run N times in turn (default 2) and
 the shortest counts, so that other work on the machine meets both. The rows must be equal. work: processor seconds of the driver
@@ -19,11 +19,11 @@ import threading
 import time
 from pathlib import Path
 
-from main_job import pss_bytes
+from benchmarks.main_job import pss_bytes
 
 TABLE = ["scenarios/dpar_table1.yaml", "--seeds", "1", "--set", "datasets.1.enabled=false", "--set", "datasets.2.enabled=false"]
-RUN = "import sys; from fedgraph import cells, run; {}; sys.exit(run.main(sys.argv[1:]))"
-WAYS = {"one after another": "cells.is_alone = lambda stage, cell: False", "side by side": "pass"}
+RUN = "import sys; from fedgraph import run; from fedgraph.runs import schedule; {}; sys.exit(run.main(sys.argv[1:]))"
+WAYS = {"one after another": "schedule.is_alone = lambda stage, cell: False", "side by side": "pass"}
 
 
 def processor_seconds(session: int, seen: dict[str, float]) -> None:

@@ -75,13 +75,14 @@ def test_a_first_step_loads_no_package_that_it_does_not_use(tmp_path: Path) -> N
     scenario.write_text(SCENARIO, encoding="utf-8")
     code = textwrap.dedent("""
         import sys
-        from fedgraph import cells, run
-        attempted = cells._attempted
+        from fedgraph import run
+        from fedgraph.runs import schedule
+        attempted = schedule._attempted
         def watched(*args):
             found = attempted(*args)
             print("LOADED", *sorted({m.partition(".")[0] for m in sys.modules} | set(sys.modules)))
             return found
-        cells._attempted = watched
+        schedule._attempted = watched
         sys.exit(run.main(sys.argv[1:]))
     """)
     command = [sys.executable, "-c", code, str(scenario), "--runtime", "serial", "--out", str(tmp_path / "out")]
