@@ -52,10 +52,10 @@ def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> No
         assert [r.client for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
         assert sum(r.nodes for r in records[1:]) == records[0].nodes == 240
         assert sum(r.tested for r in records[1:]) == records[0].tested == 60
-        assert all(0.9 < r.head.epsilon <= 1.0 for r in records)
+        assert all(0.9 < r.epsilon <= 1.0 for r in records)
     kept = [r for r in found["alone"].facts.results if r.participation == "personalised"]
     assert [r.client for r in kept] == ["all", "client 1", "client 2", "client 3", "client 4"], "the same head as who joins"
-    assert all(math.isinf(r.head.epsilon) and r.toward.startswith("nobody") for r in kept), "it stays with the client"
+    assert all(math.isinf(r.epsilon) and r.toward.startswith("nobody") for r in kept), "it stays with the client"
     for k in (1, 2, 3, 4):
         (left,) = found[f"sums without client {k}"].facts.results
         assert (left.client, left.participation, left.epsilon) == (f"client {k}", "left-out", 0.0)
@@ -266,10 +266,10 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
     assert "sums without silent" not in found
     for setting, outcome in found.items():
         records = outcome.facts.results
-        assert all(bool(r.head.metrics) == bool(r.tested) for r in records), "NaN is no accuracy"
+        assert all(bool(r.metrics) == bool(r.tested) for r in records), "NaN is no accuracy"
         assert not any(r.tested for r in records if r.client == "silent")
         assert {r.client for r in found["sums"].facts.results} == {"all", "silent", "single", "c", "d"}
-        assert all(math.isfinite(v) for r in records for v in r.head.metrics.values()), setting
+        assert all(math.isfinite(v) for r in records for v in r.metrics.values()), setting
     named = participation.Params(
         **{**given, "left_out": ["silent"], "trust": ["sums"], "epsilons": [1.0], "methods": methods[:1]}
     )
