@@ -1,44 +1,95 @@
-"""``fedgraph price FILE``: what the privacy of an existing configuration is worth."""
+"""``fedgraph price FILE``: what the privacy of an existing configuration is worth.
+
+Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open. 2 with
+one line on stderr where a file or an option is wrong.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
+
+from fedgraph.pricing.base import Quote
 
 HELP = "price an existing configuration: what does its privacy buy?"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pyproject.toml, YAML, JSON, .py, a command line …")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pyproject.toml, YAML, JSON, .py, a job's folder …")
     parser.add_argument("--command", dest="words", metavar="TEXT", help="a command line to price, in place of a file")
     parser.add_argument("--as", dest="system", metavar="SYSTEM", help="the system that the files belong to")
+    parser.add_argument(
+        "--given",
+        action="append",
+        default=[],
+        metavar="FACT",
+        help='an answer, "sampling rate=0.01", or a YAML file of answers',
+    )
     parser.add_argument("--fix", type=float, metavar="EPSILON", help="the settings of the same system that would buy this ε")
+    parser.add_argument("--at-most", type=float, metavar="EPSILON", help="exit status 1 where a total lies above, 2 where open")
     parser.add_argument("--json", action="store_true", help='print JSON (a list where several files are priced); ∞ is "inf"')
     parser.add_argument("--details", action="store_true", help="with --json: every unit and viewer, the source, the order")
     parser.add_argument("--html", type=Path, metavar="PAGE", help="write a self-contained page")
+    parser.add_argument("--sarif", type=Path, metavar="FILE", help="write SARIF 2.1.0: the line that costs privacy")
 
 
 def run(options: argparse.Namespace) -> int:
+    from fedgraph.errors import PricingError
+
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        raise PricingError("fedgraph price: interrupted") from None
+
+
+def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import as_json, as_text, documents, html_page
+    from fedgraph.pricing import as_json, as_sarif, as_text, documents, html_page, questions
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
+    if options.at_most is not None and not options.at_most >= 0:
+        raise PricingError(f"--at-most {options.at_most:g}: an ε is a number ≥ 0")
+    given = questions.parsed(options.given, documents.read)
     if options.words:
         document = documents.from_text(Path("command line"), options.words)
-        quotes = [pricing.quote(document, pricing.reader_of(document, options.system), options.fix)]
+        quotes = [pricing.quote(document, pricing.reader_of(document, options.system), options.fix, given)]
     else:
-        quotes = [pricing.price(path, options.system, options.fix) for path in options.files]
+        quotes = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:
-        try:
-            options.html.write_text(html_page.of(quotes), encoding="utf-8")
-        except OSError as error:
-            raise PricingError(f"{options.html}: cannot be written: {error.strerror or error}") from error
+        _write(options.html, html_page.of(quotes), options.files)
+    if options.sarif:
+        _write(options.sarif, as_sarif.report(quotes, options.at_most), options.files)
     if options.json:
         found = [as_json.of(q, options.details) for q in quotes]
         print(json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False, indent=1, allow_nan=False))
     else:
         print("\n\n".join(as_text.of(q) for q in quotes))
-    return 0
+    return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in quotes)
+
+
+def _verdict(quote: Quote, limit: float) -> int:
+    """0: at most the limit for the first row; 1: above it; 2: a missing fact leaves it open."""
+    total = quote.headline.total
+    if total is None:
+        return 2
+    return int(total.epsilon > limit or quote.headline.row.kind == "lower bound")
+
+
+def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:
+    """A new file, never in the place of what was priced."""
+    from fedgraph.errors import PricingError
+
+    for source in inputs:
+        inside = path.resolve().is_relative_to(source.resolve() if source.is_dir() else source.resolve().parent)
+        if path.exists() and (path.samefile(source) or (inside and path.suffix not in (".html", ".htm", ".sarif"))):
+            raise PricingError(
+                f"{path}: stands beside the configuration that is priced and is not overwritten; name another file"
+            )
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PricingError(f"{path}: cannot be written: {error.strerror or error}") from error

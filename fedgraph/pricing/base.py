@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fedgraph.privacy.accounting.accountant import Price
@@ -141,7 +142,7 @@ class Quote:
     rows: tuple[Priced, ...]
     asked: tuple[Asked, ...] = ()
     fix: Fix | None = None
-    notes: tuple[str, ...] = field(default=())
+    place: tuple[Path, int] | None = None  # the file and line of the call that the price hangs on, where there is one
 
     @property
     def headline(self) -> Priced:

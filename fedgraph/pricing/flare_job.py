@@ -129,7 +129,9 @@ def _scopes(document: Document, job: Job) -> None:
             job.aside.append(f"{used.name} in task_data_filters of scope {name}: it filters what arrives, not what is sent")
         found.append((name, tuple(filters)))
     private = [(name, filters) for name, filters in found if any(f.name in KNOWN for f in filters)]
-    if isinstance(default, str) and default in [name for name, _ in found]:
+    if isinstance(default, str) and default not in [name for name, _ in found]:
+        raise document.error(f"default_scope {default!r}: no scope has that name", "default_scope")
+    if isinstance(default, str):
         chosen = dict(found)[default]
         job.aside += [f"scope {name}: a job without a scope runs in {default}" for name, _ in private if name != default]
     elif len(private) > 1:

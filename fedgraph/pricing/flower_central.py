@@ -27,6 +27,7 @@ DELTAS = (1e-7, 1e-6, 1e-5, 1e-4)
 
 def price(app: App, call: Call) -> Reading:
     """A strategy that noises the mean, and what its clients, its inner strategy and its accountant make of it."""
+    app.document.answers.place = call.path, call.line
     if call.own is not None:
         return app_in_clear(
             app, f"{call.own.node.name} (line {call.own.node.lineno}) changes {base_of(call)} in a way not followed here"
@@ -67,7 +68,7 @@ def price(app: App, call: Call) -> Reading:
         rounds = app.rounds if app.rounds is not None else int(facts["rounds"])
         rounds = min(rounds, counted.most) if counted else rounds
         rate = 1.0 if inner.gain != 1 else part.rate if part.rate is not None else facts[SHARE]
-        ratio, scaled = 1.0 if counted else facts[HEAVIEST], multiplier * factor
+        ratio, scaled = 1.0 if counted else max(facts[HEAVIEST], part.even), multiplier * factor
         at = counted.delta if counted else facts["delta"]
         moves = ratio * inner.gain
         both = []

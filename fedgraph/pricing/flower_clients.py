@@ -50,10 +50,15 @@ class Part:
     real: float | None
     sampled: float
 
+    @property
+    def even(self) -> float:
+        """What one of equal clients weighs, in the shares that the noise is for; the heaviest weighs no less."""
+        return self.sampled / (self.real or self.sampled)
+
     def asked(self, equal: bool, unamplified: bool) -> tuple[Unknown, ...]:
         """Questions about weights and the share of clients."""
         out = []
-        even = self.sampled / (self.real or self.sampled)
+        even = self.even
         if not equal:
             said = (
                 f" They are {self.real:g} and the noise is for {self.sampled:g}: equal clients weigh {even:.4g}."

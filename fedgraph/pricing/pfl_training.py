@@ -26,6 +26,7 @@ from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PoissonGaussian, Repeated
 
 RATES, ROUNDS, DELTAS = (1.0, 0.1, 0.01, 0.001), (5000.0, 1000.0, 100.0, 1.0), (1e-8, 1e-7, 1e-6, 1e-5)
+FLAGS = "the benchmark's flags"
 RELATIONS = (("zero-out", False), ("replace", True))
 ORDER = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
 SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment"
@@ -254,9 +255,16 @@ def local(kind: str, epsilon: float, delta: float | None, rounds: int | None) ->
 
 
 def _reading(said: Said, rows: Rows, order: str = ORDER, more: tuple[Unknown, ...] = ()) -> Reading:
-    def settings(factor: float) -> dict[str, Setting]:
-        return {"noise_parameter" if said.noise is not None else "noise multiplied by": (said.noise or 1.0) * factor}
+    known = said.noise is not None or None not in (said.rate, said.rounds, said.delta)
 
+    def settings(factor: float) -> dict[str, Setting]:
+        rate, times, delta = said.at({})
+        std = said.std(rate, times, delta) * factor if said.noise is None else said.noise * factor
+        if said.name == FLAGS:
+            return {"central_epsilon": costs.poisson(std, rate)(times, delta).epsilon}
+        return {"noise_parameter": std}
+
+    no_fix = "write noise_parameter in place of epsilon, and the facts that are asked"
     unknowns = []
     if said.rate is None:
         question = "Which share of the users is sampled in a round (cohort / population)?"
@@ -265,10 +273,12 @@ def _reading(said: Said, rows: Rows, order: str = ORDER, more: tuple[Unknown, ..
         unknowns.append(Unknown("rounds", "How many central iterations?", ROUNDS))
     if said.delta is None:
         unknowns.append(Unknown("delta", "At which δ?", DELTAS, DELTAS[0]))
-    known = said.epsilon is not None and math.isfinite(said.epsilon)
+    stated = said.epsilon is not None and math.isfinite(said.epsilon)
     claim = (
         Published(said.epsilon, said.delta, "total", said.name)
-        if known
+        if stated
         else Published(None, None, "none", f"{said.name}: no ε")
     )
-    return Reading(rows, (claim,), (*unknowns, *more), UNPROTECTED, order=(order,), settings=settings)
+    return Reading(
+        rows, (claim,), (*unknowns, *more), UNPROTECTED, order=(order,), settings=settings if known else None, no_fix=no_fix
+    )

@@ -28,6 +28,7 @@ from fedgraph.pricing.python_values import (
     plain,
 )
 
+_LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
 _TEXT: Mapping[str, Plain] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
 _CONSTANTS = {"math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "numpy.inf": math.inf, "numpy.pi": math.pi}
 _TABLES = (
@@ -141,7 +142,7 @@ class Calls(Changes):
         call.line, call.path, call.stack, call.born = node.lineno, scope.path, self.stack, self.stack
         call.reached, call.function = self.reached, scope.holds
         self.calls.append(call)
-        for value in (*call.args, *call.keywords.values()):
+        for value in (*call.args, *call.keywords.values()) if call.dotted not in _LOOKS else ():
             self.escape(value)
         return call
 

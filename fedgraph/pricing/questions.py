@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.base import Unknown
-from fedgraph.pricing.command_lines import scalar
+from fedgraph.pricing.command_lines import Tree, scalar
 from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value, normal
 
 PLAUSIBLE: Mapping[str, tuple[float, ...]] = {
@@ -25,6 +27,14 @@ PLAUSIBLE: Mapping[str, tuple[float, ...]] = {
     "steps": (100000.0, 10000.0, 1000.0, 100.0),
     "sampling rate": (0.1, 0.01, 0.001),
 }
+FILES = (".yaml", ".yml", ".json", ".toml")
+
+
+class Facts(Protocol):
+    """A file as data."""
+
+    @property
+    def data(self) -> dict[str, Tree]: ...
 
 
 class Answers:
@@ -36,6 +46,7 @@ class Answers:
         self.open: dict[str, Unknown] = {}
         self.notes: dict[str, None] = {}
         self.used: set[str] = set()
+        self.place: tuple[Path, int] | None = None
 
     def trying(self, name: str, value: float) -> Answers:
         return Answers(self.given, {**self.tried, name: value})
@@ -61,6 +72,7 @@ class Answers:
     def taken(self, call: Call) -> bool:
         """Whether a call is made at all, where branches decide about it that the file does not."""
         self.notes |= dict.fromkeys(call.notes)
+        self.place = self.place or (call.path, call.line)
         for words in call.conditions:
             line = _line(words, call.line)
             asked = f"Is it so that {words.removeprefix('not ')}? {call.name} (line {call.line}) depends on it (1 yes, 0 no)."
@@ -139,17 +151,27 @@ def text(value: Value) -> str:
     return f"`{short[:57]}…`" if len(short) > 60 else f"`{short}`"
 
 
-def parsed(pairs: list[str]) -> dict[str, float]:
-    """``name=number`` pairs of a command line. Raises ``PricingError`` for anything else."""
+def parsed(facts: list[str], read: Callable[[Path], Facts]) -> dict[str, float]:
+    """Answers of a command line: ``name=number``, or the path of a YAML or JSON file of them. ``PricingError`` for others.
+
+    Args:
+        facts: As they were typed.
+        read: Reads a file as data.
+    """
     out: dict[str, float] = {}
-    for pair in pairs:
-        name, equals, said = pair.partition("=")
-        value = scalar(said)
-        if isinstance(value, bool):
-            value = float(value)
-        if not equals or not name.strip() or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise PricingError(f'--given {pair!r}: a fact is NAME=NUMBER, such as --given "sampling rate=0.01"')
-        if normal(name) in out:
-            raise PricingError(f"--given {pair!r}: {name.strip()!r} is said twice")
-        out[normal(name)] = float(value)
+    for fact in facts:
+        name, equals, said = fact.partition("=")
+        file = Path(fact)
+        pairs = [(name, scalar(said))] if equals else list(read(file).data.items()) if file.suffix in FILES else []
+        if not pairs:
+            raise PricingError(
+                f'--given {fact!r}: a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {FILES}'
+            )
+        for key, value in pairs:
+            number = scalar(value) if isinstance(value, str) else value
+            if not key.strip() or not isinstance(number, (bool, int, float)) or not math.isfinite(number):
+                raise PricingError(f"--given {fact!r}: {key.strip()!r} is {value!r}; a number is allowed, or true and false")
+            if normal(key) in out:
+                raise PricingError(f"--given {fact!r}: {key.strip()!r} is said twice")
+            out[normal(key)] = float(number)
     return out

@@ -48,9 +48,8 @@ def _of(document: Document, reader: ModuleType, target: float | None, given: Map
     tables = [_reread(document, reader, answers, unknown, facts) for unknown in answers.open.values()]
     tables += [_asked(reading, u, facts) for u in missing if said[u.name] is None]
     fix = None if target is None else _fix(reading, facts, target)
-    return Quote(
-        str(document.path), reader.SYSTEM, reader.VERSION, reader.SOURCE, reader.SAID, reading, rows, tuple(tables), fix
-    )
+    said_of = (reader.SYSTEM, reader.VERSION, reader.SOURCE, reader.SAID)
+    return Quote(str(document.path), *said_of, reading, rows, tuple(tables), fix, answers.place)
 
 
 def _worst(unknown: Unknown) -> float:

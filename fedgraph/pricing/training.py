@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, Cost, Facts, Published, Reading, Row, Setting, Unknown
+from fedgraph.pricing.base import RECIPIENT, Cost, Facts, Published, Reading, Row, Setting, Unknown, delta_said
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_values import Call
 from fedgraph.privacy.accounting.accountant import Price
@@ -50,6 +50,8 @@ class Training:
     order: tuple[str, ...] = ()
     settings_scale: dict[str, float] = field(default_factory=dict)
     microbatched: bool = False  # one clip bounds a mean over several records: what vanishes may turn it round, 2·clip
+    option: float | None = None  # what the option ``noise`` holds, where it is not ``multiplier``
+    people: float | None = None  # how many units there are in all
     ratio: float = 1.0  # how many clips one unit moves the sum by (under zero-out), more than one where a mean is weighted
 
 
@@ -75,10 +77,17 @@ def reading(t: Training) -> Reading:
         return tuple(out)
 
     def settings(factor: float) -> dict[str, Setting]:
-        return {t.noise: t.multiplier * factor, **{name: value * factor for name, value in t.settings_scale.items()}}
+        return {
+            t.noise: (t.multiplier if t.option is None else t.option) * factor,
+            **{name: value * factor for name, value in t.settings_scale.items()},
+        }
 
     amplified = "Amplification holds for viewers who do not learn who was sampled." if t.sampling != "shuffled" else ""
-    order = ("Clip, sum, noise; steps compose adaptively; everything after a noised sum is post-processing.", *t.order)
+    order = (
+        "Clip, sum, noise; steps compose adaptively; everything after a noised sum is post-processing.",
+        *t.order,
+        *delta_said(t.delta, t.people),
+    )
     unknowns = _unknowns(t)
     shown = (*order, amplified) if amplified else order
     settings_or_none = settings if t.multiplier > 0 else None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Setting, Unknown
+from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Unknown
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.privacy.claims import dpar
@@ -72,14 +72,16 @@ def read(document: Document) -> Reading:
             Row("node", "zero-out", RECIPIENT, costs.events(made(factor, 1, False)), 1, delta, lower, "lower bound"),
         )
 
-    def settings(factor: float) -> dict[str, Setting]:
-        return {"σ_sgd / C": sigma * factor, "σ_pr / C1": vectors * factor}
-
     asked = (
         Unknown("rows that a node enters", "In how many rows of the cut matrix does a node stand (B')?", (8.0, 4.0, 2.0, 1.0)),
     )
     order = ("One secret sample of the nodes, then noised vectors, then DP-SGD; amplification once, on all of it.",)
     claim = (Published(epsilon, delta, "total", f"q'·(ε_pr + ε_sgd) with q' = {sampled:g}"),)
     return Reading(
-        rows, claim, asked, ("the sample, against anyone who knows who was sampled",), order=order, settings=settings
+        rows,
+        claim,
+        asked,
+        ("the sample, against anyone who knows who was sampled",),
+        order=order,
+        no_fix="DPAR has no option for its noise, which follows from epsilon: lower epsilon and price again",
     )

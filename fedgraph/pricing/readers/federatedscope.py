@@ -135,7 +135,7 @@ def _vertical(table: Options, rest: tuple[str, ...]) -> Reading:
         return (Row("record", "replace", SERVER, costs.pure(epsilon / factor), count, 0.0, why),)
 
     def settings(factor: float) -> dict[str, Setting]:
-        return {"vertical.protect_args epsilon": epsilon / factor}
+        return {"vertical.protect_args[0].epsilon": epsilon / factor}
 
     asked = (Unknown("features", "How many features does one party order and send?", FEATURES),)
     unprotected = ("labels and gradients, which this option does not touch", "who is in the data set")

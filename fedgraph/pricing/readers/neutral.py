@@ -81,7 +81,7 @@ def read(document: Document) -> Reading:
         times = int(facts["rounds"]) if rounds is None else rounds
         at = delta if delta is not None else facts.get("delta", 0.0)
         viewer = "whoever sees the noised sums of all rounds" if not cost else "whoever sees the answers"
-        first = Row(unit, "replace" if replaced else "zero-out", viewer, chosen, times, at, words)
+        first = Row(unit, "replace" if replaced or cost else "zero-out", viewer, chosen, times, at, words)
         if unit not in ("example", "record") or mechanism != "gaussian" or kind == "fixed":
             return (first,)
         found = [first]

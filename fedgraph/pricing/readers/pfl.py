@@ -274,7 +274,7 @@ def _run(options: Options, mechanism: str) -> Said:
         raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
     if accounted and cohort > wanted:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    said = Said("the benchmark's flags", None, epsilon, delta, cohort / population, rounds)
+    said = Said(pfl_training.FLAGS, None, epsilon, delta, cohort / population, rounds)
     if not accounted:
         return said
     return replace(said, rate=wanted / population, scale=cohort / wanted, trained=cohort / population)

@@ -78,6 +78,7 @@ def _command(document: Document) -> Reading:
             epochs=epochs,
             delta=delta,
             published=(Published(None, delta, "total", "TFP prints its own statement for these flags"),),
+            people=examples,
             order=("Batches are taken as shuffled, as the statement's first number; Poisson sampling would amplify.",),
             microbatched=microbatched,
         )
@@ -133,6 +134,7 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
             "shuffled",
             rate=said.batch / said.examples if said.batch and said.examples else None,
             epochs=run,
+            people=said.examples,
             delta=said.delta,
             published=(Published(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time"),),
             order=tuple(notes),

@@ -52,7 +52,7 @@ def read(document: Document) -> Reading:
             raise document.error("GaussianSumQuery needs l2_norm_clip > 0 and stddev ≥ 0 as numbers", line=call.line)
         return training.reading(
             training.Training(
-                std / clip, "stddev / l2_norm_clip", "fixed", unit="client", viewer=MODELS, published=_none(call.name)
+                std / clip, "stddev", "fixed", unit="client", viewer=MODELS, published=_none(call.name), option=std
             )
         )
     multiplier = document.number(call, "noise_multiplier", 0)
