@@ -83,7 +83,7 @@ def test_it_is_drafted(own: str, clients: int) -> None:
 def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
     methods = [{"method": own, "steps": 2, "projection": "none", "label": "mine"}]
     run = fedgraph.compare(library, methods, epsilons=[4], out=tmp_path / "out")
-    assert [row["method"] for row in run.rows] == [own]
+    assert [row.head.method for row in run.rows] == [own]
 
 
 def test_it_is_named_among_those_that_can(own: str) -> None:
