@@ -29,7 +29,7 @@ ASKED = (
     "client",
     "metric",
 )
-FOUND = ("value", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients", "cut_edges", "status")
+FOUND = ("value", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients", "cut_edges")
 WORLDS = {"alone": "own-client", "claim": ""} | EARLIER
 
 Line = tuple[tuple[str, ...], tuple[str, ...]]
@@ -38,10 +38,10 @@ Line = tuple[tuple[str, ...], tuple[str, ...]]
 def read_lines(folder: Path) -> list[Line]:
     """(what was asked, what was found) of every row of a run's ``results.csv``."""
     with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            ((*(row[name] for name in ASKED), trust_in(row)), tuple(row[name] for name in FOUND))
-            for row in csv.DictReader(file)
-        ]
+        rows = list(csv.DictReader(file))
+    for row in rows:  # since 0.3 the column also says for which paths, where that is not all of them
+        row["calibrated_by"] = row["calibrated_by"].split(" ")[0]
+    return [((*(row[name] for name in ASKED), trust_in(row)), tuple(row[name] for name in FOUND)) for row in rows]
 
 
 def trust_in(row: dict[str, str]) -> str:

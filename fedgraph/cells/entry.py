@@ -75,6 +75,28 @@ class Entry:
         """Names the row that the cell belongs to, together with the same cells of other seeds."""
         return RowKey(self.task, self.dataset, self.method, self.variant, self.world, self.epsilon, self.calibrated_by)
 
+    @property
+    def noise_for(self) -> str:
+        """Under which reading noise was chosen, and for which paths, where it was not for all that leaves.
+
+        Example: ``FedAvg in clear`` at ε = 64 has noise for its embeddings, and its model leaves as it is. ε of the row is ∞,
+        so it is not called ``provable`` but ``provable (embedding alone)``.
+        """
+        kept = [path for path, price in self.paths.items() if math.isfinite(price)]
+        if self.calibrated_by != "provable" or not math.isinf(self.epsilon_provable) or not kept:
+            return self.calibrated_by
+        return f"provable ({', '.join(kept)} alone)"
+
+    @property
+    def status(self) -> str:
+        """``ok``; or why a cell that was asked to be provable at a finite ε is not private."""
+        if self.calibrated_by != "provable" or math.isinf(self.epsilon) or not math.isinf(self.epsilon_provable):
+            return "ok"
+        if self.facts.broken_promise:
+            return f"not private: the promise is broken: {self.facts.broken_promise}"
+        clear = [path for path, price in self.paths.items() if math.isinf(price)]
+        return f"not private: ε = ∞ ({', '.join(clear) or 'all'})"
+
     def facts_as(self, record: type[F]) -> F:
         """The facts as the record of a known task. ``TypeError`` for a cell of another task."""
         if not isinstance(self.facts, record):

@@ -192,7 +192,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("unit", "unit", lambda n: _held(n, lambda p: p.unit.value), page=Page(2, "What one person's data is: an edge, a node with its edges, or a whole graph.", numeric=False), tracked="parameter"),  # noqa: E501
     Column("relation", "neighbouring relation", lambda n: _held(n, lambda p: p.relation.value)),
     Column("assumptions", "assumptions", lambda n: _held(n, _assumptions) or ""),
-    Column("calibrated_by", "noise chosen for", lambda n: n.head.calibrated_by, page=Page(4, "Which reading of ε the noise was chosen for: proof or paper.", numeric=False)),  # noqa: E501
+    Column("calibrated_by", "noise chosen for", lambda n: n.head.noise_for, page=Page(4, "Which reading of ε the noise was chosen for: proof or paper.", numeric=False)),  # noqa: E501
     Column("epsilon", "ε asked", lambda n: n.head.epsilon, page=Page(2, ASKED, _show_target), tracked="parameter"),
     Column("delta", "δ", lambda n: n.head.delta, page=Page(4, "The probability with which the bound ε may fail.", lambda s: TableCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0)), tracked="parameter"),  # noqa: E501
     Column("epsilon_published", "ε published", lambda n: n.row.published, page=Page(3, "What the paper's own formula says of the same noise.", _show_published)),  # noqa: E501
@@ -239,7 +239,7 @@ def numbers_of_cells(scenario: str, source: str, entries: Iterable[Entry]) -> li
     for e in entries:
         own = e.facts.results if isinstance(e.facts, ParticipationFacts) else ()
         for c in own or (ClientResult("all", "all", 0, 0, e.metrics, e.epsilon_provable, ""),):
-            one = Number(Row((e,)), None, None, c.epsilon, "ok", c.participation, c.client, scenario, source)
+            one = Number(Row((e,)), None, None, c.epsilon, e.status, c.participation, c.client, scenario, source)
             found += [replace(one, metric=metric, value=value) for metric, value in c.metrics.items()]
     return found
 

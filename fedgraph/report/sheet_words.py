@@ -74,7 +74,7 @@ def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "Releases", "; ".join(releases(row)) or "none"
     yield "Accounting", str(row.head.theorem) or "nothing is released"
     asked = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
-    yield "Noise chosen for", f"{asked} ({row.head.calibrated_by})"
+    yield "Noise chosen for", f"{asked} ({row.head.noise_for})"
     for assumption in protection.assumptions:
         yield "It holds only if", protection.sentence(assumption)
     for note in notes(row):

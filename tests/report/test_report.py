@@ -164,3 +164,20 @@ def test_a_shorter_picture_keeps_every_number_that_is_written() -> None:
     for written in (">0.68421<", ">0.00125<", ">ε = 0.00375<"):
         assert written in svg
     assert not re.search(r' d="[^"]*\.\d\d', svg), "positions are finer than the eye"
+
+
+def test_a_row_that_cannot_be_private_says_what_it_is() -> None:
+    """FedAvg in clear: its embeddings have noise for ε = 64, its model leaves as it is."""
+    clear = entry(epsilon=64.0, epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 128.0})
+    told = NodeClassificationFacts(broken_promise="degree 9 > 5")
+    broken = entry(epsilon=8.0, epsilon_provable=math.inf, paths={"model": math.inf}, facts=told)
+    free = entry(epsilon=math.inf, calibrated_by="none", epsilon_provable=math.inf, paths={"model": math.inf})
+    rows = result_files.read_columns(columns.numbers_of_cells("s", "real", [clear, broken, free, entry()]))
+    assert [(row["calibrated_by"], row["status"]) for row in rows] == [
+        ("provable (embedding alone)", "not private: ε = ∞ (model)"),
+        ("provable", "not private: the promise is broken: degree 9 > 5"),
+        ("none", "ok"),
+        ("provable", "ok"),
+    ]
+    assert result_files.identity_in(rows[0]) == result_files.identity_of(clear)
+    assert clear.row_key.calibrated_by == "provable", "streams and rows keep their names"
