@@ -89,7 +89,7 @@ def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files:
     rounds.IN_FLIGHT = 1  # so that the first round has ended, and nothing else has begun, when the clock starts
     clock, began = Clock(), time.monotonic()
     plan = given.plan
-    state, _ = server.begin(Job("start", 0, ("start",), plan))
+    state = server.begin(Job("start", 0, ("start",), plan))
     with runtime.start(engine, workers) as pool:
         shared = pool.share("partition", given.partition)
         outcome = rounds.run(pool, shared, plan, 0, ("start",), ("start",), rounds.Prefixes(), clock.round_done)
@@ -104,7 +104,7 @@ def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files:
 def sent_bytes(given: work.Workload, workers: int) -> dict[str, Any]:
     """Bytes that ``workers`` workers send the server in one round, dealt as the engine deals."""
     job = Job("bytes", 0, ("bytes",), given.plan)
-    _, model = server.begin(job)
+    model = server.begin(job).model
     total = 0
     for items in blocks(len(borders(given.partition.num_clients)), workers):
         messages = client.run_blocks(items, given.partition, job, model, 0)

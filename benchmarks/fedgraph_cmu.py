@@ -136,7 +136,7 @@ def ours(partition: Partition, plan: Plan[Any, Any]) -> tuple[np.ndarray, float]
 
 def loop(partition: Partition, plan: Plan[Any, Any], hidden: int, count: int) -> tuple[np.ndarray, float]:
     """The same, one client after another, torch as its manual shows it: sparse features and adjacency."""
-    state, _ = server.begin(Job("start", 0, ("start",), plan))
+    state = server.begin(Job("start", 0, ("start",), plan))
     vector = torch.tensor(state.model["parameters"])
     d, c = plan.facts.sizes.num_features, plan.facts.sizes.num_classes
     shapes = [(hidden,), (hidden, d), (c,), (c, hidden)]

@@ -77,7 +77,7 @@ class Way:
 
     def __init__(self, job: Job, together: bool) -> None:
         self.job, self.together, self.clocks = job, together, list[Clock]()
-        self.state, _ = server.begin(job)
+        self.state = server.begin(job)
         self.receipt: Any = None
 
     def round(self, partition: Partition, round_: int) -> None:

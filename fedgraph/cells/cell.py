@@ -13,7 +13,7 @@ from fedgraph.cells.facts import Facts
 from fedgraph.federation.rounds import Prefixes
 from fedgraph.privacy.ledger import Account, account_name
 from fedgraph.privacy.lines import Line
-from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.base import Parties
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds.world import World
 
@@ -104,6 +104,7 @@ class Outcome:
 class Pairs(Protocol):
     """Where solved pairs are kept while a run goes on and after it (``store.PairStore``)."""
 
+    def reachable(self) -> bool: ...
     def load(self, name: str) -> list[dict[str, np.ndarray]]: ...
     def add(self, name: str, columns: dict[str, np.ndarray]) -> None: ...
     def close(self, name: str) -> str: ...
@@ -118,7 +119,7 @@ class Context:
     data: Graph | GraphCollection | None
     root: int
     seeds: int
-    runtime: Runtime
+    runtime: Parties
     prefixes: Prefixes = field(default_factory=Prefixes)
     cache: dict[Hashable, object] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None

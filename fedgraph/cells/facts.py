@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fedgraph.cells.agreements import Agreement, Barycentres
+
 Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.Count``
 
 
@@ -152,6 +154,8 @@ class SolverFacts:
     solved: SolvedPairs | None = None
     minima: LocalMinima | None = None
     asked: tuple[int, int] | None = None
+    verified: Agreement | None = None
+    barycentres: Barycentres | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,6 +128,10 @@ class PairStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "pairs"
 
+    def reachable(self) -> bool:
+        """Whether this machine has the run's folder."""
+        return self.folder.parent.is_dir()
+
     def load(self, name: str) -> list[dict[str, np.ndarray]]:
         """Every part that was written whole; an empty list where there is none."""
         found = []

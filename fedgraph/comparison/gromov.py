@@ -17,12 +17,15 @@ on graphs, ICML 2019; Flamary et al., POT: Python Optimal Transport, JMLR 2021.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import ot
+import threadpoolctl
 
 from fedgraph import seeds
 from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_all
@@ -99,9 +102,22 @@ def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: Gromo
     (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
     """
     which = _checked(which, len(spaces))
-    if options.solver == "pot":
-        return _pot_pairs(spaces, which, options)
-    return _fast(spaces, which, options, keep=False)[0]
+    with one_thread():
+        if options.solver == "pot":
+            return _pot_pairs(spaces, which, options)
+        return _fast(spaces, which, options, keep=False)[0]
+
+
+@functools.cache
+def _pools() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """The libraries of linear algebra compute on one thread: small matrices on many cost 2.7 × the CPU, and gain no time."""
+    with _pools().limit(limits=1):
+        yield
 
 
 def couplings(
@@ -113,9 +129,11 @@ def couplings(
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
     which = _checked(which, len(spaces))
     if options.solver != "pot":
-        results, found = _fast(spaces, which, options, keep=True)
+        with one_thread():
+            results, found = _fast(spaces, which, options, keep=True)
     else:
-        solved = [pot_gw(spaces[i], spaces[j], options) for i, j in which]
+        with one_thread():
+            solved = [pot_gw(spaces[i], spaces[j], options) for i, j in which]
         results, found = _results([one[:3] for one in solved]), [one[3] for one in solved]
     return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
 

@@ -15,12 +15,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation.messages import BlockMessage, ClientMessage
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding
 from fedgraph.methods.base import Plan
 from fedgraph.methods.base.seen import FEW, colluding
 from fedgraph.privacy.desk import Summed, summed
 from fedgraph.privacy.lines import Line, Release, joined
 from fedgraph.privacy.units import Viewer
+from fedgraph.types import Partition
 
 MOST, CLIENTS_PER_BLOCK = 256, 256
 
@@ -38,6 +39,12 @@ def borders(num_clients: int) -> tuple[range, ...]:
             count *= 2
     edges = [num_clients * i // count for i in range(count + 1)]
     return tuple(range(a, b) for a, b in itertools.pairwise(edges))
+
+
+def piece(partition: Partition, blocks: Sequence[int]) -> Holding:
+    """What the actor that has these blocks of clients holds."""
+    cut = borders(partition.num_clients)
+    return Holding({client: partition.subgraphs[client] for block in blocks for client in cut[block]})
 
 
 def adds_up(plan: Plan[Any, Any]) -> bool:

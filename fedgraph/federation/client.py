@@ -11,7 +11,7 @@ import numpy as np
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation.asynchronous import Stale
 from fedgraph.federation.blocks import added, adds_up, borders, of_clients
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding, Job
 from fedgraph.federation.secure.client import Board, hide, merge_boards
 from fedgraph.federation.union import union
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
@@ -23,17 +23,18 @@ from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 
-# What `prepare` made for the clients (or blocks) of the latest jobs: rebuilt from the subgraphs whenever it is missing
-# (a restarted worker, another client), so it can never change a result.
+# What `prepare` made for the clients (or blocks) of the jobs at work: rebuilt from the subgraphs whenever it is missing
+# (a restarted actor, another client), so it can never change a result.
 _workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
 _digests: dict[str, dict[Hashable, Any]] = {}
-_KEEP = 2
+_KEEP = 64  # jobs, where those that ended never said so: ``leave`` ends one
+Held: TypeAlias = Holding | Partition  # of the blocks that are asked, or of all
 Model: TypeAlias = dict[str, np.ndarray] | Stale
 
 
 def run_blocks(
-    blocks: Sequence[int], partition: Partition, job: Job, model: Model, round_: int, *boards: Board
+    blocks: Sequence[int], held: Held, job: Job, model: Model, round_: int, *boards: Board
 ) -> list[ClientMessage] | list[BlockMessage]:
     """What the clients of ``blocks`` (ascending) send in one round: a message each, or sums over as many blocks as can be.
 
@@ -42,19 +43,25 @@ def run_blocks(
     board = merge_boards(boards)
     cut = borders(job.plan.facts.sizes.num_clients)
     if not adds_up(job.plan):
-        return [_run_client(c, partition, job, model, round_, board) for b in blocks for c in _answering(job, cut[b], round_)]
-    return added([_run_block(block, cut[block], partition, job, model, round_, board) for block in blocks])
+        return [_run_client(c, held, job, model, round_, board) for b in blocks for c in _answering(job, cut[b], round_)]
+    return added([_run_block(block, cut[block], held, job, model, round_, board) for block in blocks])
 
 
 def run_stale(
-    blocks: Sequence[int], partition: Partition, job: Job, round_: int, *models: dict[str, np.ndarray]
+    blocks: Sequence[int], held: Held, job: Job, round_: int, *models: dict[str, np.ndarray]
 ) -> list[ClientMessage] | list[BlockMessage]:
     """As ``run_blocks``, where each client has the model with which it began. models: of ``Attendance.needed``, in order."""
     if job.attendance is None or job.attendance.versions is None:
         raise RuntimeFailure(f"round {round_}: nobody knows which client began with which model")
     since = job.attendance.versions[round_]
     stale = Stale(dict(zip(job.attendance.needed(round_), models, strict=True)), since, round_)
-    return run_blocks(blocks, partition, job, stale, round_)
+    return run_blocks(blocks, held, job, stale, round_)
+
+
+def leave(blocks: Sequence[int], job: Job) -> None:
+    """After the last round: forget what was kept for the clients of the job."""
+    for by_job in (_workspaces, _digests):
+        by_job.pop(job.key, None)
 
 
 def _answering(job: Job, clients: Sequence[int], round_: int) -> Sequence[int]:
@@ -75,13 +82,11 @@ def computes_together(plan: Plan) -> bool:
     return able and adds_up(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
-def _run_block(
-    block: int, clients: range, partition: Partition, job: Job, model: Model, round_: int, board: Board
-) -> BlockMessage:
+def _run_block(block: int, clients: range, held: Held, job: Job, model: Model, round_: int, board: Board) -> BlockMessage:
     method = kinds.method(job.plan.method)
-    one_by_one = (_run_client(client, partition, job, model, round_, board) for client in _answering(job, clients, round_))
+    one_by_one = (_run_client(client, held, job, model, round_, board) for client in _answering(job, clients, round_))
     try:
-        work = _together(job, partition, block, clients, method) if job.attendance is None else None
+        work = _together(job, held, block, clients, method) if job.attendance is None else None
         entries, released = (
             ([], {}) if work is None or isinstance(model, Stale) else _at_once(clients, work, job, model, round_)
         )
@@ -115,23 +120,23 @@ def _plans_alike(plan: Plan, clients: range) -> bool:
     return all(releases == own[0] for releases in own)
 
 
-def _together(job: Job, partition: Partition, block: int, clients: range, method: kinds.Method) -> Any:
+def _together(job: Job, held: Held, block: int, clients: range, method: kinds.Method) -> Any:
     """What is prepared for all of ``clients`` at once; None where each works alone."""
     kept = _kept(_workspaces, job.key)
     key = ("block", block)
     if key not in kept:
         kept[key] = None
         if computes_together(job.plan) and _plans_alike(job.plan, clients):
-            joint, starts = union([partition.subgraphs[client] for client in clients])
+            joint, starts = union([held.subgraphs[client] for client in clients])
             as_one = method.OFFERS.prepare_together
             kept[key] = method.prepare(job.plan, joint) if as_one is None else as_one(job.plan, joint, starts)
     return kept[key]
 
 
-def _run_client(client: int, partition: Partition, job: Job, model: Model, round_: int, board: Board) -> ClientMessage:
+def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, board: Board) -> ClientMessage:
     method = kinds.method(job.plan.method)
     try:
-        work = _workspace(job, partition, client, method)
+        work = _workspace(job, held, client, method)
         streams = _streams(job, client, round_)
         scale = 1.0
         if isinstance(model, Stale):
@@ -174,8 +179,8 @@ def _kept(by_job: dict[str, dict[Hashable, Any]], key: str) -> dict[Hashable, An
     return by_job[key]
 
 
-def _workspace(job: Job, partition: Partition, client: int, method: kinds.Method) -> Any:
+def _workspace(job: Job, held: Held, client: int, method: kinds.Method) -> Any:
     kept = _kept(_workspaces, job.key)
     if client not in kept:
-        kept[client] = method.prepare(job.plan, partition.subgraphs[client])
+        kept[client] = method.prepare(job.plan, held.subgraphs[client])
     return kept[client]

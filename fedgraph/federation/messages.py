@@ -11,6 +11,14 @@ from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import Released, Summed
 from fedgraph.privacy.lines import Line, Release
+from fedgraph.types import Subgraph
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """The subgraphs that one client actor holds, by their clients' numbers, and no other client's."""
+
+    subgraphs: Mapping[int, Subgraph]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +102,11 @@ class BlockMessage:
 class Receipt:
     """What the driver learns of a round: the ledger lines it caused, equal releases of many clients as one.
 
-    down, up: bytes to and from one client, the largest message of the round.
+    down, up: bytes to and from one client, the largest message of the round. messages: clients that sent one.
     """
 
     round: int
     releases: tuple[Line, ...]
     down: int = 0
     up: int = 0
+    messages: int = 0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
-from fedgraph.federation.blocks import borders
+from fedgraph.federation.blocks import borders, piece
 from fedgraph.federation.messages import Job, Receipt
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masks_at_client
@@ -27,40 +28,61 @@ ONE_DRAW = (
     "Noise is drawn once for all clients of a block, from the law of the sum of their shares: only sums are seen, and these "
     "have the law that one draw per client gives them."
 )
-IN_FLIGHT = 8  # rounds submitted ahead of the last one known to be done
 
 
-class Runtime(Protocol):
+class Engine(Protocol):
     """What the loop needs of ``fedgraph.runtime.base.Runtime``."""
 
+    def deal(self, handle: Any, piece: Callable[[Any, range], Any], num_items: int) -> Any: ...
+    def federate(
+        self, function: Callable[..., object], *args: object, path: tuple[str, ...], on_round: Callable[[int, int], None]
+    ) -> Any: ...
+
+
+class Clients(Protocol):
+    """What the server needs of ``fedgraph.runtime.base.Clients``."""
+
     def share(self, key: str, value: Any) -> Any: ...
-    def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]: ...
-    def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any: ...
-    def forget(self, handle: Any) -> None: ...
-    def get(self, future: Any) -> Any: ...
+    def ask(self, function: Callable[..., object], num_items: int, *args: object) -> list[Any]: ...
+    def seal(self, value: Any) -> Any: ...
+    def count(self, done: int, total: int, messages: int, up: int, down: int) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The final state and every release on the way. notes: sentences for the report on how it was simulated. sizes: of each
-    round, bytes to and from one client.
+    """The final state and every release on the way.
+
+    Args:
+        notes: sentences for the report on how it was simulated.
+        sizes: of each round, bytes to and from one client.
+        kept: (round, state after it) of the rounds that were asked for.
     """
 
     state: State[Any]
     releases: tuple[Line, ...]
     notes: tuple[str, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
+    kept: tuple[tuple[int, State[Any]], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Advanced:
+    """Where a training stands after some rounds. kept: as ``Outcome.kept``."""
+
+    state: State[Any]
+    receipts: tuple[Receipt, ...]
+    kept: tuple[tuple[int, State[Any]], ...]
 
 
 @dataclass(eq=False)
 class Prefixes:
     """States after the budget-independent rounds of plans that share them (kept for one process's life)."""
 
-    known: dict[str, tuple[Any, Any, tuple[Receipt, ...]]] = field(default_factory=dict)
+    known: dict[str, Advanced] = field(default_factory=dict)
 
 
 def run(
-    runtime: Runtime,
+    runtime: Engine,
     partition: Any,
     plan: Plan,
     root: int,
@@ -72,107 +94,92 @@ def run(
     attendance: Attendance | None = None,
     masks: Masks | None = None,
     starts: tuple[str | int | float, ...] | None = None,
-    on_state: Callable[[int, Any], None] = lambda round_, state: None,
+    keep: frozenset[int] = frozenset(),
 ) -> Outcome:
-    """All rounds of ``plan`` on the shared ``partition`` (``runtime.share``).
+    """All rounds of ``plan`` on the shared ``partition`` (``runtime.share``), at its clients and its server.
 
-    stream names this cell's random streams; shared_stream those of the shared first rounds, which run once
-    per ``plan.schedule.shared_key`` and are recorded in every ledger that builds on them.
-    attendance: who answers; None: everybody.
-    masks: how the sums of a plan for them (``secure.plan``) are hidden. starts: names the stream of the first parameters in
-    place of ``stream``. on_state: told after each round of this cell alone,
-    with the runtime's handle of the server's state.
+    Args:
+        stream: names this cell's random streams.
+        shared_stream: names those of the shared first rounds, which run once per shared key of the plan and are recorded in
+            every ledger that builds on them.
+        attendance: who answers; None: everybody.
+        masks: how the sums of a plan for them (``secure.plan``) are hidden.
+        starts: names the stream of the first parameters in place of ``stream``.
+        keep: after which rounds of this cell alone, counted from 1, the state is kept.
     """
     name = account_name(stream)
-    public = dataclasses.replace(plan.facts.public, graph=None)  # workers need it no more
+    public = dataclasses.replace(plan.facts.public, graph=None)  # clients need it no more
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
-    state, model = None, None
-    receipts: tuple[Receipt, ...] = ()
+    held = runtime.deal(partition, piece, len(borders(plan.facts.sizes.num_clients)))
+
+    def on_the_way(job: Job, before: Advanced | None, rounds: range) -> Advanced:
+        path = tuple(str(part) for part in job.stream)
+        found: Advanced = runtime.federate(advance, held, job, before, rounds, keep, path=path, on_round=on_round)
+        return found
+
+    first: Advanced | None = None
     if plan.schedule.shared_key and attendance is not None:
         raise RuntimeFailure("rounds that several budgets share need every client in every round")
     if plan.schedule.shared_key:
         key = account_name((*shared_stream, "shared", plan.schedule.shared_key))
         if key not in prefixes.known:
-            first = range(plan.schedule.shared_rounds)
             digest = hashlib.sha256(plan.schedule.shared_key.encode()).hexdigest()[
                 :16
             ]  # not the plan's: whoever is first runs it
             job = Job(key, root, shared_stream, plan, digest)
-            prefixes.known[key] = _advance(runtime, partition, job, None, None, first, on_round)
-        state, model, receipts = prefixes.known[key]
-    rest = range(plan.schedule.shared_rounds, plan.schedule.rounds)
-    state, _, own = _advance(
-        runtime,
-        partition,
-        Job(name, root, stream, plan, attendance=attendance, masks=masks, starts=starts),
-        state,
-        model,
-        rest,
-        on_round,
-        on_state,
-    )
-    releases = joined(dataclasses.replace(r, cell=name) for receipt in (*receipts, *own) for r in receipt.releases)
+            prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
+        first = prefixes.known[key]
+    job = Job(name, root, stream, plan, plan.fingerprint, attendance, masks, starts)
+    last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
+    receipts = (*(first.receipts if first is not None else ()), *last.receipts)
+    releases = joined(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
     together = attendance is None and client.computes_together(plan)
     noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     notes = (ONE_DRAW,) if noisy and together else ()
-    sizes = tuple((receipt.down, receipt.up) for receipt in (*receipts, *own))
-    return Outcome(runtime.get(state), releases, notes, sizes)
+    sizes = tuple((receipt.down, receipt.up) for receipt in receipts)
+    return Outcome(last.state, releases, notes, sizes, last.kept)
 
 
-def _advance(
-    runtime: Runtime,
-    partition: Any,
-    job: Job,
-    state: Any,
-    model: Any,
-    rounds: range,
-    on_round: Callable[[int, int], None],
-    on_state: Callable[[int, Any], None] = lambda round_, state: None,
-) -> tuple[Any, Any, tuple[Receipt, ...]]:
-    """(state, model, receipts) after ``rounds``; state None begins. Submits ahead: nobody waits for the driver."""
-    name = f"{next(_runs)}:{job.key}"
-    handle = runtime.share(
-        f"job:{name}", dataclasses.replace(job, key=name, fingerprint=job.fingerprint or job.plan.fingerprint)
-    )
-    if state is None:
-        state, model = runtime.on_server(server.begin, handle, returns=2)
+def advance(
+    clients: Clients, partition: Any, job: Job, before: Advanced | None, rounds: range, keep: frozenset[int]
+) -> Advanced:
+    """At the server: ``rounds`` of one training, from ``before`` or from the beginning.
+
+    A round is one call of every client actor and one merge. What does not change travels once, before the first round.
+    """
+    handle = clients.share("job", dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}"))
     num_blocks = len(borders(job.plan.facts.sizes.num_clients))
+    state = clients.seal(server.begin(job)) if before is None else before.state
     begun: dict[int, Any] = {}  # models with which some client may have begun
-    waiting: list[Any] = []
     receipts: list[Receipt] = []
+    kept: list[tuple[int, State[Any]]] = []
     for round_ in rounds:
-        if job.attendance is not None and job.attendance.versions is not None:
-            begun[round_] = model
-            needed = job.attendance.needed(round_)
-            sent = runtime.on_workers(client.run_stale, num_blocks, partition, handle, round_, *(begun[v] for v in needed))
-            state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *sent, returns=3)
-        elif job.masks is None:
-            sent = runtime.on_workers(client.run_blocks, num_blocks, partition, handle, model, round_)
-            state, model, receipt = runtime.on_server(server.merge, handle, state, round_, *sent, returns=3)
+        if job.masks is not None:
+            after, receipt = _behind_masks(clients, num_blocks, partition, handle, job, state, round_)
         else:
-            state, model, receipt = _behind_masks(runtime, num_blocks, partition, handle, state, model, round_)
-        on_state(round_, state)
-        waiting.append(receipt)
-        if len(waiting) >= IN_FLIGHT:
-            receipts.append(runtime.get(waiting.pop(0)))
-            on_round(receipts[-1].round + 1, rounds.stop)
-    for receipt in waiting:
-        receipts.append(runtime.get(receipt))
-        on_round(receipts[-1].round + 1, rounds.stop)
-    runtime.forget(handle)
-    return state, model, tuple(receipts)
+            if job.attendance is not None and job.attendance.versions is not None:
+                begun[round_] = state.model
+                models = [begun[version] for version in job.attendance.needed(round_)]
+                sent = clients.ask(client.run_stale, num_blocks, partition, handle, round_, *models)
+            else:
+                sent = clients.ask(client.run_blocks, num_blocks, partition, handle, state.model, round_)
+            after, receipt = server.merge(job, state, round_, *sent)
+        state = clients.seal(after)
+        receipts.append(receipt)
+        if round_ + 1 in keep:
+            kept.append((round_ + 1, state))
+        many = receipt.messages
+        clients.count(round_ + 1, rounds.stop, many, many * receipt.up, many * receipt.down)
+    clients.ask(client.leave, num_blocks, handle)
+    return Advanced(state, tuple(receipts), tuple(kept))
 
 
 def _behind_masks(
-    runtime: Runtime, num_blocks: int, partition: Any, job: Any, state: Any, model: Any, round_: int
-) -> tuple[Any, Any, Any]:
+    clients: Clients, num_blocks: int, partition: Any, handle: Any, job: Job, state: State[Any], round_: int
+) -> tuple[State[Any], Receipt]:
     """One round whose sums are hidden: keys, shares, hidden values, and shares given back (``federation.secure``)."""
-    boards = runtime.on_workers(masks_at_client.advertise, num_blocks, job, round_)
-    letters = runtime.on_workers(masks_at_client.share, num_blocks, job, round_, *boards)
-    sent = runtime.on_workers(client.run_blocks, num_blocks, partition, job, model, round_, *boards)
-    answers = runtime.on_workers(masks_at_client.answer, num_blocks, job, round_, len(boards), *boards, *letters)
-    given = (*sent, *boards, *answers)
-    after: tuple[Any, Any, Any] = runtime.on_server(
-        masks_at_server.merge, job, state, round_, len(sent), len(boards), *given, returns=3
-    )
-    return after
+    boards = clients.ask(masks_at_client.advertise, num_blocks, handle, round_)
+    letters = clients.ask(masks_at_client.share, num_blocks, handle, round_, *boards)
+    sent = clients.ask(client.run_blocks, num_blocks, partition, handle, state.model, round_, *boards)
+    answers = clients.ask(masks_at_client.answer, num_blocks, handle, round_, len(boards), *boards, *letters)
+    return masks_at_server.merge(job, state, round_, len(sent), len(boards), *sent, *boards, *answers)

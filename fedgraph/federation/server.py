@@ -17,17 +17,17 @@ from fedgraph.privacy.lines import joined
 from fedgraph.privacy.units import Viewer
 
 
-def begin(job: Job) -> tuple[State[Any], dict[str, np.ndarray]]:
-    """Round 0: (state, model to broadcast)."""
+def begin(job: Job) -> State[Any]:
+    """The state before round 0; its model is broadcast."""
     method = kinds.method(job.plan.method)
-    state = method.start(job.plan, seeds.generator(job.root, *(job.starts or job.stream), "start"))
-    return state, state.model
+    state: State[Any] = method.start(job.plan, seeds.generator(job.root, *(job.starts or job.stream), "start"))
+    return state
 
 
 def merge(
     job: Job, state: State[Any], round_: int, *parts: Sequence[ClientMessage] | Sequence[BlockMessage]
-) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
-    """(next state, model to broadcast, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
+) -> tuple[State[Any], Receipt]:
+    """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
     messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
@@ -42,16 +42,15 @@ def merge_parts(
     round_: int,
     parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
     opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
-) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
+) -> tuple[State[Any], Receipt]:
     """``merge``. opened: what the sums stand for."""
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
     if not finished and job.attendance is not None:
-        return state, state.model, Receipt(round_, (), _bytes(state.model.values()))
-    if finished < job.plan.schedule.min_clients:
-        raise RuntimeFailure(
-            f"round {round_}: {finished} clients finished, {job.plan.schedule.min_clients} are needed; round aborted"
-        )
+        return state, Receipt(round_, (), _bytes(state.model.values()))
+    least = job.plan.schedule.min_clients
+    if finished < least:
+        raise RuntimeFailure(f"round {round_}: {finished} clients finished, {least} are needed; round aborted")
     sums = [m for m in messages if isinstance(m, BlockMessage)]
     if sums:
         inbox = _of_sums(sums, round_, job.plan.sums.paths)
@@ -66,8 +65,8 @@ def merge_parts(
         own = _of_colluders([m for m in messages if isinstance(m, ClientMessage)], job.plan)
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
-    receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines), _bytes(state.model.values()), up)
-    return after, after.model, receipt
+    receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines), _bytes(state.model.values()), up, finished)
+    return after, receipt
 
 
 def _of_colluders(messages: Sequence[ClientMessage], plan: Plan[Any, Any]) -> dict[str, np.ndarray]:

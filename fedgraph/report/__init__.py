@@ -11,7 +11,7 @@ from typing import Protocol
 from fedgraph.cells.entry import portable
 from fedgraph.cells.environment import Environment
 from fedgraph.cells.store import FailedCell, write_atomically
-from fedgraph.report import accuracy_curves, page, result_files
+from fedgraph.report import accuracy_curves, actors, page, result_files
 from fedgraph.report.columns import numbers_of_cells
 from fedgraph.report.report_rows import group_rows
 from fedgraph.report.sections.base import Records
@@ -160,6 +160,7 @@ def _made(out: Path, resolved: str, records: Sequence[Records], environment: Env
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
     }
+    known |= actors.count_actors(environment.runtime)
     facts = tuple((name, value) for name, value in known.items() if value)
     return page.HowMade(facts, resolved, json.dumps(dataclasses.asdict(environment), indent=2))
 

@@ -82,7 +82,7 @@ def _computed(
                 console.say(f"FAILED {done.cell.key}: {done.outcome}")
             else:
                 kept.save(done.cell, done.outcome, done.seconds)
-        where = engine.describe()
+        where = engine.describe() | {"federations": schedule.where_rounds_run(engine, ready.scenario.runtime.spread)}
     from fedgraph import report  # what draws and writes is not needed before the last cell
 
     described = environment.describe(ready.scenario.seed, graphs, where, began)

@@ -1,14 +1,16 @@
-"""Cells are computed side by side, each whole by one worker, or one after another, each on the whole pool.
+"""Who computes which cell: curators side by side, and for a federation its clients and its server.
 
-A worker that has a whole cell does it as the serial engine does, so the numbers are the same bit for bit, no message travels
-between machines, and the driver gets each outcome as soon as it is there. Cells of one stage and seed share splits and plans,
-so they are dealt together (``runtime.base.Queues``), and a worker forgets them when it goes on. What is done so:
+Under Ray every cell is dealt to a ``Curator``. What happens there follows from whom the cell trusts:
 
-* cells that a task calls *alone* (``tasks.base``): all their work belongs to one client, the rest of the pool would only watch;
-* with ``spread: cells`` every cell, and with ``auto`` every cell of a graph so small that each worker can hold all of its
-  clients, where there are enough cells to keep all workers busy.
+* a cell that a task calls *alone* (``tasks.base``): all its work belongs to one trusted party. The curator is that party and
+  does the whole of it as the serial engine does: no message leaves it.
+* every other cell is a federation. The curator deals the subgraphs out and measures the result; the rounds run at the
+  ``Client`` actors and the ``Server`` actor. Rounds of several cells are on their way at once.
+* with ``spread: cells`` every cell is done as if it were alone: clients and server are simulated inside one curator.
 
-All others follow, one at a time: their clients are dealt to the workers. Only they can go on in the middle of a cell.
+The numbers are the same bit for bit. Cells of one stage and seed share splits and plans, so they are dealt together
+(``runtime.base.Queues``), and a curator forgets them when it goes on. Federations on data that are not light follow at the end,
+one at a time, so that their parts are in memory once.
 """
 
 from __future__ import annotations
@@ -16,21 +18,21 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fedgraph.cells.cell import Cell, Context, Outcome
+from fedgraph.cells.cell import Cell, Context, Outcome, Pairs
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
 from fedgraph.runtime import memory
-from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.base import Parties, Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario.read import TaskSettings
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection
 
-Spread = Literal["auto", "cells", "clients"]
+Spread = Literal["cells", "clients"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,90 +55,105 @@ class Done:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """What a worker needs to know of a cell, but for the data. group: names what it keeps from one cell to the next."""
+    """What a curator needs to know of a cell, but for the data.
+
+    Args:
+        group: names what it keeps from one cell to the next.
+        whole: nothing of it is computed elsewhere.
+    """
 
     group: Hashable
     task: TaskSettings
     root: int
     seeds: int
     cell: Cell
+    whole: bool = True
+    pairs: Pairs | None = None
 
 
 MOST_CHARACTERS = 500  # of the sentence of a failed cell
-CELLS_PER_WORKER = 4  # as many cells keep every worker busy nearly to the end
-LIGHT = 2.0e8  # bytes of a graph that every worker may hold with all of its clients
+LIGHT = 2.0e8  # bytes of a graph of which several federations may be dealt out at once
 _orders = itertools.count()  # makes the groups of every call their own
-_kept: dict[Hashable, Context] = {}  # at a worker: the latest group's context; made again wherever it is missing
+_kept: dict[Hashable, Context] = {}  # at a curator: the latest group's context; made again wherever it is missing
 
 
 def computed(
     todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console, spread: Spread = "clients"
 ) -> Iterator[Done]:
-    """Every cell of ``todo``, as soon as it is done. spread: what the workers share, see ``scenario.RuntimeSettings``."""
+    """Every cell of ``todo``, as soon as it is done. spread: see ``scenario.RuntimeSettings``."""
     memory.give_back()  # reading and planning took more than what is left of them
-    whole = beside(todo, engine, spread)
-    yield from _side_by_side(list(itertools.compress(todo, whole)), engine, console)
-    for stage, cell in itertools.compress(todo, [not w for w in whole]):
-        console.begin(cell)
-        yield Done(cell, *_attempted(stage.task, cell, stage.context))
-        console.finish(cell)
+    if engine.name == "serial":
+        for stage, cell in todo:
+            console.begin(cell)
+            yield Done(cell, *_attempted(stage.task, cell, stage.context))
+            console.finish(cell)
+        return
+    alone = [spread == "cells" or is_alone(stage, cell) for stage, cell in todo]
+    if not all(alone):
+        engine.open("server", "client")
+    orders = [(stage, cell, whole) for (stage, cell), whole in zip(todo, alone, strict=True)]
+    orders.sort(key=lambda order: not order[2])  # the server and the clients start meanwhile
+    heavy = [not whole and not is_light(stage) for stage, _, whole in orders]
+    yield from _dealt([order for order, late in zip(orders, heavy, strict=True) if not late], engine, console, None)
+    yield from _dealt([order for order, late in zip(orders, heavy, strict=True) if late], engine, console, 1)
 
 
-def beside(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, spread: Spread) -> list[bool]:
-    """Of each cell, whether one worker does the whole of it."""
-    if engine.num_workers < 2:
-        return [False] * len(todo)
-    enough = len(todo) >= CELLS_PER_WORKER * engine.num_workers
-    return [
-        is_alone(stage, cell) or spread == "cells" or (spread == "auto" and enough and is_light(stage)) for stage, cell in todo
-    ]
+def where_rounds_run(engine: Runtime, spread: Spread) -> str:
+    """In words, for ``environment.json`` and the page."""
+    if engine.name == "serial":
+        return "clients, server and curator are simulated in one process"
+    if spread == "cells":
+        return "clients and server of a federation are simulated inside one worker"
+    return "rounds run at client actors and a server actor"
 
 
 def is_alone(stage: Stage, cell: Cell) -> bool:
-    """Whether the task says that one worker can do the whole cell; a task that says nothing needs the pool."""
+    """Whether the task says that one party does the whole cell; a cell of a task that says nothing is a federation."""
     alone = tasks.task(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)
 
 
 def is_light(stage: Stage) -> bool:
-    """Whether every worker can hold the graph and all of its clients. A collection of graphs is never light."""
+    """Whether several parties can hold the graph and all of its clients at once. A collection of graphs is never light."""
     data = stage.context.data
     if not isinstance(data, Graph):
-        return False
+        return data is None
     return sum(held.data.nbytes + held.indices.nbytes for held in (data.features, data.adjacency)) <= LIGHT
 
 
-def _side_by_side(todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console) -> Iterator[Done]:
+def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: Console, most: int | None) -> Iterator[Done]:
     queues: dict[Hashable, list[tuple[Order, Any]]] = {}
     run = next(_orders)
-    for stage, cell in todo:
+    for stage, cell, whole in todo:
         context = stage.context
-        group = (run, context.label, context.dataset, cell.seed)
+        group = (run, context.label, context.dataset, cell.seed, whole)
         data = engine.share(("data", context.dataset), context.data)
-        order = Order(group, stage.task, context.root, context.seeds, cell)
+        order = Order(group, stage.task, context.root, context.seeds, cell, whole, context.pairs)
         queues.setdefault(group, []).append((order, data))
     for (order, _), (outcome, seconds) in engine.as_done(
-        compute, list(queues.values()), lambda task: console.begin(task[0].cell), console.wait, lambda why: (why, 0.0)
+        compute,
+        list(queues.values()),
+        lambda task: console.begin(task[0].cell),
+        console.wait,
+        lambda why: (why, 0.0),
+        most,
     ):
         yield Done(order.cell, outcome, seconds)
         console.finish(order.cell)
-    if queues:
-        for done in engine.on_workers(forget, engine.num_workers):
-            engine.get(done)
 
 
-def forget(items: Sequence[int]) -> None:
-    """At a worker: what whole cells left behind, before the clients of other cells need the room."""
-    _kept.clear()
-    memory.give_back()
-
-
-def compute(order: Order, data: Graph | GraphCollection | None) -> tuple[Outcome | str, float]:
-    """(outcome or why it failed, seconds) of one cell, all of it in this process."""
+def compute(
+    federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None
+) -> tuple[Outcome | str, float]:
+    """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
     cell = order.cell
     if order.group not in _kept:
+        for context in _kept.values():
+            context.runtime.close()
         _kept.clear()
-        _kept[order.group] = Context(cell.task, cell.dataset, data, order.root, order.seeds, SerialRuntime())
+        runtime: Parties = SerialRuntime() if order.whole else federation()
+        pairs = order.pairs if order.pairs is not None and order.pairs.reachable() else None
+        _kept[order.group] = Context(cell.task, cell.dataset, data, order.root, order.seeds, runtime, pairs=pairs)
     return _attempted(order.task, cell, _kept[order.group])
 
 

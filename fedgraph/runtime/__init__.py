@@ -16,7 +16,14 @@ ENGINES = ("ray", "serial")
 def beside(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Beside:
     """``start`` that has begun and is waited for later; for ``with``."""
     use_one_thread()
-    return Beside(engine, lambda: start(engine, workers, gpus_per_worker, silence))
+    return Beside(engine, lambda: _begun(engine, workers, gpus_per_worker, silence))
+
+
+def _begun(engine: str, workers: int | None, gpus_per_worker: float | None, silence: float) -> Runtime:
+    """An engine whose curators come up while the caller reads data and plans."""
+    found = start(engine, workers, gpus_per_worker, silence)
+    found.open("curator")
+    return found
 
 
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:

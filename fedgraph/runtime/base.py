@@ -1,18 +1,12 @@
 """The contract of a runtime: the same calls run in one process or on a Ray cluster, and give the same numbers bit for bit.
 
-A runtime gets functions and data and knows no method. It offers
+A runtime gets functions and data and knows no method. Three kinds of parties work in it, each an actor of its own under Ray:
 
-* ``share``: put a value in the store once; every worker maps it read-only,
-* ``tell``: what every process has to know and no store may hold, e.g. the key of the noise,
-* ``on_workers``: deal the items 0 … n−1 to the pool in fixed contiguous blocks (an item always meets the
-  same worker, so what that worker prepared for it is still there),
-* ``map``: deal independent tasks to whoever is free, results in order,
-* ``as_done``: the same for tasks that come in queues (what belongs together stays at one worker where it can), each result
-  as soon as it is there,
-* ``on_server``: one call on the server actor.
-
-Calls return futures; futures and shared values may be passed to later calls, so that results travel from
-actor to actor without passing the driver.
+* **clients** hold pieces of what was dealt (``deal``) and answer the server (``Clients.ask``); an item 0 … n−1 always meets the
+  same client actor, so what that one prepared for it is still there,
+* the **server** leads trainings (``federate``), compares what was released (``map``) and judges it (``on_server``),
+* **curators** compute whole cells (``as_done``). A cell that is a federation gets a runtime there, and its rounds run at
+  clients and server; the curator then only deals the data out and measures the result.
 """
 
 from __future__ import annotations
@@ -21,24 +15,100 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.counts import Count, Path
+
+Kind: TypeAlias = Literal["curator", "client", "server"]
+Function: TypeAlias = Callable[..., Any]
+Task: TypeAlias = tuple[Any, ...]
+Value = TypeVar("Value")
+Done: TypeAlias = tuple[Task, Any]
+OnRound: TypeAlias = Callable[[int, int], None]
 
 
-class Runtime(ABC):
-    """Abstract; ``serial`` is the truth, ``ray`` the engine."""
+class Clients(ABC):
+    """What the server may ask for while it leads one training."""
 
-    name: str
+    @abstractmethod
+    def share(self, key: str, value: object) -> Any:
+        """A handle to ``value`` for ``ask``: each client actor receives it once, until the training ends."""
+
+    @abstractmethod
+    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+        """What each client actor answers, in order: ``function(items, *args)``, items being its block of 0 … n−1."""
+
+    @abstractmethod
+    def seal(self, value: Value) -> Value:
+        """``value`` as the next round may see it: where the engine is strict, with arrays that nobody can write to."""
+
+    @abstractmethod
+    def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
+        """Told after each round.
+
+        Args:
+            done: rounds that are done.
+            total: rounds of the training.
+            messages: of clients to the server.
+            up: bytes from all clients.
+            down: bytes to all clients.
+        """
+
+
+class Parties(ABC):
+    """What a cell may use: clients and a server, wherever they are."""
+
     num_workers: int
 
     @abstractmethod
-    def share(self, key: Hashable, value: Any) -> Any:
+    def share(self, key: Hashable, value: object) -> Any:
         """A handle to ``value``; a key that already means another object is a ``RuntimeFailure``."""
 
     @abstractmethod
+    def deal(self, handle: Any, piece: Function, num_items: int) -> Any:
+        """A handle by which each client actor holds its own part alone: ``piece(value, items)``, and no other's."""
+
+    @abstractmethod
     def forget(self, handle: Any) -> None:
-        """Drop a shared value from the store."""
+        """Drop a shared value, and what was dealt of it."""
+
+    @abstractmethod
+    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+        """One training, led by the server.
+
+        Args:
+            function: is called there with its ``Clients`` and args.
+            args: its other arguments; handles stand for what was shared or dealt.
+            path: names the training; its first part is the task under which its rounds are counted.
+            on_round: told (done, total) where the engine computes in this process.
+
+        Returns: what the function returns.
+        """
+
+    @abstractmethod
+    def on_server(self, function: Function, *args: object) -> Any:
+        """``function(*args)``, computed by the server."""
+
+    @abstractmethod
+    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+        """``function(task, *args)`` for every task, in order, in the server's own processes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop every actor, or forget what this part of an engine shared; safe to call twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Runtime(Parties):
+    """What the driver uses: an engine; ``serial`` is the truth, ``ray`` its equal."""
+
+    name: str
 
     @abstractmethod
     def tell(self, function: Callable[..., object], *args: object) -> None:
@@ -48,50 +118,39 @@ class Runtime(ABC):
         """
 
     @abstractmethod
-    def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]:
-        """One future per block: ``function(items, *args)``."""
-
-    @abstractmethod
-    def map(self, function: Callable[..., Any], tasks: Sequence[Any], *args: Any) -> Iterator[Any]:
-        """``function(task, *args)`` for every task, as values, in order."""
-
-    @abstractmethod
     def as_done(
         self,
-        function: Callable[..., Any],
-        queues: Sequence[Sequence[tuple[Any, ...]]],
-        started: Callable[[tuple[Any, ...]], None],
+        function: Function,
+        queues: Sequence[Sequence[Task]],
+        started: Callable[[Task], None],
         waiting: Callable[[], None],
-        gone: Callable[[str], Any] | None = None,
-    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """(task, ``function(*task)``) for every task of ``queues``, whichever is done first; ``Queues`` deals them.
+        gone: Callable[[str], object] | None = None,
+        most: int | None = None,
+    ) -> Iterator[Done]:
+        """(task, value) of every task of ``queues``, whichever is done first; ``Queues`` deals them to the curators.
 
-        Each worker has one task at a time. started is told a task when it is handed out; waiting is called about once a
-        second while nothing is done. The first error ends the iteration. gone: gives the value of a task of which worker after
-        worker died, from the reason; without it that is an error, too.
+        Args:
+            function: is called at a curator as ``function(engine, *task)``; ``engine()`` makes a runtime for this place.
+            queues: what belongs together stays at one curator where it can.
+            started: is told a task when it is handed out.
+            waiting: is called about once a second while nothing is done.
+            gone: gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
+            most: so many tasks at a time, at most. None: one for each curator.
+
+        Raises: the first error of a task.
         """
 
     @abstractmethod
-    def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any:
-        """A future of ``function(*args)`` (a tuple of ``returns`` futures when it returns that many values)."""
+    def open(self, *kinds: Kind) -> None:
+        """These actors begin to start, where they are not there yet; curators that lead federations do not start them."""
+
+    def counted(self) -> dict[Path, Count]:
+        """What each training cost, by its path, as far as this engine has led it."""
+        return {}
 
     @abstractmethod
-    def get(self, future: Any) -> Any:
-        """Wait for the value."""
-
-    @abstractmethod
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """What ran where, for ``environment.json``."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Stop every actor; safe to call twice."""
-
-    def __enter__(self) -> Runtime:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 class Queues:
@@ -99,11 +158,11 @@ class Queues:
     else the later half of the longest one. So neighbours mostly meet the same worker, and nobody is idle while a task waits.
     """
 
-    def __init__(self, queues: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, queues: Sequence[Sequence[Task]]) -> None:
         self._untouched = [list(q) for q in queues if q]
-        self._own: dict[int, list[Any]] = {}
+        self._own: dict[int, list[Task]] = {}
 
-    def next(self, worker: int) -> Any | None:
+    def next(self, worker: int) -> Task | None:
         """The task that ``worker`` shall do now; None when all are dealt."""
         own = self._own.setdefault(worker, [])
         if not own and self._untouched:
@@ -115,7 +174,7 @@ class Queues:
         return own.pop(0) if own else None
 
 
-def require_same(key: Hashable, known: Any, value: Any) -> None:
+def require_same(key: Hashable, known: object, value: object) -> None:
     """``RuntimeFailure`` where ``key`` was shared for another object: workers would compute on the wrong one."""
     if known is not value:
         raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")

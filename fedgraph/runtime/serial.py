@@ -1,4 +1,4 @@
-"""Everything runs in this process, one call after another. Every other runtime has to give the results of this one.
+"""Clients, server and curator in this process, one call after another. Every other runtime has to give the results of this one.
 
 It is also strict: whatever crosses a boundary is pickled, and arrays arrive read-only, so a method that
 would fail under Ray fails here too.
@@ -8,82 +8,134 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from fedgraph.runtime.base import Runtime, require_same
+from fedgraph.runtime.base import Clients, Done, Function, Kind, OnRound, Runtime, Task, Value, blocks, require_same
+from fedgraph.runtime.counts import Count, Path, Tally
 
 
 @dataclass(frozen=True, eq=False)
 class _Held:
+    key: Hashable
     value: Any
 
 
-def frozen_copy(value: Any) -> Any:
+def frozen_copy(value: Value) -> Value:
     """``value`` as another process would receive it: pickled, its arrays read-only."""
     buffers: list[pickle.PickleBuffer] = []
     data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    return pickle.loads(data, buffers=[memoryview(b.raw()).toreadonly() for b in buffers])
+    copy: Value = pickle.loads(data, buffers=[memoryview(b.raw()).toreadonly() for b in buffers])
+    return copy
+
+
+class SerialClients(Clients):
+    """All clients of one training, in the server's process. actors: among how many they would be dealt."""
+
+    def __init__(self, tally: Tally, path: Path, on_round: OnRound, actors: int = 1) -> None:
+        self._tally, self._path, self._on_round, self._actors = tally, path, on_round, actors
+
+    def share(self, key: str, value: object) -> _Held:
+        return _Held(key, frozen_copy(value))
+
+    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+        given = [a.value if isinstance(a, _Held) else frozen_copy(a) for a in args]
+        began = time.perf_counter()
+        answers = [function(items, *given) for items in blocks(num_items, self._actors)]
+        busy = time.perf_counter() - began
+        self._tally.add(self._path, Count(calls=len(answers), clients_busy=busy, server_busy=-busy))
+        return [frozen_copy(answer) for answer in answers]
+
+    def seal(self, value: Value) -> Value:
+        return frozen_copy(value)
+
+    def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
+        self._tally.add(self._path, Count(rounds=1, messages=messages, bytes_up=up, bytes_down=down))
+        self._on_round(done, total)
 
 
 class SerialRuntime(Runtime):
-    """Futures are values that are already there."""
+    """The whole federation as one process."""
 
     name = "serial"
     num_workers = 1
 
     def __init__(self) -> None:
         self._shared: dict[Hashable, _Held] = {}
-        self._originals: dict[Hashable, Any] = {}
+        self._originals: dict[Hashable, object] = {}
+        self._dealt: dict[Hashable, _Held] = {}
+        self._tally = Tally()
 
-    def share(self, key: Hashable, value: Any) -> _Held:
+    def share(self, key: Hashable, value: object) -> _Held:
         if key not in self._shared:
-            self._shared[key], self._originals[key] = _Held(frozen_copy(value)), value
+            self._shared[key], self._originals[key] = _Held(key, frozen_copy(value)), value
         require_same(key, self._originals[key], value)
         return self._shared[key]
 
+    def clients(self, path: Path, on_round: OnRound) -> SerialClients:
+        """Who answers the server in one training."""
+        return SerialClients(self._tally, path, on_round)
+
+    def deal(self, handle: _Held, piece: Function, num_items: int) -> _Held:
+        if handle.key not in self._dealt:
+            self._dealt[handle.key] = _Held(handle.key, piece(handle.value, range(num_items)))
+        return self._dealt[handle.key]
+
     def forget(self, handle: _Held) -> None:
-        for key in [k for k, v in self._shared.items() if v is handle]:
-            del self._shared[key], self._originals[key]
+        for kept in (self._shared, self._originals, self._dealt):
+            kept.pop(handle.key, None)
 
-    def tell(self, function: Callable[..., object], *args: object) -> None:
-        function(*args)
+    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+        clients = self.clients(path, on_round)
+        given = [a if isinstance(a, _Held) else frozen_copy(a) for a in args]
+        began = time.perf_counter()
+        with self._tally.training(path):
+            found = function(clients, *given)
+        self._tally.add(path, Count(server_busy=time.perf_counter() - began))  # less what ``ask`` took away
+        return frozen_copy(found)
 
-    def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[_Held]:
-        return [_Held(frozen_copy(function(range(num_items), *_values(args))))]
+    def on_server(self, function: Function, *args: object) -> Any:
+        return frozen_copy(function(*_values(args)))
 
-    def map(self, function: Callable[..., Any], tasks: Sequence[Any], *args: Any) -> Iterator[Any]:
+    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
         for task in tasks:
             yield frozen_copy(function(task, *_values(args)))
 
     def as_done(
         self,
-        function: Callable[..., Any],
-        queues: Sequence[Sequence[tuple[Any, ...]]],
-        started: Callable[[tuple[Any, ...]], None],
+        function: Function,
+        queues: Sequence[Sequence[Task]],
+        started: Callable[[Task], None],
         waiting: Callable[[], None],
-        gone: Callable[[str], Any] | None = None,
-    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        gone: Callable[[str], object] | None = None,
+        most: int | None = None,
+    ) -> Iterator[Done]:
         for task in itertools.chain.from_iterable(queues):
             started(task)
-            yield task, frozen_copy(function(*_values(task)))
+            yield task, frozen_copy(function(SerialRuntime, *_values(task)))
 
-    def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any:
-        result = frozen_copy(function(*_values(args)))
-        return _Held(result) if returns == 1 else tuple(_Held(part) for part in result)
+    def tell(self, function: Callable[..., object], *args: object) -> None:
+        function(*args)
 
-    def get(self, future: _Held) -> Any:
-        return future.value
+    def open(self, *kinds: Kind) -> None:
+        """They are here."""
 
-    def describe(self) -> dict[str, Any]:
-        return {"runtime": "serial", "workers": 1, "gpus_per_worker": 0, "numpy": np.__version__}
+    def counted(self) -> dict[Path, Count]:
+        return self._tally.counts()
+
+    def describe(self) -> dict[str, object]:
+        federation = {task: asdict(count) for task, count in self._tally.tasks().items()}
+        about = {"runtime": "serial", "workers": 1, "gpus_per_worker": 0, "numpy": np.__version__}
+        return about | {"federation": federation}
 
     def close(self) -> None:
         self._shared.clear()
+        self._dealt.clear()
 
 
-def _values(args: Sequence[Any]) -> list[Any]:
+def _values(args: Sequence[object]) -> list[object]:
     return [a.value if isinstance(a, _Held) else a for a in args]

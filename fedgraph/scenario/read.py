@@ -37,8 +37,8 @@ class RuntimeSettings(Settings):
     engine: Literal["ray", "serial"] = Field("ray", description="ray, or serial for one process")
     workers: int | None = Field(None, ge=1, description="actors in the pool; default one per CPU")
     gpus_per_worker: float | None = Field(None, ge=0, description="default: the cluster's GPUs divided evenly")
-    spread: Literal["auto", "cells", "clients"] = Field(
-        "auto", description="what workers share: cells (each does whole ones), the clients of one cell, or auto"
+    spread: Literal["cells", "clients"] = Field(
+        "clients", description="clients: a federation's rounds run at client and server actors; cells: inside one worker"
     )
     silence: float = Field(600.0, ge=10, description="seconds without a sign of life after which a worker counts as dead")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,9 +27,10 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, Lapla
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
-from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.base import Function, OnRound, Runtime
 from fedgraph.runtime.base import blocks as dealt_to
-from fedgraph.runtime.serial import SerialRuntime, _Held, _values, frozen_copy
+from fedgraph.runtime.counts import Path
+from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
@@ -52,10 +54,22 @@ class Several(SerialRuntime):
         super().__init__()
         self.workers, self.bytes = workers, 0
 
-    def on_workers(self, function, num_items, *args):  # type: ignore[no-untyped-def]
-        sent = [frozen_copy(function(items, *_values(args))) for items in dealt_to(num_items, self.workers)]
-        self.bytes += sum(s.value.nbytes for part in sent for message in part for s in message.released.values())
-        return [_Held(part) for part in sent]
+    def clients(self, path: Path, on_round: OnRound) -> SerialClients:
+        return Counting(self, path, on_round)
+
+
+class Counting(SerialClients):
+    """Notes how many bytes travel."""
+
+    def __init__(self, engine: Several, path: Path, on_round: OnRound) -> None:
+        super().__init__(engine._tally, path, on_round, engine.workers)
+        self.engine = engine
+
+    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+        sent = super().ask(function, num_items, *args)
+        messages = [message for part in sent for message in part or ()]
+        self.engine.bytes += sum(s.value.nbytes for message in messages for s in message.released.values())
+        return sent
 
 
 def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
@@ -261,7 +275,8 @@ def test_secure_sums_need_every_client(library: Graph) -> None:
 
     plan, partition = secure(library)
     job = Job("missing", 0, ("missing",), plan)
-    state, model = server.begin(job)
+    state = server.begin(job)
+    model = state.model
     sent = client.run_blocks(range(15), partition, job, model, 0)
     with pytest.raises(RuntimeFailure, match=rf"3[78] clients finished, {CLIENTS} are needed"):
         server.merge(job, state, 0, sent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from fedgraph.methods import features
 from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.base import Clients, Runtime
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -65,14 +66,12 @@ def trained(
     library: Graph,
     made: tuple[Plan[Any, Any], Attendance, Masks | None],
     root: int,
-    on_state: Callable[[int, Any], None] = lambda round_, state: None,
+    keep: frozenset[int] = frozenset(),
 ) -> rounds.Outcome:
     plan, who, masks = made
     partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
     shared = engine.share("partition", partition)
-    out = rounds.run(
-        engine, shared, plan, root, ("x",), ("x",), rounds.Prefixes(), attendance=who, masks=masks, on_state=on_state
-    )
+    out = rounds.run(engine, shared, plan, root, ("x",), ("x",), rounds.Prefixes(), attendance=who, masks=masks, keep=keep)
     engine.forget(shared)
     return out
 
@@ -89,6 +88,10 @@ def own_pid(items: range) -> int:
     return os.getpid()
 
 
+def pids(clients: Clients) -> list[int]:
+    return clients.ask(own_pid, 3)
+
+
 @pytest.mark.parametrize("way", [masked, buffered])
 def test_three_workers_give_the_bits_of_one_process(
     way: Callable[[Graph], tuple[Plan[Any, Any], Attendance, Masks | None]], pool: Runtime, library: Graph
@@ -100,12 +103,16 @@ def test_three_workers_give_the_bits_of_one_process(
     assert not np.array_equal(other.state.model["parameters"], expected)  # another root, another noise
     for dies in (False, True):
         if dies:  # what it kept of keys, agreements and prepared clients is gone with it
-            os.kill(pool.get(pool.on_workers(own_pid, 3)[1]), signal.SIGKILL)
+            os.kill(pool.federate(pids, path=("pids",))[1], signal.SIGKILL)
         found = trained(pool, library, made, 5)
         assert np.array_equal(found.state.model["parameters"], expected)
         assert found.releases == truth.releases
         assert found.sizes == truth.sizes
     assert pool.describe()["workers"] == 3
+    until = time.monotonic() + 60
+    while not pool.describe()["workers_lost"] and time.monotonic() < until:
+        pool.pool.look()  # type: ignore[attr-defined]
+        time.sleep(0.2)
     assert pool.describe()["workers_lost"] >= 1
 
 
@@ -115,9 +122,10 @@ def test_rounds_without_anybody_leave_the_model(hidden: bool, pool: Runtime, lib
     if not hidden:
         plan = features.plan(features.Params(steps=4), facts_of(library, Viewer.SERVER, least_answers=1), BUDGET)
     made = (plan, nobody_comes(who), masks if hidden else None)
-    states: list[np.ndarray] = []
     with runtime.start("serial") as serial:
-        truth = trained(serial, library, made, 5, on_state=lambda _, state: states.append(state.value.model["parameters"]))
+        truth = trained(serial, library, made, 5, keep=frozenset({1, 2, 3, 4}))
+    assert [round_ for round_, _ in truth.kept] == [1, 2, 3, 4]
+    states = [state.model["parameters"] for _, state in truth.kept]
     assert np.array_equal(states[0], states[2])
     assert not np.array_equal(states[2], states[3])
     found = trained(pool, library, made, 5)

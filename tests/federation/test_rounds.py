@@ -48,7 +48,7 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
     assert inbox.each == {}
     assert np.allclose(inbox.sums["gradient"], sum(m.released["gradient"].value for m in messages), atol=1e-5)
     job = Job("j", 0, ("j",), plan)
-    state, _ = server.begin(job)
+    state = server.begin(job)
     with pytest.raises(RuntimeFailure, match="3 clients finished, 4 are needed"):
         server.merge(job, state, 0, messages[:3])
     silent = ClientMessage(3, 0, {})

@@ -89,7 +89,7 @@ WAYS = {
 def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     clients, settings = WAYS[way]
     job, partition = job_of(library, clients, settings, steps=2)
-    _, model = server.begin(job)
+    model = server.begin(job).model
     every = range(len(blocks.borders(clients)))
     dropped, bits = 0, protocol.mechanism(job).bits
     for round_ in range(job.plan.schedule.rounds):
@@ -128,7 +128,7 @@ def test_a_few_clients_with_many_nodes_fit_into_the_sum_without_noise(library: G
 def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
     """Eight bits of one message, from wherever, are uniform, though its numbers are small; another round's differ."""
     job, partition = job_of(library, 20, Participation(secure_aggregation="masks"), model="mlp", projection="none", steps=3)
-    _, model = server.begin(job)
+    model = server.begin(job).model
     every = range(len(blocks.borders(20)))
     sent = []
     for round_ in range(2):

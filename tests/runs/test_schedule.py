@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +58,7 @@ def numbers(folder: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.ray("own")
-@pytest.mark.parametrize("spread", ["clients", "auto"])
+@pytest.mark.parametrize("spread", ["clients", "cells"])
 def test_side_by_side_equals_one_after_another(
     spread: str, mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,12 +67,10 @@ def test_side_by_side_equals_one_after_another(
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert run.main([str(mixed), "--runtime", "serial", "--out", str(whole)]) == 0
 
-    real, here = node_classification.run, []
-    save, saved = experiment.store.CellStore.save, []
+    def not_here(params: object, cell: Cell, context: Context) -> object:
+        raise AssertionError("the driver computes no cell")
 
-    def only_federated(params: object, cell: Cell, context: Context) -> object:
-        here.append(cell.world.trust)
-        return real(params, cell, context)  # type: ignore[arg-type]
+    save, saved = experiment.store.CellStore.save, []
 
     def dies_after_three(self: object, cell: Cell, *args: object) -> None:
         if len(saved) == 3:
@@ -77,19 +78,18 @@ def test_side_by_side_equals_one_after_another(
         saved.append(cell.world.trust)
         save(self, cell, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(node_classification, "run", only_federated)
+    monkeypatch.setattr(node_classification, "run", not_here)
     monkeypatch.setattr(experiment.store.CellStore, "save", dies_after_three)
     assert run.main([str(mixed), "--out", str(cut)]) == 1
     assert len(saved) == 3
-    assert spread == "auto" or set(saved) == {Trust.CURATOR}
-    assert here == []
     monkeypatch.setattr(experiment.store.CellStore, "save", save)
     assert run.main([str(mixed), "--resume", str(cut)]) == 0
-    federated = [Trust.OWN_CLIENT] * 8 if spread == "clients" else []
-    assert here == federated, "a curator's cell ran in the driver, or a federated one elsewhere"
     assert numbers(cut) == numbers(whole)
     assert len([row for row in numbers(whole) if row["metric"] == "accuracy"]) == 2 * 2 * 2 * 2
     assert (cut / "ledger.jsonl").read_bytes() == (whole / "ledger.jsonl").read_bytes()
+    made = json.loads((cut / "environment.json").read_text(encoding="utf-8"))["runtime"]
+    assert ({"server", "client-0", "client-1"} <= set(made["actors"])) is (spread == "clients")
+    assert set(made["federation"]) == ({"node_classification"} if spread == "clients" else set())
 
 
 def test_who_is_alone() -> None:
@@ -97,27 +97,43 @@ def test_who_is_alone() -> None:
     metrics = schedule.Stage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
     claims = schedule.Stage(_task("claims", None), _context(None), ())
     assert schedule.is_alone(metrics, cell)
-    assert not schedule.is_alone(claims, cell), "a task that says nothing needs the pool"
+    assert not schedule.is_alone(claims, cell), "a cell of a task that says nothing is a federation"
     for trust in Trust:
         asked = Cell("t", "d", "m", "v", trusting(trust), 1.0, "provable", 0)
         assert node_classification.alone(_params(), asked) is trust.whole
 
 
-def test_which_cells_share_the_workers(library: Graph) -> None:
-    class Three(SerialRuntime):
-        num_workers = 3
+def test_curators_get_cells_alone_first_and_federations_on_heavy_data_one_at_a_time(
+    library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deals(SerialRuntime):
+        name = "deals"
+        opened: tuple[str, ...] = ()
 
-    def beside(spread: schedule.Spread, number: int, data: Graph | None, engine: SerialRuntime) -> list[bool]:
+        def open(self, *kinds: str) -> None:
+            self.opened = kinds
+
+        def as_done(self, function: object, queues: Sequence[Sequence[tuple[Any, ...]]], *more: Any, **rest: Any) -> Any:
+            dealt.append((more[-1], [[(task[0].cell.world.trust, task[0].whole) for task in queue] for queue in queues]))
+            return iter(())
+
+    def deal(spread: schedule.Spread, data: Graph | None, *trusts: Trust) -> tuple[str, ...]:
+        dealt.clear()
         stage = schedule.Stage(_task("node_classification", _params()), _context(data), ())
-        todo = [(stage, Cell("t", "d", "m", "v", trusting(Trust.OWN_CLIENT), 1.0, "provable", seed)) for seed in range(number)]
-        return schedule.beside(todo, engine, spread)
+        engine = Deals()
+        cells = [(stage, Cell("t", "d", "m", "v", trusting(trust), 1.0, "provable", 0)) for trust in trusts]
+        list(schedule.computed(cells, engine, Console(quiet=True), spread))
+        return engine.opened
 
-    assert beside("clients", 100, library, Three()) == [False] * 100
-    assert beside("cells", 2, library, Three()) == [True] * 2
-    assert beside("auto", 12, library, Three()) == [True] * 12
-    assert beside("auto", 11, library, Three()) == [False] * 11, "too few cells to keep three workers busy"
-    assert beside("auto", 12, None, Three()) == [False] * 12
-    assert beside("cells", 12, library, SerialRuntime()) == [False] * 12
+    dealt: list[tuple[int | None, list[list[tuple[Trust, bool]]]]] = []
+    assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR, Trust.SUMS)
+    assert dealt == [(None, [[(Trust.CURATOR, True)], [(Trust.OWN_CLIENT, False), (Trust.SUMS, False)]]), (1, [])]
+    assert not deal("cells", library, Trust.OWN_CLIENT, Trust.CURATOR)
+    assert dealt == [(None, [[(Trust.OWN_CLIENT, True), (Trust.CURATOR, True)]]), (1, [])]
+    monkeypatch.setattr(schedule, "LIGHT", 1.0)
+    assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR)
+    assert dealt == [(None, [[(Trust.CURATOR, True)]]), (1, [[(Trust.OWN_CLIENT, False)]])]
+    assert not deal("clients", library, Trust.CURATOR), "nobody needs clients"
 
 
 def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +148,7 @@ def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypat
 
     monkeypatch.setattr(node_classification, "run", looks)
     orders = [_order(group) for group in ("a", "a", "b", "a")]
-    assert [schedule.compute(order, library)[0] for order in orders] == [outcome] * 4
+    assert [schedule.compute(SerialRuntime, order, library)[0] for order in orders] == [outcome] * 4
     assert found[0] is found[1]
     assert found[1] is not found[2]
     assert found[3] is not found[0], "the first group was kept while the second ran"
@@ -145,18 +161,12 @@ def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypat
 
     monkeypatch.setattr(node_classification, "run", fails)
     error: Exception = DataError("node 3 is missing")
-    assert schedule.compute(_order("a"), library)[0] == "node 3 is missing"
+    assert schedule.compute(SerialRuntime, _order("a"), library)[0] == "node 3 is missing"
     error = ValueError("shapes\ndiffer")
-    assert schedule.compute(_order("a"), library)[0] == "ValueError: shapes differ"
+    assert schedule.compute(SerialRuntime, _order("a"), library)[0] == "ValueError: shapes differ"
     error = OSError("no space left")  # the machine fails, not the cell
     with pytest.raises(OSError, match="no space left"):
-        schedule.compute(_order("a"), library)
-
-
-def test_a_worker_forgets_whole_cells_before_clients_need_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "_kept", {"0/task/data/0": _context(None)})
-    schedule.forget([0])
-    assert not schedule._kept
+        schedule.compute(SerialRuntime, _order("a"), library)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,12 @@ import ray
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import DataError, RuntimeFailure
-from fedgraph.runtime.base import Queues, Runtime, blocks
+from fedgraph.runtime.base import Clients, Queues, Runtime, blocks
 from fedgraph.runtime.serial import SerialRuntime, frozen_copy
 
 
-def double(items: range, array: np.ndarray) -> list[float]:
-    return [float(array[i] * 2) for i in items]
+def whole(array: np.ndarray, items: range) -> np.ndarray:
+    return array
 
 
 def pair(a: int, b: int) -> tuple[int, int]:
@@ -30,7 +31,7 @@ def square(task: int, offset: int) -> int:
     return task * task + offset
 
 
-def waits_for(marker: str, name: str, scale: np.ndarray) -> str:
+def waits_for(engine: object, marker: str, name: str, scale: np.ndarray) -> str:
     for _ in range(3000):
         if not marker or Path(marker).exists():
             return name * int(scale[0])
@@ -40,6 +41,10 @@ def waits_for(marker: str, name: str, scale: np.ndarray) -> str:
 
 def overwrite(items: range, array: np.ndarray) -> None:
     array[0] = 1.0
+
+
+def fail_at(engine: object, items: range) -> None:
+    raise DataError("client 3: broken")
 
 
 def fail(items: range) -> None:
@@ -52,6 +57,43 @@ def die_once(items: range, marker: str) -> int:
         path.write_text("x", encoding="utf-8")
         os._exit(1)
     return 42
+
+
+def slice_of(array: np.ndarray, items: range) -> np.ndarray:
+    return array[items.start : items.stop]
+
+
+def own_sums(items: range, held: np.ndarray, scale: float) -> tuple[float, int]:
+    return float(held.sum() * scale), len(held)
+
+
+def two_rounds(clients: Clients, held: object, job: int) -> tuple[list[tuple[float, int]], int]:
+    plan = clients.share("job", job)
+    asked = [clients.ask(own_sums, 7, held, float(round_)) for round_ in (1, 2)]
+    assert clients.ask(least, 7, plan) == [job] * len(asked[0])
+    clients.count(2, 2, 7, 70, 140)
+    return asked[1], len(asked[0])
+
+
+def least(items: range, job: int) -> int:
+    return job
+
+
+def asks_two(clients: Clients, function: Callable[..., object], *args: object) -> list[object]:
+    return clients.ask(function, 2, *args)
+
+
+def asks(clients: Clients, function: Callable[..., object], *args: object) -> list[object]:
+    return clients.ask(function, 1, *args)
+
+
+def at_a_curator(engine: Callable[[], Runtime], name: str) -> list[tuple[float, int]]:
+    """A curator leads a federation, too."""
+    with engine() as federation:
+        shared = federation.share("numbers", np.arange(7.0))
+        dealt = federation.deal(shared, slice_of, 7)
+        found: list[tuple[float, int]] = federation.federate(two_rounds, dealt, 5, path=("task", name))[0]
+    return found
 
 
 @pytest.fixture(params=["serial", pytest.param("ray", marks=pytest.mark.ray)])
@@ -67,15 +109,29 @@ def test_blocks_cover_everything_once() -> None:
             assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
 
 
-def test_on_workers_keeps_the_order(engine: Runtime) -> None:
+def test_clients_hold_their_own_piece_and_answer_in_order(engine: Runtime) -> None:
+    engine.open("server", "client")
     shared = engine.share("numbers", np.arange(7.0))
-    found = [x for f in engine.on_workers(double, 7, shared) for x in engine.get(f)]
-    assert found == [0, 2, 4, 6, 8, 10, 12]
+    found, actors = engine.federate(two_rounds, engine.deal(shared, slice_of, 7), 5, path=("task", "cell"))
+    assert sum(value for value, _ in found) == 42.0
+    assert [held for _, held in found] == ([7] if engine.name == "serial" else [3, 4]), "somebody held what is another's"
+    assert actors == engine.num_workers
+    engine.forget(shared)
 
 
-def test_futures_travel_to_the_server(engine: Runtime) -> None:
-    first, second = engine.on_server(pair, 1, 2, returns=2)
-    assert engine.get(engine.on_server(pair, first, second)) == (1, 2)
+def test_a_curator_leads_a_federation_and_its_rounds_are_counted(engine: Runtime) -> None:
+    engine.open("server", "client")
+    [(_, found)] = list(engine.as_done(at_a_curator, [[("by a curator",)]], lambda task: None, lambda: None))
+    assert sum(value for value, _ in found) == 42.0
+    if engine.name == "ray":  # serially the curator is another engine in this process
+        count = engine.counted()["task", "by a curator"]
+        assert (count.trainings, count.rounds, count.messages, count.bytes_up, count.bytes_down) == (1, 1, 7, 70, 140)
+        assert count.calls == 3 * engine.num_workers
+        assert 0 < count.clients_busy < count.seconds * engine.num_workers
+
+
+def test_the_server_computes(engine: Runtime) -> None:
+    assert engine.on_server(pair, 1, engine.share("two", 2)) == (1, 2)
 
 
 def test_map_gives_results_in_order(engine: Runtime) -> None:
@@ -120,24 +176,28 @@ def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> 
 
 def test_as_done_keeps_an_error(engine: Runtime) -> None:
     with pytest.raises(DataError, match="client 3: broken"):
-        list(engine.as_done(fail, [[(range(1),)]], lambda task: None, lambda: None))
+        list(engine.as_done(fail_at, [[(range(1),)]], lambda task: None, lambda: None))
 
 
 def test_shared_arrays_are_read_only(engine: Runtime) -> None:
     shared = engine.share("frozen", np.zeros(100_000))
     with pytest.raises(ValueError, match="read-only"):
-        engine.get(engine.on_workers(overwrite, 1, shared)[0])
+        engine.federate(asks, overwrite, engine.deal(shared, whole, 1), path=("task", "writes"))
 
 
 def test_errors_keep_their_type_and_text(engine: Runtime) -> None:
     with pytest.raises(DataError, match="client 3: broken"):
-        engine.get(engine.on_workers(fail, 1)[0])
+        engine.federate(asks, fail, path=("task", "fails"))
+    with pytest.raises(DataError, match="client 3: broken"):
+        engine.on_server(fail, range(1))
+    with pytest.raises(DataError, match="client 3: broken"):
+        list(engine.map(fail, [range(1)]))
 
 
 def test_a_killed_actor_comes_back(engine: Runtime, tmp_path: Path) -> None:
     if engine.name == "serial":
         (tmp_path / "marker").write_text("in one process there is nobody to kill", encoding="utf-8")
-    assert engine.get(engine.on_workers(die_once, 1, str(tmp_path / "marker"))[0]) == 42
+    assert engine.federate(asks, die_once, str(tmp_path / "marker"), path=("task", "dies")) == [42]
 
 
 def remember(word: str) -> None:
@@ -153,23 +213,25 @@ def test_everybody_is_told_also_who_starts_later(engine: Runtime, tmp_path: Path
     (tmp_path / "marker").write_text("", encoding="utf-8")
     for word in ("first", "second"):
         engine.tell(remember, word)
-        assert {engine.get(found) for found in engine.on_workers(told, 2)} == {word}
-        assert engine.get(engine.on_server(told, range(0))) == word
+        assert engine.federate(asks_two, told, path=("task", "told")) in ([word], [word, word])
+        assert engine.on_server(told, range(0)) == word
+        assert list(engine.map(told, [range(0)] * 3)) == [word] * 3
     if engine.name == "ray":
         (tmp_path / "marker").unlink()
-        assert engine.get(engine.on_workers(die_once, 1, str(tmp_path / "marker"))[0]) == 42
-        assert {engine.get(found) for found in engine.on_workers(told, 2)} == {"second"}
+        assert engine.federate(asks, die_once, str(tmp_path / "marker"), path=("task", "dies")) == [42]
+        assert engine.federate(asks_two, told, path=("task", "told")) == ["second", "second"]
 
 
 def test_a_secret_root_reaches_the_workers_and_not_the_store(engine: Runtime) -> None:
     root = seeds.root("secret")
     assert isinstance(root, seeds.Secret)
     handle = engine.share("root", root)
-    stored = pickle.dumps(ray.get(handle.refs[0]) if engine.name == "ray" else handle.value)
+    stored = pickle.dumps(ray.get(handle.shared().refs[0]) if engine.name == "ray" else handle.value)
     assert root.key not in stored
     engine.tell(seeds.hold, root.key)
     expected = seeds.secret_generator(root, "noise", 1).random(3).tolist()
-    assert all(engine.get(found) == expected for found in engine.on_workers(drawn, 2, handle))
+    assert all(found == expected for found in engine.federate(asks_two, drawn, handle, path=("task", "drawn")))
+    assert list(engine.map(drawn, [range(1)], handle)) == [expected]
 
 
 def drawn(items: range, root: int) -> list[float]:
@@ -187,7 +249,7 @@ def test_forget_drops_a_shared_value() -> None:
     engine = SerialRuntime()
     first = engine.share("k", np.zeros(3))
     engine.forget(first)
-    assert engine.get(engine.share("k", np.ones(3)))[0] == 1.0
+    assert engine.on_server(np.sum, engine.share("k", np.ones(3))) == 3.0
 
 
 def test_unknown_engine() -> None:

@@ -16,9 +16,11 @@ from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import versions, watchdog
+from fedgraph.runtime.base import Clients
 from fedgraph.runtime.placement import Node, chosen, room
-from fedgraph.runtime.ray import RayRuntime, cluster
-from fedgraph.runtime.ray.calls import Calls
+from fedgraph.runtime.ray import cluster
+from fedgraph.runtime.ray.conductor import Handle
+from fedgraph.runtime.ray.seats import raise_own
 
 
 def test_an_address_where_nobody_listens() -> None:
@@ -143,14 +145,12 @@ def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     def full(value: object) -> None:
         raise ObjectStoreFullError("the disk\nis full")
 
-    engine = object.__new__(RayRuntime)
-    engine._shared, engine._originals = {}, {}
     monkeypatch.setattr(ray, "put", full)
     with pytest.raises(RuntimeFailure, match=r"the graph does not fit into Ray's object store: .*the disk is full") as said:
-        engine.share("the graph", 1)
+        Handle("the graph", 1).shared()
     assert "\n" not in str(said.value)
     with pytest.raises(RuntimeFailure, match="Ray's object store is full") as said:
-        object.__new__(Calls)._raise_own(OutOfDiskError("no space\nleft"))
+        raise_own(OutOfDiskError("no space\nleft"))
     assert "\n" not in str(said.value)
 
 
@@ -179,6 +179,12 @@ def ones(items: range, count: int) -> np.ndarray:
     return np.ones(count)
 
 
+def large(clients: Clients, values: object) -> list[float]:
+    made = [clients.ask(ones, 2, 8_000_000) for _ in range(3)]  # 384 MB in all
+    assert [answer.sum() for answers in made for answer in answers] == [8e6] * 6
+    return clients.ask(total, 2, values)
+
+
 def total(items: range, values: np.ndarray) -> float:
     return float(values.sum())
 
@@ -190,6 +196,4 @@ def test_values_larger_than_the_object_store_go_to_the_disk(monkeypatch: pytest.
     monkeypatch.setattr(cluster, "_LOCAL_STORE_BYTES", 80 * 1024**2)
     with runtime.start("ray", workers=2) as engine:
         shared = engine.share("large", np.ones(15_000_000))  # 120 MB
-        assert [engine.get(f) for f in engine.on_workers(total, 2, shared)] == [15e6, 15e6]
-        made = [future for _ in range(3) for future in engine.on_workers(ones, 2, 8_000_000)]  # 384 MB in all
-        assert [engine.get(future).sum() for future in made] == [8e6] * 6
+        assert engine.federate(large, shared, path=("large",)) == [15e6, 15e6]

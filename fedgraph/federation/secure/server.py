@@ -16,9 +16,7 @@ from fedgraph.methods.base import State
 from fedgraph.privacy.mechanisms.integer_shares import word
 
 
-def merge(
-    job: Job, state: State[Any], round_: int, num_sent: int, num_boards: int, *given: Any
-) -> tuple[State[Any], dict[str, np.ndarray], Receipt]:
+def merge(job: Job, state: State[Any], round_: int, num_sent: int, num_boards: int, *given: Any) -> tuple[State[Any], Receipt]:
     """As ``federation.server.merge``. given: what the workers sent, the boards of public keys, the answers."""
     sent, boards, answers = given[:num_sent], given[num_sent : num_sent + num_boards], given[num_sent + num_boards :]
     now = protocol.round_of(job, round_)
@@ -32,11 +30,11 @@ def merge(
             for name, total in unmasked(now, round_, sums, merge_boards(boards), answers, mechanism.bits).items()
         }
 
-    after, model, receipt = server.merge_parts(job, state, round_, sent, opened)
+    after, receipt = server.merge_parts(job, state, round_, sent, opened)
     if now is None:
-        return after, model, receipt
+        return after, receipt
     down, up = wire_bytes(job, now, receipt)
-    return after, model, Receipt(receipt.round, receipt.releases, down, up)
+    return after, Receipt(receipt.round, receipt.releases, down, up, receipt.messages)
 
 
 def unmasked(

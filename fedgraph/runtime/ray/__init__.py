@@ -1,35 +1,41 @@
-"""The Ray engine: a pool of actors that hold virtual clients, and a server on the driver's machine.
+"""The Ray engine: client actors, a server actor and curators, as many as there are places, and the driver that watches them.
 
-A client is data, not a process: thousands of ego-networks share the pool. Arrays live in the object store once and are mapped
-read-only. Ray restarts nothing and retries nothing: the driver keeps of every call what it was made from, until its result is
-known, and makes it again where a process or a machine died (``calls``). Every random stream is named by client and round, so
-a call that is made again draws the same noise and gives the same bytes.
+A client is data, not a process: thousands of ego-networks share a few ``Client`` actors. Arrays live in the object store once
+and are mapped read-only. Ray restarts nothing and retries nothing: whoever made a call makes it again where a process or a
+machine died (``seats``, ``calls``). Every random stream is named by client and round, so a call that is made again draws the
+same noise and gives the same bytes.
 
 With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; otherwise a local one is started. Where the
-cluster has GPUs each worker is given an equal share of one (``placement``); the server works on a CPU.
+cluster has GPUs each place is given an equal share of one (``placement``); the server itself works on a CPU.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import ray
-from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+from ray.exceptions import RayError
 
-from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import placement, watchdog
-from fedgraph.runtime.base import Queues, Runtime, blocks, require_same
-from fedgraph.runtime.ray import cluster
-from fedgraph.runtime.ray.calls import Call, Calls, Future
-from fedgraph.runtime.ray.pool import Pool, Shared
+from fedgraph.runtime.base import Done, Function, Kind, OnRound, Queues, Runtime, Task
+from fedgraph.runtime.counts import Count, Path
+from fedgraph.runtime.ray import calls, cluster
+from fedgraph.runtime.ray.conductor import Conductor
+from fedgraph.runtime.ray.pool import Pool
+
+SECONDS_TO_COUNT = 10.0
 
 
-class RayRuntime(Runtime):
-    """workers: pool size (None: one per CPU of the cluster). gpus_per_worker: None divides what there is.
+class RayRuntime(Conductor, Runtime):
+    """The driver's.
 
-    silence: seconds without a sign of life after which a worker counts as dead.
+    Args:
+        workers: places (None: one per CPU of the cluster).
+        gpus_per_worker: of each place; None divides what there is.
+        silence: seconds without a sign of life after which an actor counts as dead.
     """
 
     name = "ray"
@@ -37,100 +43,100 @@ class RayRuntime(Runtime):
     def __init__(self, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> None:
         self._started = not ray.is_initialized()
         self._watchdog = watchdog.start() if self._started and not os.environ.get("RAY_ADDRESS") else None
-        self._shared: dict[Hashable, Shared] = {}
-        self._originals: dict[Hashable, Any] = {}
         self._pool: Pool | None = None
+        self._open = False
         try:
             if self._started:
                 cluster.connect(workers)
-            self.num_workers, gpus = placement.chosen(cluster.nodes(), workers, gpus_per_worker)
-            self._pool = Pool(self.num_workers, gpus, silence)
+            num, gpus = placement.chosen(cluster.nodes(), workers, gpus_per_worker)
+            self._pool = Pool(num, gpus, silence)
         except BaseException:
             self.close()
             raise
-        self._calls = Calls(self._pool)
+        super().__init__(self._pool.places, self._pool.look)
 
-    def share(self, key: Hashable, value: Any) -> Shared:
-        if key not in self._shared:
-            try:
-                self._shared[key], self._originals[key] = Shared(key, (ray.put(value),)), value
-            except (ObjectStoreFullError, OutOfDiskError) as error:
-                raise RuntimeFailure(f"{key} does not fit into Ray's object store: {' '.join(str(error).split())}") from error
-        require_same(key, self._originals[key], value)
-        return self._shared[key]
+    @property
+    def pool(self) -> Pool:
+        """``RuntimeError`` once it is closed."""
+        if self._pool is None:
+            raise RuntimeError("this engine is closed")
+        return self._pool
 
-    def forget(self, handle: Shared) -> None:
-        if self._shared.pop(handle.key, None) is not None:
-            del self._originals[handle.key]
-            for member in self._calls.pool.everybody():
-                member.actor.forget.remote(handle.key)
+    def open(self, *kinds: Kind) -> None:
+        self.pool.open(*kinds)
+        self._open = self._open or "server" in kinds
 
     def tell(self, function: Callable[..., object], *args: object) -> None:
-        self._calls.pool.tell(function, *args)
+        self.pool.tell(function, *args)
 
-    def on_workers(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]:
-        dealt = enumerate(blocks(num_items, self.num_workers))
-        return [self._calls.made(Call(slot, function, (items, *args)))[0] for slot, items in dealt]
+    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+        self.open("server", "client")
+        return super().federate(function, *args, path=path, on_round=on_round)
 
-    def map(self, function: Callable[..., Any], tasks: Sequence[Any], *args: Any) -> Iterator[Any]:
-        done: dict[int, Any] = {}
-        left = list(reversed(range(len(tasks))))
-        emit = 0
-        calls = self._calls.as_done(
-            lambda slot: left.pop() if left else None,
-            lambda slot, index: Call(slot, function, (tasks[index], *args)),
-            ahead=2,
-        )
-        for found in calls:
-            if found is not None:
-                done[found[0]] = found[1]
-            while emit in done:
-                yield done.pop(emit)
-                emit += 1
+    def on_server(self, function: Function, *args: object) -> Any:
+        self.open("server")
+        return super().on_server(function, *args)
+
+    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+        self.open("server")
+        return super().map(function, tasks, *args)
 
     def as_done(
         self,
-        function: Callable[..., Any],
-        queues: Sequence[Sequence[tuple[Any, ...]]],
-        started: Callable[[tuple[Any, ...]], None],
+        function: Function,
+        queues: Sequence[Sequence[Task]],
+        started: Callable[[Task], None],
         waiting: Callable[[], None],
-        gone: Callable[[str], Any] | None = None,
-    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        gone: Callable[[str], object] | None = None,
+        most: int | None = None,
+    ) -> Iterator[Done]:
+        self.open("curator")
         dealt = Queues(queues)
 
-        def take(slot: int) -> tuple[Any, ...] | None:
-            task = dealt.next(slot)
+        def take(slot: int) -> Task | None:
+            task: Task | None = dealt.next(slot)
             if task is not None:
                 started(task)
             return task
 
-        for found in self._calls.as_done(take, lambda slot, task: Call(slot, function, task), ahead=1, gone=gone):
+        for found in calls.as_done(self.pool, function, take, gone, most or self.num_workers):
             if found is None:
                 waiting()
             else:
                 yield found
 
-    def on_server(self, function: Callable[..., Any], *args: Any, returns: int = 1) -> Any:
-        futures = self._calls.made(Call(None, function, args, returns))
-        return futures[0] if returns == 1 else futures
+    def counted(self) -> dict[Path, Count]:
+        return self._counts()[0]
 
-    def get(self, future: Future) -> Any:
-        return self._calls.value(future)
+    def _counts(self) -> tuple[dict[Path, Count], dict[str, Count]]:
+        """Of every training and of every task, as the server that lives now has led them."""
+        actors = self._server.known() if self._open else []
+        if self._open and not actors:
+            try:
+                actors = [ray.get_actor(self.pool.places.name("server", None))]
+            except ValueError:
+                return {}, {}
+        try:
+            found: list[tuple[dict[Path, Count], dict[str, Count]]] = ray.get(
+                [actor.counts.remote() for actor in actors], timeout=SECONDS_TO_COUNT
+            )
+        except RayError:
+            return {}, {}
+        return found[0] if found else ({}, {})
 
-    def describe(self) -> dict[str, Any]:
-        pool = self._calls.pool
+    def describe(self) -> dict[str, object]:
         return {
             "runtime": "ray",
             "ray": ray.__version__,
             "workers": self.num_workers,
-            "workers_lost": pool.lost,
-            "gpus_per_worker": pool.gpus,
-            "devices": pool.devices(),
+            "workers_lost": self.pool.lost,
+            "gpus_per_worker": self.pool.gpus,
+            "actors": self.pool.devices(),
             "nodes": len(cluster.nodes()),
+            "federation": {task: asdict(count) for task, count in self._counts()[1].items()},
         }
 
     def close(self) -> None:
-        self._shared.clear()
         if ray.is_initialized():
             if self._pool is not None and not self._started:
                 self._pool.close()

@@ -17,6 +17,7 @@ from fedgraph.runtime.placement import Node
 
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
+_INLINE_BYTES = 2 * 1024**2  # of a message that travels by itself; larger ones go through the object store, which takes 10 ms
 _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
@@ -24,6 +25,7 @@ def connect(workers: int | None) -> None:
     """Join the cluster in ``RAY_ADDRESS``, or start a local one without dashboard or worker chatter."""
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_max_direct_call_object_size", str(_INLINE_BYTES))  # read by every process that starts here
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = os.cpu_count() or 1
     if address:

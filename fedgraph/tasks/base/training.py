@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
@@ -48,13 +47,13 @@ def train(
     *,
     attendance: Attendance | None = None,
     masks: Masks | None = None,
-    on_state: Callable[[int, Any], None] = lambda round_, state: None,
+    keep: frozenset[int] = frozenset(),
 ) -> Trained:
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
     attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
-    on_state: told of the state after each round (``federation.rounds``). One client without noise begins as a curator does,
-    so both end with the same model.
+    keep: after which rounds, counted from 1, the state is kept (``federation.rounds``). One client without noise begins as a
+    curator does, so both end with the same model.
     """
     shared = context.runtime.share(("partition", context.label, key), world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
@@ -65,7 +64,7 @@ def train(
     starts = replace(cell, world=trusting(Trust.CURATOR)).path if one else None
     outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,
-        attendance=attendance, masks=masks, starts=starts, on_state=on_state,
+        attendance=attendance, masks=masks, starts=starts, keep=keep,
     )  # fmt: skip
     guarantee = replace(made.guarantee, promises=promises.looked_up(made, world.partition))
     return Trained(outcome, guarantee, settle(guarantee, outcome.releases))

@@ -38,7 +38,7 @@ from fedgraph.tasks.base.graphs import graph_settings
 from fedgraph.tasks.base.graphs import raw_distances as raw
 from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, clear
 from fedgraph.tasks.base.graphs.graph_settings import Row as ROW
-from fedgraph.tasks.base.graphs.pairwise import asked_pairs
+from fedgraph.tasks.base.graphs.pairwise import asked_pairs, verified
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.graph_classification import models as graph_models
 from fedgraph.tasks.graph_classification.judging import Judging, judge
@@ -167,6 +167,8 @@ def _released(
         spaces = embedded.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = params.options(params.alpha if FUSED in own else None)
         distances, asked = asked_pairs(spaces, options, context, split, params.only_nearest)
+        drawn = seeds.generator(context.root, *cell.path, "verify")
+        asked = replace(asked, verified=verified(spaces, options, params.verify, drawn, context))
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
@@ -204,7 +206,7 @@ def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray,
     how = Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test, svm=not votes_alone)
     rng = seeds.generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
-    return dict(context.runtime.get(context.runtime.on_server(judge, distances, labels_of, split, rng, how)))
+    return dict(context.runtime.on_server(judge, distances, labels_of, split, rng, how))
 
 
 def _unreleased(

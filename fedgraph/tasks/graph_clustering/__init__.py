@@ -135,7 +135,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
     assert made is not None
-    how_many = Clustering(k, params.num_init, params.max_iterations)
+    how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == CONSTANT:
         rng = seeds.generator(context.root, *cell.path, "constant")
         spaces = constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
@@ -197,7 +197,7 @@ def _scores(params: Params, cell: Cell, context: Context, truth: np.ndarray, fou
     metrics = cluster.scores(truth, found.labels, known)
     if params.classify and known is not None:
         rng = seeds.generator(context.root, *cell.path, "classify")
-        metrics |= context.runtime.get(context.runtime.on_server(compare.accuracy, known, truth, rng))
+        metrics |= context.runtime.on_server(compare.accuracy, known, truth, rng)
     return metrics
 
 

@@ -19,12 +19,13 @@ from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import seeds
+from fedgraph.cells.agreements import Barycentres
 from fedgraph.cells.facts import SolverFacts
-from fedgraph.comparison import classify, cluster, gromov
+from fedgraph.comparison import agreement, classify, cluster, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.tasks.base.graphs.embedded_spaces import embedded_spaces
-from fedgraph.tasks.base.graphs.pairwise import all_pairs
+from fedgraph.tasks.base.graphs.pairwise import all_pairs, verified
 from fedgraph.tasks.base.graphs.raw_distances import in_medians
 from fedgraph.tasks.base.graphs.solver_settings import variation
 from fedgraph.types import Graph
@@ -32,16 +33,18 @@ from fedgraph.types import Graph
 Compare = Literal["gw", "fgw", "mean", "histogram"]
 OF_VECTORS = ("mean", "histogram")
 FOLDS, NEIGHBOURS = 5, 5
+BARYCENTRES, MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
 COSTS, GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """How clusters are made. k: how many."""
+    """How clusters are made. k: how many. verify: pairs that are solved with POT, too."""
 
     k: int
     num_init: int
     max_iterations: int
+    verify: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +77,25 @@ def discrepancies(
     """All pairs, k-means with barycentres, and how much the local minima vary."""
     distances, solved = all_pairs(made, options, context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
-    on_server = (_kmeans, tuple(made), options, how_many, rng, distances)
-    found = context.runtime.get(context.runtime.on_server(*on_server))
+    found = context.runtime.on_server(_kmeans, tuple(made), options, how_many, rng, distances)
     sample = seeds.generator(context.root, *cell.path, "minima")
-    return Found(distances, found.labels, replace(solved, minima=variation(made, options, sample)))
+    checked = verified(made, options, how_many.verify, seeds.generator(context.root, *cell.path, "verify"), context)
+    centres = None
+    if checked is not None and options.alpha is None:
+        centres = context.runtime.on_server(_verified_barycentres, tuple(made), found.labels)
+    minima = variation(made, options, sample)
+    return Found(distances, found.labels, replace(solved, minima=minima, verified=checked, barycentres=centres))
+
+
+def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> Barycentres | None:
+    """Of the first clusters with two members or more: barycentres by our solver and by POT, from equal starts."""
+    clusters = [np.flatnonzero(labels == label)[:MOST_MEMBERS] for label in np.unique(labels)]
+    members = [[made[i] for i in own] for own in clusters if own.size > 1][:BARYCENTRES]
+    both = [agreement.verify_barycentre(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
+    if not both:
+        return None
+    ours, theirs = (float(np.mean([values[which] for values in both])) for which in (0, 1))
+    return Barycentres(len(both), ours, theirs)
 
 
 def _kmeans(

@@ -93,7 +93,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     method, _ = _method(params, cell)
     curve = _curve.Curve(params.curve, made, method)
     key = _partition_key(params, cell)
-    done = training.train(world, key, made, cell, context, attendance=who, masks=masks, on_state=curve.keep)
+    done = training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=curve.rounds)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = protocols.question(setting, made, lambda: settled.epsilon)
     metrics = measures.measures(method.predict(made, trained.state, asked), setting.truth)
@@ -123,7 +123,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             public=setting.public,
             split=params.split,
             broken_promise=broken,
-            curve=curve.points_of(context.runtime, accuracy),
+            curve=curve.points_of(trained.kept, accuracy),
             sent=went,
             attack=measured.attack,
             named=told.facts,

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fedgraph.methods.base import Plan, State, kinds
 
 
-class Getter(Protocol):
-    """What a curve needs of a runtime."""
-
-    def get(self, future: Any) -> Any: ...
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """States after at most ``points`` rounds, evenly spaced, the last always among them; 0 keeps none.
 
@@ -27,12 +21,6 @@ class Curve:
     points: int
     plan: Plan[Any, Any]
     method: kinds.Classifier
-    kept: list[tuple[int, Any]] = field(default_factory=list)
-
-    def keep(self, round_: int, state: Any) -> None:
-        """Told by the federated loop after each round, counted from 0."""
-        if round_ + 1 in self.rounds:
-            self.kept.append((round_ + 1, state))
 
     @property
     def rounds(self) -> frozenset[int]:
@@ -42,6 +30,8 @@ class Curve:
             return frozenset()
         return frozenset(int(r) for r in np.linspace(0, many, min(self.points, many) + 1).round()[1:])
 
-    def points_of(self, runtime: Getter, accuracy: Callable[[State[Any]], float]) -> tuple[tuple[int, float], ...]:
-        """(round, accuracy) of each kept state."""
-        return tuple((round_, accuracy(runtime.get(state))) for round_, state in self.kept)
+    def points_of(
+        self, kept: Sequence[tuple[int, State[Any]]], accuracy: Callable[[State[Any]], float]
+    ) -> tuple[tuple[int, float], ...]:
+        """(round, accuracy) of each kept state (``federation.rounds.Outcome``)."""
+        return tuple((round_, accuracy(state)) for round_, state in kept)

@@ -1,4 +1,6 @@
-"""Discrepancies between many small spaces, in chunks over the pool: of all pairs, or of those that nearest neighbours need."""
+"""Discrepancies between many small spaces, in chunks over the server's processes: of all pairs, or of those that nearest
+neighbours need.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedgraph.cells.agreements import Agreement
 from fedgraph.cells.facts import SolvedPairs, SolverFacts
-from fedgraph.comparison import batch_descent, gromov
+from fedgraph.comparison import agreement, batch_descent, gromov
 from fedgraph.comparison.classify import Split
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.neighbours import to_nearest
@@ -18,11 +21,12 @@ from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs.kept_pairs import Table, name_of
 
 PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
+PAIRS_TO_VERIFY = 10  # in one call
 PAIRS_PER_BATCH = 20_000  # on a GPU, in order of size
 
 
 def all_pairs(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context) -> tuple[np.ndarray, SolverFacts]:
-    """[N, N] discrepancies, in torch batches where the pool has a GPU; and what ``Table.close`` says of them."""
+    """[N, N] discrepancies, in torch batches where the server has a GPU; and what ``Table.close`` says of them."""
     which = gromov.pairs(len(spaces))
     with _solver(spaces, options, context) as (table, solve):
         values = solve(which)
@@ -80,10 +84,10 @@ def asked_pairs(
 def _solver(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context
 ) -> Iterator[tuple[Table, Callable[[np.ndarray], np.ndarray]]]:
-    """Solves pairs int64 [q, 2] on the pool, as often as asked: float64 [q]. What the table had is not solved again."""
-    handle = context.runtime.share(f"spaces:{id(spaces)}", tuple(spaces))
+    """Solves pairs int64 [q, 2] at the server, as often as asked: float64 [q]. What the table had is not solved again."""
+    handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
     points = np.array([space.num_points for space in spaces])
-    on_gpu = options.solver == "fast" and context.runtime.get(context.runtime.on_workers(_on_gpu, 1)[0])
+    on_gpu = options.solver == "fast" and next(context.runtime.map(_on_gpu, [0]))
     options, size = (replace(options, solver="batched"), PAIRS_PER_BATCH) if on_gpu else (options, chunk_size(points))
     table = Table(len(spaces), name_of(spaces, options) if context.pairs else "", context.pairs)
 
@@ -106,6 +110,21 @@ def _solver(
         context.runtime.forget(handle)
 
 
+def verified(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, num: int, rng: np.random.Generator, context: Context
+) -> Agreement | None:
+    """``num`` pairs, drawn by ``rng``, solved by our solver and by POT in the server's processes (``agreement``)."""
+    which = gromov.pairs(len(spaces))
+    which = which[rng.permutation(len(which))[:num]]
+    if not len(which):
+        return None
+    handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
+    chunks = [which[i : i + PAIRS_TO_VERIFY] for i in range(0, len(which), PAIRS_TO_VERIFY)]
+    found = list(context.runtime.map(agreement.verify, chunks, handle, options))
+    context.runtime.forget(handle)
+    return Agreement(**vars(agreement.add_agreements(found)))
+
+
 def chunk_size(points: np.ndarray) -> int:
     """Pairs that are solved in one call, for spaces of int64 [N] points: about the work of the least number at 20 points."""
     least, most = PAIRS_PER_CHUNK
@@ -116,6 +135,6 @@ def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: grom
     return gromov.solve_pairs(spaces, which, options)
 
 
-def _on_gpu(items: range) -> bool:
-    """Whether this worker has one; then all workers have the same share of one."""
+def _on_gpu(task: int) -> bool:
+    """Whether the server's process that is asked has one; then all have the same share of one."""
     return device().type == "cuda"

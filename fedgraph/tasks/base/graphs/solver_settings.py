@@ -30,7 +30,8 @@ Quality = Literal["fast", "careful"]
 class Solving(Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
-    solver: Solver = Field("fast", description="fast (compiled), or pot: POT's conditional gradient on the same pool")
+    solver: Solver = Field("fast", description="fast (compiled), or pot: POT's conditional gradient, at the server")
+    verify: int = Field(50, ge=0, description="pairs that the server also solves with POT, to compare with ours")
     quality: Quality = Field("fast", description="fast: one descent for each pair; careful: the best of 49")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem, where quality is fast")
 

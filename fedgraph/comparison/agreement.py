@@ -1,0 +1,125 @@
+"""Our solver against POT's, on the same pairs: which one ends lower, by how much, and in what time.
+
+Both descend from p qᵀ by conditional gradient, and the problem is not convex, so they may end at different local minima: now
+one is lower, now the other. What starts cannot explain is counted apart: POT, begun at the coupling at which ours ended, must
+find nothing to improve, and the value of that coupling must be the value that ours printed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import ot
+
+from fedgraph.comparison.barycentre import barycentre
+from fedgraph.comparison.gromov import GromovOptions, couplings, one_thread, pot_gw, solve_pairs
+from fedgraph.comparison.metric_space import MetricSpace
+
+EQUAL = 1e-6  # relative
+UNEXPLAINED = 1e-3  # relative: what POT gains, begun where ours ended
+BARYCENTRE_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of so many pairs.
+
+    Args:
+        equal: both values agree to ``EQUAL``.
+        lower: ours is lower.
+        higher: ours is higher.
+        most_lower: by how much at most, relative to POT's value.
+        most_higher: the same where ours is higher.
+        unexplained: pairs in which POT goes on from the end of ours by more than ``UNEXPLAINED``, or in which ours printed
+            another value than its coupling has.
+        seconds: of ours, on one thread.
+        seconds_pot: of POT, on one thread.
+    """
+
+    pairs: int
+    equal: int
+    lower: int
+    higher: int
+    most_lower: float
+    most_higher: float
+    unexplained: int
+    seconds: float
+    seconds_pot: float
+
+
+def verify(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:
+    """Solve pairs int [k, 2] both ways. options: of ours; POT makes one descent from p qᵀ with the same tolerance."""
+    plain = replace(options, solver="pot", restarts=0, kicks=0, start="product")
+    ours = options if options.solver != "pot" else replace(options, solver="fast")
+    solve_pairs(spaces, which[:1], ours)  # compiled before the clock starts
+    began = time.perf_counter()
+    found, plans = couplings(spaces, which, ours)
+    between = time.perf_counter()
+    theirs = solve_pairs(spaces, which, plain).value
+    seconds = (between - began, time.perf_counter() - between)
+    gap = (found.value - theirs) / np.maximum(theirs, np.finfo(np.float64).tiny)
+    gap[np.abs(found.value - theirs) <= EQUAL * np.maximum(theirs, EQUAL)] = 0.0
+    with one_thread():
+        unexplained = sum(
+            not _is_explained(spaces[i], spaces[j], plan, value, plain)
+            for (i, j), plan, value in zip(which, plans, found.value, strict=True)
+        )
+    return Agreement(
+        pairs=len(which),
+        equal=int((gap == 0).sum()),
+        lower=int((gap < 0).sum()),
+        higher=int((gap > 0).sum()),
+        most_lower=float((-gap).max(initial=0.0)),
+        most_higher=float(gap.max(initial=0.0)),
+        unexplained=unexplained,
+        seconds=seconds[0],
+        seconds_pot=seconds[1],
+    )
+
+
+def _is_explained(first: MetricSpace, second: MetricSpace, plan: np.ndarray, value: float, plain: GromovOptions) -> bool:
+    """Whether POT stays at our end: its first loss there is our value, and its last one is not much lower."""
+    rows, columns = plan.sum(axis=1), plan.sum(axis=0)
+    if not (np.allclose(rows, first.weights, atol=1e-8) and np.allclose(columns, second.weights, atol=1e-8)):
+        return False
+    there = pot_gw(first, second, replace(plain, max_iterations=1), plan)[0]
+    after = pot_gw(first, second, plain, plan)[0]
+    return after >= value * (1 - UNEXPLAINED) - EQUAL and there <= value * (1 + EQUAL) + EQUAL
+
+
+def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[float, float]:
+    """One cluster's barycentre by both, from equal starts.
+
+    Args:
+        members: spaces of one cluster.
+        num_points: of the barycentre.
+
+    Returns: the members' mean discrepancy to ours and to POT's, each measured by our solver.
+    """
+    with one_thread():
+        found = barycentre(members, num_points, max_rounds=BARYCENTRE_ROUNDS)
+        start = barycentre(members, num_points, max_rounds=1).space
+        structure = ot.gromov.gromov_barycenters(
+            num_points,
+            [np.array(m.distances) for m in members],
+            [np.array(m.weights) for m in members],
+            np.array(start.weights),
+            [1.0 / len(members)] * len(members),
+            "square_loss",
+            max_iter=BARYCENTRE_ROUNDS,
+            init_C=np.array(start.distances),
+        )
+    theirs = MetricSpace(structure, np.array(start.weights))
+    which = np.stack([np.zeros(len(members), np.int64), np.arange(1, len(members) + 1)], axis=1)
+    value = float(solve_pairs([theirs, *members], which).value.mean())
+    return found.objective, value
+
+
+def add_agreements(parts: Sequence[Agreement]) -> Agreement:
+    """Many as one: counts and seconds add up, the largest differences stay."""
+    worst = ("most_lower", "most_higher")
+    every = [vars(part) for part in parts]
+    return Agreement(**{name: (max if name in worst else sum)(one[name] for one in every) for name in every[0]})

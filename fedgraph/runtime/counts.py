@@ -1,0 +1,92 @@
+"""What a federation costs: rounds, messages, bytes and calls, and how long clients and server were at work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
+
+Path: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Count:
+    """Of one training, or of many added up.
+
+    Args:
+        trainings: how many.
+        rounds: that were merged.
+        messages: of clients to the server.
+        bytes_up: of arrays, from all clients.
+        bytes_down: of arrays, to all clients.
+        calls: of client actors by the server.
+        seconds: of wall time from the first call to the last; of trainings side by side each counts.
+        clients_busy: seconds that client actors computed, added up.
+        server_busy: seconds that the server computed.
+    """
+
+    trainings: int = 0
+    rounds: int = 0
+    messages: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    clients_busy: float = 0.0
+    server_busy: float = 0.0
+
+    def __add__(self, other: Count) -> Count:
+        mine, theirs = vars(self), vars(other)
+        return Count(**{f.name: mine[f.name] + theirs[f.name] for f in fields(Count)})
+
+
+class Tally:
+    """Counts of trainings that several threads lead at a time."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Path, Count] = {}
+        self._spans: dict[str, tuple[int, float, float]] = {}  # of a task: how many run, since when, seconds before that
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def training(self, path: Path) -> Iterator[None]:
+        """While one training of ``path`` goes on."""
+        began = time.perf_counter()
+        self._step(path[0], 1, began)
+        try:
+            yield
+        finally:
+            now = time.perf_counter()
+            self._step(path[0], -1, now)
+            self.add(path, Count(trainings=1, seconds=now - began))
+
+    def _step(self, task: str, by: int, now: float) -> None:
+        with self._lock:
+            running, since, before = self._spans.get(task, (0, now, 0.0))
+            self._spans[task] = (running + by, now, before + (now - since if running else 0.0))
+
+    def add(self, path: Path, count: Count) -> None:
+        """One more part of what ``path`` cost."""
+        with self._lock:
+            self._counts[path] = self._counts.get(path, Count()) + count
+
+    def counts(self) -> dict[Path, Count]:
+        """Of every training."""
+        with self._lock:
+            return dict(self._counts)
+
+    def tasks(self) -> dict[str, Count]:
+        """Of every task; ``seconds`` is wall time in which at least one of its trainings went on."""
+        with self._lock:
+            return by_task(self._counts, {task: before for task, (_, _, before) in self._spans.items()})
+
+
+def by_task(counts: Mapping[Path, Count], seconds: Mapping[str, float]) -> dict[str, Count]:
+    """Sums over the trainings of each task, which took so many ``seconds`` of wall time."""
+    found: dict[str, Count] = {}
+    for path, count in counts.items():
+        found[path[0]] = found.get(path[0], Count()) + count
+    return {task: replace(count, seconds=seconds.get(task, count.seconds)) for task, count in found.items()}

@@ -1,0 +1,108 @@
+"""A runtime whose rounds run at the client actors and the server actor: what the driver uses, and every curator."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.actor import ActorHandle, ActorMethod
+from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.base import Function, OnRound, Parties, blocks, require_same
+from fedgraph.runtime.counts import Path
+from fedgraph.runtime.ray.holder import Shared
+from fedgraph.runtime.ray.places import Places
+from fedgraph.runtime.ray.seats import Asked, Seat, Seats
+
+_made = itertools.count()  # makes the keys of every value its own
+
+
+@dataclass(eq=False)
+class Handle:
+    """A value that is put into the object store when somebody else first needs it.
+
+    Args:
+        name: the key under which it was shared.
+        dealt: its pieces, one for each client actor, once it was dealt.
+    """
+
+    name: Hashable
+    value: object
+    key: str = field(default_factory=lambda: f"{os.getpid()}.{next(_made)}")
+    sent: Shared | None = None
+    dealt: Shared | None = None
+
+    def shared(self) -> Shared:
+        """What stands for it in a message."""
+        if self.sent is None:
+            self.sent = Shared(self.key, (_put(self.name, self.value),))
+        return self.sent
+
+
+def _put(name: Hashable, value: object) -> ray.ObjectRef:
+    try:
+        return ray.put(value)
+    except (ObjectStoreFullError, OutOfDiskError) as error:
+        raise RuntimeFailure(f"{name} does not fit into Ray's object store: {' '.join(str(error).split())}") from error
+
+
+def _forget(key: str) -> Callable[[ActorHandle], object]:
+    return lambda server: server.forget.remote(key)
+
+
+class Conductor(Parties):
+    """Shares, deals, and asks the server. idle: told about once a second while the server is waited for."""
+
+    def __init__(self, places: Places, idle: Callable[[], None] | None = None) -> None:
+        self.num_workers = places.num
+        self._server = Seats([places.name("server", None)], idle)
+        self._shared: dict[Hashable, Handle] = {}
+
+    def share(self, key: Hashable, value: object) -> Handle:
+        if key not in self._shared:
+            self._shared[key] = Handle(key, value)
+        require_same(key, self._shared[key].value, value)
+        return self._shared[key]
+
+    def deal(self, handle: Handle, piece: Function, num_items: int) -> Shared:
+        if handle.dealt is None:
+            parts = tuple(_put(handle.name, piece(handle.value, items)) for items in blocks(num_items, self.num_workers))
+            handle.dealt = Shared(f"{handle.key}.dealt", parts, dealt=True)
+        return handle.dealt
+
+    def forget(self, handle: Handle) -> None:
+        if self._shared.pop(handle.name, None) is not None:
+            for shared in filter(None, (handle.sent, handle.dealt)):
+                self._server.tell(_forget(shared.key))
+
+    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+        return self._server.values([self._asked(lambda server: server.train, function, path, *args)])[0]
+
+    def on_server(self, function: Function, *args: object) -> Any:
+        return self._server.values([self._asked(lambda server: server.judge, function, *args)])[0]
+
+    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+        asked = (self._asked(lambda server: server.distances, function, task, *args) for task in tasks)
+        running = list(itertools.islice(asked, 2 * self.num_workers))
+        while running:
+            [value] = self._server.values(running[:1])
+            running = [*running[1:], *itertools.islice(asked, 1)]
+            yield value
+
+    def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> Asked:
+        given = [a.shared() if isinstance(a, Handle) else a for a in args]
+
+        def submit(seat: Seat) -> ray.ObjectRef:
+            ref: ray.ObjectRef = method(seat.actor).remote(*given)
+            return ref
+
+        return self._server.ask(0, submit)
+
+    def close(self) -> None:
+        for handle in list(self._shared.values()):
+            self.forget(handle)

@@ -1,0 +1,177 @@
+"""The server actor.
+
+Ray actors represent clients that hold subgraphs. They compute DP-APPR and node-DP GNNs or multi-bit-encoded LDP embeddings; a
+server actor aggregates by FedAvg and computes Gromov-Wasserstein distances with POT for clustering and classification.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import ray
+from ray.actor import ActorHandle
+
+from fedgraph.runtime.base import Clients, Function, Value, blocks
+from fedgraph.runtime.counts import Count, Path, Tally
+from fedgraph.runtime.ray.holder import Holder, Shared
+from fedgraph.runtime.ray.places import Places
+from fedgraph.runtime.ray.seats import Seat, Seats
+
+BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
+
+
+class Server(Holder):
+    """``server``: leads the trainings, and compares, clusters and classifies what was released. It holds no subgraph.
+
+    Several trainings go on at a time, each in a thread of its own: while one waits for its clients, another one's round is
+    merged, so the clients are not idle. Merges themselves are made one after another.
+
+    =============  ================================================================================================
+    ``train``      begins, sends the model, merges what the clients release (FedAvg), round by round
+    ``distances``  solves a chunk of pairs by Gromov-Wasserstein in one of its own processes, ``server-pairs-k``
+    ``judge``      clusters and classifies by the distances
+    =============  ================================================================================================
+    """
+
+    def __init__(self, gpus: float, start: tuple[tuple[str, ...], int], places: Places) -> None:
+        super().__init__(gpus, start)
+        self._clients = Seats([places.name("client", slot) for slot in range(places.num)])
+        self._pairs = Seats(
+            [places.name("server-pairs", slot) for slot in range(places.num)],
+            start=self._start,
+        )
+        self._places, self._modules = places, start[0]
+        self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for slot in range(places.num):
+            self._idle.put(slot)
+        self._tally = Tally()
+        self._computes = threading.Lock()
+
+    def _start(self, slot: int) -> ActorHandle:
+        """A process for pairs; it is told what this one was told."""
+        heard = list(self._heard)
+        actor = self._places.start(Server, "server-pairs", slot, (self._modules, len(heard)), self._places)
+        for what in heard:
+            actor.hear.remote(*what)
+        return actor
+
+    @ray.method(concurrency_group="trainings")
+    def train(self, function: Function, path: Path, *args: object) -> Any:
+        """``function(clients, *args)``: all rounds of one training (``federation.rounds.advance``)."""
+        leads = _Leads(self._clients, self._tally, path, self._computes)
+        with self._tally.training(path), leads.computing():
+            self._alone()
+            try:
+                return function(leads, *args)
+            finally:
+                leads.end()
+
+    @ray.method(concurrency_group="pairs")
+    def distances(self, function: Function, task: object, *args: object) -> Any:
+        """``function(task, *args)`` in one of the server's own processes."""
+        slot = self._idle.get()
+        try:
+            values = self._pairs.values(
+                [
+                    self._pairs.ask(
+                        slot,
+                        lambda seat: seat.actor.compute.remote(
+                            function, task, *[self._pairs.hand(seat, slot, a) for a in args]
+                        ),
+                    )
+                ]
+            )
+            return values[0][0]
+        finally:
+            self._idle.put(slot)
+
+    def judge(self, function: Function, *args: object) -> Any:
+        """``function(*args)`` in this process: clusters, classes, barycentres."""
+        return self.compute(function, *args)[0]
+
+    @ray.method(concurrency_group="life")
+    def forget(self, key: str) -> None:
+        """A value that was dealt to the clients or the processes for pairs is no more needed."""
+        self._clients.forget(key)
+        self._pairs.forget(key)
+        self._held.pop(key, None)
+
+    @ray.method(concurrency_group="life")
+    def counts(self) -> tuple[dict[Path, Count], dict[str, Count]]:
+        """What every training cost, and every task."""
+        return self._tally.counts(), self._tally.tasks()
+
+
+class _Leads(Clients):
+    """One training at the server. It computes only while it has ``lock``, and gives it away while it waits for clients."""
+
+    def __init__(self, seats: Seats, tally: Tally, path: Path, lock: threading.Lock) -> None:
+        self._seats, self._tally, self._path, self._lock = seats, tally, path, lock
+        self._since = 0.0
+        self._shared: list[str] = []
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """From here on this training computes."""
+        self._take()
+        try:
+            yield
+        finally:
+            self._give()
+
+    def _take(self) -> None:
+        self._lock.acquire()
+        self._since = time.perf_counter()
+
+    def _give(self) -> None:
+        self._tally.add(self._path, Count(server_busy=time.perf_counter() - self._since))
+        self._lock.release()
+
+    def share(self, key: str, value: object) -> Shared:
+        name = f"{key} of {'/'.join(self._path)}, {id(self)}"
+        self._shared.append(name)
+        return Shared(name, (ray.put(value),))
+
+    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+        dealt = blocks(num_items, len(self._seats))
+        given = [ray.put(a) if len(dealt) > 1 and _size(a) > BYTES_INLINE else a for a in args]
+
+        def submit_to(slot: int, items: range) -> Callable[[Seat], ray.ObjectRef]:
+            def submit(seat: Seat) -> ray.ObjectRef:
+                own = [self._seats.hand(seat, slot, a) for a in given]
+                ref: ray.ObjectRef = seat.actor.round.remote(function, items, *own)
+                return ref
+
+            return submit
+
+        self._give()
+        try:
+            asked = [self._seats.ask(slot, submit_to(slot, items)) for slot, items in enumerate(dealt)]
+            answers = self._seats.values(asked)
+        finally:
+            self._take()
+        self._tally.add(self._path, Count(calls=len(dealt), clients_busy=sum(seconds for _, seconds in answers)))
+        return [value for value, _ in answers]
+
+    def seal(self, value: Value) -> Value:
+        return value
+
+    def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
+        self._tally.add(self._path, Count(rounds=1, messages=messages, bytes_up=up, bytes_down=down))
+
+    def end(self) -> None:
+        """What was shared for this training alone is dropped."""
+        for key in self._shared:
+            self._seats.forget(key)
+
+
+def _size(value: object) -> int:
+    if isinstance(value, Mapping):
+        return sum(v.nbytes for v in value.values() if isinstance(v, np.ndarray))
+    return 0
