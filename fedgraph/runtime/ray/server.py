@@ -23,6 +23,7 @@ from fedgraph.runtime.ray.holder import Holder, Shared
 from fedgraph.runtime.ray.places import Places
 from fedgraph.runtime.ray.seats import Seat, Seats
 
+SECONDS_TO_HEAR = 60.0
 BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
 
 
@@ -60,6 +61,14 @@ class Server(Holder):
         for what in heard:
             actor.hear.remote(*what)
         return actor
+
+    @ray.method(concurrency_group="life")
+    def hear(self, function: Function, *args: object) -> None:
+        """As every actor; its own processes for pairs hear it, too, before this call ends."""
+        super().hear(function, *args)
+        heard: list[ray.ObjectRef] = [actor.hear.remote(function, *args) for actor in self._pairs.known()]
+        if heard:
+            ray.wait(heard, num_returns=len(heard), timeout=SECONDS_TO_HEAR)
 
     @ray.method(concurrency_group="trainings")
     def train(self, function: Function, path: Path, *args: object) -> Any:
