@@ -112,6 +112,9 @@ class Holder:
     @ray.method(concurrency_group="life")
     def hear(self, function: Function, *args: object) -> None:
         """What the driver tells every process (``Runtime.tell``)."""
+        self._learn(function, *args)
+
+    def _learn(self, function: Function, *args: object) -> None:
         function(*args)
         self._heard.append((function, *args))
 

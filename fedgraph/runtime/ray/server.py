@@ -65,7 +65,7 @@ class Server(Holder):
     @ray.method(concurrency_group="life")
     def hear(self, function: Function, *args: object) -> None:
         """As every actor; its own processes for pairs hear it, too, before this call ends."""
-        super().hear(function, *args)
+        self._learn(function, *args)
         heard: list[ray.ObjectRef] = [actor.hear.remote(function, *args) for actor in self._pairs.known()]
         if heard:
             ray.wait(heard, num_returns=len(heard), timeout=SECONDS_TO_HEAR)
