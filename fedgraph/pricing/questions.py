@@ -24,6 +24,7 @@ PLAUSIBLE: Mapping[str, tuple[float, ...]] = {
     "noise_multiplier": (0.5, 1.0, 2.0, 4.0),
     "delta": (1e-4, 1e-5, 1e-6, 1e-7),
     "epochs": (100.0, 30.0, 10.0, 1.0),
+    "expected_participations": (100.0, 10.0, 1.0),
     "steps": (100000.0, 10000.0, 1000.0, 100.0),
     "sampling rate": (0.1, 0.01, 0.001),
 }

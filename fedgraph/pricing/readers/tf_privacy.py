@@ -29,11 +29,12 @@ SAID = (
     "practice; its "
     "statement prints the price without amplification first and says which assumptions each number needs."
 )
-OPTIMIZERS = tuple(
-    f"{head}{kind}Optimizer"
-    for head in ("DPKeras", "VectorizedDPKeras", "DP", "DPGradientDescentGaussian", "DPAdamGaussian")
-    for kind in ("SGD", "Adam", "Adagrad", "")
-)
+OPTIMIZERS = (
+    "VectorizedDPSGD", "VectorizedDPAdam", "VectorizedDPAdagrad", "DPSequential", "DPModel",
+    *(f"{head}{kind}Optimizer"
+      for head in ("DPKeras", "VectorizedDPKeras", "DP", "DPGradientDescentGaussian", "DPAdamGaussian")
+      for kind in ("SGD", "Adam", "Adagrad", "")),
+)  # fmt: skip
 STATEMENTS = ("compute_dp_sgd_privacy_statement", "compute_dp_sgd_privacy")
 FLAGS = (
     "N",
