@@ -11,6 +11,7 @@ import pytest
 from fedgraph import data, runtime
 from fedgraph.attacks.base import canary_graphs as attack
 from fedgraph.attacks.base import encoded_graphs, mutants, whole_run
+from fedgraph.audit import bench
 from fedgraph.methods import local_dp
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.trust import Trust
@@ -253,8 +254,8 @@ def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: Context
 @pytest.mark.slow
 @pytest.mark.parametrize("updates", ["each", "sum"])
 def test_two_thirds_of_the_noise_is_caught(updates: str) -> None:
-    cases = [c for c in mutants.cases() if c.method.get("training") == "dp_fedavg" and c.method["updates"] == updates]
-    assert {c.viewer for c in cases} == {Viewer.SERVER}
-    for case in cases:
-        found = mutants.judged(case, 0, 300, 0.002)
+    listed = [w for w in mutants.wholes() if w.method.get("training") == "dp_fedavg" and w.method["updates"] == updates]
+    assert {w.viewer for w in listed} == {Viewer.SERVER}
+    for whole in listed:
+        found = bench.judge(mutants.case_of(whole, 300), 0, 0.002)
         assert found.as_it_should, found

@@ -75,7 +75,7 @@ def test_a_refuted_epsilon_is_the_first_sentence_everywhere(
     said = printed[printed.index(begins) :]
     for part in (
         "provable ε = 1", "all 2 bounds of the report together", "To repeat it", "task told", "data set embedded/library",
-        "setting local", "seed 0", "guesses about", "environment.json",
+        "trust own-client", "seed 0", "guesses about", "environment.json",
     ):  # fmt: skip
         assert part in said, part
     assert "features · features" not in said[: said.index("To repeat it")], "the honest row is not accused"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
+from fedgraph.cells.facts import SolvedPairs
 from fedgraph.comparison import bounds, neighbours
 from fedgraph.comparison.classify import Split, nearest
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs
@@ -36,7 +37,7 @@ def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> N
     full = assemble(60, pairs(60), solve_pairs(spaces, pairs(60), options).value)
     context = Context("t", "none", None, 0, 1, runtime.start("serial"))
     found, asked, facts = pairwise.nearest_pairs(spaces, options, context, SPLIT, 7)
-    assert facts["solved"] == {"file": None, "pairs": asked, "converged": asked}
+    assert facts == SolvedPairs(file=None, pairs=asked, converged=asked)
     known = np.arange(12, 60)
     ours, theirs = found[np.ix_(SPLIT.test, known)], full[np.ix_(SPLIT.test, known)]
     assert np.array_equal(ours[np.isfinite(ours)], theirs[np.isfinite(ours)])

@@ -196,7 +196,7 @@ def test_a_round_waits_for_the_slowest_also_where_everybody_answers() -> None:
     slow, quick = (
         facts_of_links(Participation(compute_s=s, spread=0.5 * (s > 0)), None, done, 30, cell, context) for s in (2.0, 0.0)
     )
-    waited = slow["seconds_on_links"]["home"] - quick["seconds_on_links"]["home"]
+    waited = slow.seconds["home"] - quick.seconds["home"]
     expected = attendance(Participation(compute_s=2.0, spread=0.5), 30, 4, 1, 5, ("d", 0)).computed.sum()
     assert waited == pytest.approx(expected)
     assert waited > 4 * 2.0

@@ -329,7 +329,7 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
             assert mechanism.rate <= made.beta * (1 + 1e-9)
             continue
         given = gaussian_objective.Situation(
-            4.0, plan.guarantee.delta, p.share, bounds, psi, c, bound.dimension, n, prior, plan.guarantee.per_end
+            4.0, plan.guarantee.delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=plan.guarantee.per_end
         )
         longest = prior + (bounds.c1 + mechanism.noise_std * given.length / n) / total
         lost = given.determinant(longest, total)

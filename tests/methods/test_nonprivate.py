@@ -299,7 +299,7 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
     """By hand: after 100 steps, two standard errors below the best accuracy on 100 validation nodes (0.8: 0.72) end it."""
     params = Params(model="ceiling", among=["logistic", "mlp"])  # three candidates; the first two are done
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
-    plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
+    plan = nonprivate.plan(params, clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
     best = choice.Best(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
     tried = {c: choice.Tried(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
 

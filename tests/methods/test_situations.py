@@ -215,7 +215,7 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: str, librar
         facts = placed(free, trusted, library)[1]
         method = kinds.method(name)
         without = method.plan(method.Params(**free.settings), facts, Budget(2.0, 1e-3))
-        assert all(isinstance(r.mechanism, Disclose) for r in without.releases)
+        assert all(isinstance(r.mechanism, Disclose) for r in without.schedule.releases)
         assert math.isinf(without.provable().epsilon)
     if offers.num_sent is not None:
         assert offers.num_sent(plan) >= 0

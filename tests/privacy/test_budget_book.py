@@ -28,7 +28,8 @@ PROTECTION = Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (Assumpt
 
 
 def guarantee(relation: Relation = Relation.NODE_ZERO_OUT, **more: object) -> Guarantee:
-    return Guarantee(Protection(relation, Viewer.CURATOR_TRUSTED, (Assumption.COUNTS_PUBLIC,)), DELTA, **more)  # type: ignore[arg-type]
+    given = {"holdings": None, "per_end": False, **more}
+    return Guarantee(Protection(relation, Viewer.CURATOR_TRUSTED, (Assumption.COUNTS_PUBLIC,)), DELTA, **given)  # type: ignore[arg-type]
 
 
 def line(event: Event, client: int = 0, rounds: int = 1) -> Line:
@@ -97,7 +98,7 @@ def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> Non
         budget_book.charge(book, "second", guarantee(Relation.NODE_REPLACE), [line(Gaussian(20.0))], None)
     edge = Protection(Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC,))
     with pytest.raises(PrivacyError, match="is for one node, and this protects one edge"):
-        budget_book.charge(book, "third", Guarantee(edge, DELTA), [line(Gaussian(20.0))], None)
+        budget_book.charge(book, "third", Guarantee(edge, DELTA, None, False), [line(Gaussian(20.0))], None)
     broken = guarantee(promises=(Promise(Assumption.PROMISED_DEGREE, 5, 9, 2, 100),))
     with pytest.raises(PrivacyError, match="the data break it"):
         budget_book.charge(book, "fourth", broken, [line(Gaussian(20.0))], None)

@@ -21,8 +21,8 @@ def holdings(*rows):
 
 def test_disjoint_is_the_maximum():
     spent = {0: Gaussian(5.0), 1: Repeated(Gaussian(5.0), 4), 2: PureDP(0.1)}
-    assert disjoint(spent, DELTA, from_edges=False, from_labels=False) == price(Repeated(Gaussian(5.0), 4), DELTA)
-    assert disjoint({}, DELTA, from_edges=False, from_labels=False).epsilon == 0.0
+    assert disjoint(spent, DELTA) == price(Repeated(Gaussian(5.0), 4), DELTA)
+    assert disjoint({}, DELTA).epsilon == 0.0
 
 
 def test_own_messages_add_in_squares():

@@ -74,8 +74,8 @@ def test_a_model_may_be_asked_for_its_own_answers_only(mutag: GraphCollection, t
     for cell in cells:
         store.save(cell, task.run(given, cell, where), 0.1)
     found = store.load(cells[-1]).entry
-    assert set(found["metrics"]) == {"model"}
-    assert found["epsilon_provable"] == np.inf
+    assert set(found.metrics) == {"model"}
+    assert found.epsilon_provable == np.inf
     entries = tuple(store.load(c).entry for c in cells)
     made = section.build(Records("t", "graph_classification", "t", "tu/mutag", given.model_dump(), entries), None)
     assert [row[0] for row in made.tables[0].rows][-1] == "alone: the model itself"

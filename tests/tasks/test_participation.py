@@ -17,7 +17,7 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
 from fedgraph.tasks.base import Context, Outcome
-from fedgraph.types import Graph, Masks
+from fedgraph.types import Graph, Masks, Partition
 from fedgraph.worlds import joining, protocols
 from fedgraph.worlds.world import ALONE
 
@@ -90,7 +90,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
     changed = replace(federation.setting.held, labels=np.where(inside, 0, federation.setting.held.labels))
     other = context(library)
     other.cache[participation._key(made, 0, other)] = joining.dealt(
-        replace(federation.setting, held=changed), federation.names, "changed", False, "dropped"
+        replace(federation.setting, held=changed), federation.names, federation.partition, "dropped"
     )
     two = participation.run(made, cell, other)
     assert one.facts.results == two.facts.results
@@ -102,10 +102,13 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Pro
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
     setting = protocols.make(graph, protocol, 0.8, np.random.default_rng(0))
-    federation = joining.dealt(setting, ("a", "b", "c"), "three", False, "dropped")
+    source = Partition((), True, 0, "three", from_edges=False, from_labels=True)
+    federation = joining.dealt(setting, ("a", "b", "c"), source, "dropped")
+    assert (federation.partition.description, federation.partition.num_clients) == ("three", 3)
+    assert (federation.partition.from_edges, federation.partition.from_labels) == (False, True), "as the owners came to be"
     tested = 0
     for client in range(3):
-        world = joining.deal(federation, ALONE, "dropped", False, client)
+        world = joining.deal(federation, ALONE, "dropped", 1, client)
         assert world.partition.num_clients == 1
         assert world.setting.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
         tested += int((world.setting.truth >= 0).sum())
@@ -113,7 +116,7 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Pro
         if protocol == "inductive":
             assert world.setting.public_graph is world.setting.asked
     assert tested == int((setting.truth >= 0).sum())
-    assert sum(joining.deal(federation, ALONE, "dropped", False, k).setting.num_train for k in range(3)) == setting.num_train
+    assert sum(joining.deal(federation, ALONE, "dropped", 1, k).setting.num_train for k in range(3)) == setting.num_train
 
 
 def test_edge_level_with_edges_between_clients(library: Graph) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedgraph
-from fedgraph.cells.cell import Cell
+from fedgraph.cells.cell import Cell, Outcome
+from fedgraph.cells.entry import Entry, entry_of
+from fedgraph.cells.facts import ClientResult, ParticipationFacts
 from fedgraph.cells.store import CellStore
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import EARLIER, Trust, trust_called
 from fedgraph.privacy.units import Viewer
-from fedgraph.report import choices, report_rows
+from fedgraph.report import choices, columns, report_rows, result_files
 from fedgraph.report.sections.base import Records
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
@@ -89,28 +92,24 @@ def test_a_world_is_a_value_that_files_give_back(world: World) -> None:
     assert hash(World.from_dict(world.to_dict())) == hash(world)
 
 
-def entry(cell: Cell, records: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        **{name: getattr(cell, name) for name in ("task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by")},
-        "seed": cell.seed, "delta": 1e-4, "metrics": {}, "seconds": 1.0, "paths": {}, "epsilon_published": None,
-        "epsilon_provable": cell.epsilon, "protection": None, "facts": {"participations": records},
-    }  # fmt: skip
+def entry(cell: Cell, results: list[ClientResult]) -> Entry:
+    facts = ParticipationFacts(results=tuple(results))
+    return entry_of(cell, Outcome({}, facts, None, (), None, cell.epsilon, "", {}), 1.0)
 
 
-def record(kind: str, client: str, value: float) -> dict[str, Any]:
-    return {
-        "participation": kind, "client": client, "nodes": 100, "tested": 25, "metrics": {"accuracy": value}, "epsilon": 1.0,
-        "toward": "the server",
-    }  # fmt: skip
+def result(kind: str, client: str, value: float) -> ClientResult:
+    return ClientResult(kind, client, 100, 25, {"accuracy": value}, 1.0, "the server")
 
 
 @given(st.lists(cells, unique=True, min_size=1, max_size=8))
 def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
     told = [("left-out", c.world.without.name) if c.world.without else ("all", "all") for c in found]
-    entries = [entry(c, [record(*who, i / 10)]) for i, (c, who) in enumerate(zip(found, told, strict=True))]
-    rows = report_rows.flat("s", "real", entries)
-    identities = [report_rows.identity_of(e) for e in entries]
-    assert [report_rows.identity_in(row) for row in rows] == identities
+    entries = [entry(c, [result(*who, i / 10)]) for i, (c, who) in enumerate(zip(found, told, strict=True))]
+    rows = result_files.read_columns(columns.numbers_of_cells("s", "real", entries))
+    identities = [result_files.identity_of(e) for e in entries]
+    assert [result_files.identity_in(row) for row in rows] == identities
+    written = json.loads(result_files.as_json({}, {"rows": result_files.nest_metrics(rows)}))["rows"]
+    assert [result_files.identity_in(row) for row in written] == identities, "and as the file gives them back"
     assert len(set(identities)) == len(report_rows.group_rows(entries)) == len(found)
 
 
@@ -120,12 +119,12 @@ def test_every_client_keeps_its_own_numbers(owners: list[str]) -> None:
     entries = []
     for step, trust in enumerate(choices.SEEN):
         cell = Cell("t", "d", "features", "default", trusting(trust), 4.0, "provable", 0)
-        joined = [record("federated", name, (10 * step + k) / 100) for k, name in enumerate(owners)]
-        entries.append(entry(cell, [record("federated", choices.ALL, 0.9), *joined]))
+        joined = [result("federated", name, (10 * step + k) / 100) for k, name in enumerate(owners)]
+        entries.append(entry(cell, [result("federated", choices.ALL, 0.9), *joined]))
         for k, name in enumerate(owners):
             left = replace(cell, world=World(Kind.TOGETHER, trust, LeftOut(k, name)))
-            entries.append(entry(left, [record("left-out", name, (50 + 10 * step + k) / 100)]))
-    found = choices.read_choices(Records("n", "participation", "t", "d", None, tuple(entries)))
+            entries.append(entry(left, [result("left-out", name, (50 + 10 * step + k) / 100)]))
+    found = choices.read_choices(Records("n", "participation", "t", "d", {}, tuple(entries)))
     for step, trust in enumerate(choices.SEEN):
         for k, name in enumerate(owners):
             assert found.value("features", 4.0, choices.join(trust), name) == (10 * step + k) / 100
@@ -165,14 +164,14 @@ def test_a_client_that_is_left_out_is_never_trained_on(
     for place in order:
         for cell in left[place::2]:
             outcome = participation.run(params, cell, where)
-            world, (one,) = trained[-1], outcome.facts["participations"]
+            world, (one,) = trained[-1], outcome.facts.results
             assert world.world == cell.world
             assert cell.world.without is not None
-            assert one["client"] == cell.world.without.name
-            assert one["epsilon"] == 0
+            assert one.client == cell.world.without.name
+            assert one.epsilon == 0
             known = np.concatenate([s.graph.owner for s in world.partition.subgraphs if s.graph.owner is not None])
             assert set(known) == {0, 1, 2} - {cell.world.without.client}
-            assert outcome.facts["train_nodes"] == known.size, "as many as were planned"
+            assert outcome.facts.train_nodes == known.size, "as many as were planned"
 
 
 @settings(max_examples=15, deadline=None)

@@ -142,6 +142,11 @@ class Offers(Generic[P, M, W, S]):
         """Whether one of its situations is ``given``."""
         return any(situation.given == given for situation in self.situations)
 
+    @property
+    def never_private(self) -> bool:
+        """Whether it adds no noise under any settings: only then may its plan count what private rows hold."""
+        return self.ignores_budget is not None and not self.ignores_budget
+
     def is_private(self, settings: Mapping[str, object]) -> bool:
         """Whether it adds noise under ``settings`` (those of a row, as they were written)."""
         free = self.ignores_budget

@@ -77,6 +77,11 @@ def unprotected(spec: dict[str, Any]) -> bool:
     return not kinds.method(spec["method"]).OFFERS.is_private(spec)
 
 
+def never_private(spec: dict[str, Any]) -> bool:
+    """Whether the row's method adds no noise under any settings (``Offers.never_private``)."""
+    return kinds.method(spec["method"]).OFFERS.never_private
+
+
 def variant(spec: dict[str, Any]) -> str:
     """The label of a method's row: ``label`` if given, else its model or the like."""
     return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")

@@ -75,7 +75,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     training.require_answers(setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
         missing.require_public(setting, cell.method)
-    known = world.clear_facts if grid.unprotected(cell.among(params.methods)) else world.facts
+    known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
     facts = attendance.told(params.federation, known, cell, method)
     budget = Budget(cell.epsilon, delta, reading)
     made: Plan = method.plan(settings, facts, budget)

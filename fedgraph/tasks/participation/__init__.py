@@ -247,7 +247,7 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
-    facts = world.clear_facts if grid.unprotected(spec) else world.facts
+    facts = world.clear_facts if grid.never_private(spec) else world.facts
     made: Plan[Any, Any] = method.plan(method.Params(**of_method(spec, ROW)), facts, Budget(cell.epsilon, delta, reading))
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
