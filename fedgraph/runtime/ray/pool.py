@@ -89,14 +89,17 @@ class Pool:
     def tell(self, *what: object) -> None:
         """``Runtime.tell``. Ray puts arguments of less than 100 kB into the call itself.
 
-        A curator that heard says ``about`` again; what the driver does not wait for anyway is waited for here.
+        A curator that heard says ``about`` again. Clients and the server are waited for: their next call may come from each other,
+        and Ray keeps the order of calls for one caller only.
         """
         self._told.append(what)
+        awaited: list[ray.ObjectRef] = []
         for member in self.everybody():
             heard: ray.ObjectRef = member.actor.hear.remote(*what)
-            if member.about is not None and member.kind != "curator":
-                ray.wait([heard], timeout=SECONDS_TO_START)
+            awaited += [heard] if member.kind != "curator" else []
             member.first, member.about = member.actor.about.remote(), None
+        if awaited:
+            ray.wait(awaited, num_returns=len(awaited), timeout=SECONDS_TO_START)
 
     def curator(self, slot: int) -> Member:
         """Who does the work of a place now: its own curator, or another one until it has one again."""
