@@ -89,8 +89,8 @@ class Pool:
     def tell(self, *what: object) -> None:
         """``Runtime.tell``. Ray puts arguments of less than 100 kB into the call itself.
 
-        A curator that heard says ``about`` again. Clients and the server are waited for: their next call may come from each other,
-        and Ray keeps the order of calls for one caller only.
+        A curator that heard says ``about`` again. Clients and the server are waited for: their next call may come from each
+        other, and Ray keeps the order of calls for one caller only.
         """
         self._told.append(what)
         awaited: list[ray.ObjectRef] = []
