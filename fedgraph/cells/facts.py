@@ -6,12 +6,25 @@ other. A new task adds its record here and to ``RECORDS``; ``entry`` then writes
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from fedgraph.cells.agreements import Agreement, Barycentres
 
 Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.Count``
+
+
+def pack_right(right: np.ndarray) -> str:
+    """One bit for each tested node, as text. right: bool [n]."""
+    return base64.b64encode(np.packbits(right).tobytes()).decode()
+
+
+def unpack_right(packed: str, tested: int) -> np.ndarray:
+    """What ``pack_right`` packed; bool [tested]."""
+    return np.unpackbits(np.frombuffer(base64.b64decode(packed), np.uint8), count=tested).astype(bool)
 
 
 @dataclass(frozen=True)
@@ -164,7 +177,8 @@ class Facts:
 
     clients: how many hold the data. partition: how it was dealt to them. cut_edges: edges between clients. public: what is
     public, None where that is no question. protocol, split: of the nodes. broken_promise: what the data break of an assumption.
-    attack, named: of attacks on this cell. kind: names the record in a cell's file.
+    tested: of how many nodes or graphs the answer was checked. least_class: how many the smallest class has. right: which of
+    the tested were answered rightly (``pack_right``). attack, named: of attacks on this cell. kind: names the record in a file.
     """
 
     kind: str = "plain"
@@ -176,6 +190,9 @@ class Facts:
     protocol: str = ""
     split: str = ""
     broken_promise: str | None = None
+    tested: int | None = None
+    least_class: int | None = None
+    right: str = ""
     attack: CanaryAttack | None = None
     named: NamedAttacks | None = None
 
@@ -196,7 +213,8 @@ class ClientResult:
     """What one client, or everybody (``all``), reaches by one way of taking part.
 
     nodes: that it holds. tested: of whose answer is known. sought: of these, how many are of the class that is looked for.
-    metrics: empty where nothing was tested. epsilon: of its dearest unit. toward: from whom that ε protects.
+    metrics: empty where nothing was tested. epsilon: of its dearest unit. toward: from whom that ε protects. right: which of
+    the tested were answered rightly (``pack_right``).
     """
 
     participation: str
@@ -207,6 +225,7 @@ class ClientResult:
     epsilon: float
     toward: str
     sought: int = 0
+    right: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
-from fedgraph.report import attacks, clustering_answer, questions
+from fedgraph.report import attacks, chance, clustering_answer, questions
 from fedgraph.report.report_rows import Row, rounded, rounded_up
 from fedgraph.report.scores import METRICS, Score, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
@@ -59,7 +59,7 @@ def find_answer(rows: Sequence[Row]) -> Answer:
     """The answer over any rows: of one run, or of several together."""
     scores, also = score_rows(rows), score_by_second_metric(rows)
     every = (*scores, *also)
-    warned = [*_refuted(rows), *_without_numbers(scores)]
+    warned = [*chance.inconclusive(scores), *_refuted(rows), *_without_numbers(scores)]
     sentences: list[str] = []
     table: list[Best] = []
     most = 3 if len({(s.asked, s.unit) for s in every if s.private and not s.raw}) < 3 else 1
@@ -137,17 +137,20 @@ def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Bes
     return found
 
 
+def describe_mean(score: Score) -> str:
+    """The mean, and where its accuracy may lie by what was tested."""
+    tested = chance.num_tested(score.row)
+    if tested is None or score.metric != "accuracy":
+        return format_mean(score)
+    low, high = chance.wilson(score.mean, tested)
+    return f"{format_mean(score)} ({low:.2f} to {high:.2f}, tested on {chance.tested_words(score.row)})"
+
+
 def _ties(picked: Score | None, here: Sequence[Score], unit: str, trust: Trust, budget: float) -> tuple[Score, ...]:
-    if picked is None or picked.deviation is None:
+    if picked is None or (picked.deviation is None and chance.num_tested(picked.row) is None):
         return ()
     able = [s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget) and s.trust.rank <= trust.rank]
-    return tuple(s for s in able if s.name != picked.name and s.deviation is not None and not _worse(s, picked))
-
-
-def _worse(score: Score, than: Score) -> bool:
-    """By more than two standard errors of the difference of two means."""
-    errors = [(s.deviation or 0.0) ** 2 / s.seeds for s in (score, than)]
-    return than.mean - score.mean > 2 * math.sqrt(sum(errors))
+    return tuple(s for s in able if s.name != picked.name and not chance.is_worse(s, picked))
 
 
 def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score], most: int) -> list[str]:
@@ -176,16 +179,18 @@ def _keeps_one(score: Score, unit: str, found: Sequence[Best]) -> bool:
 def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
     """From the most trust to the least. Levels with one best row are said once, with the least trust that it needs."""
     parts: list[str] = []
-    last = ""
+    last, before = "", None
     for b, following in zip(found, [*found[1:], None], strict=True):
         if b.score is None:
             parts.append(f"nothing keeps it {b.trust.clause}")
             last = ""
         elif following is None or following.score is not b.score:
             free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
-            reaches = "" if b.score.name == last else f"{questions.short_name(b.score, here)} reaches "
-            parts.append(f"{reaches}{format_mean(b.score)} {b.trust.clause}{free}")
-            last = b.score.name
+            verb = "reaches" if not b.ties and chance.beats(b.score, b.score.row.majority) else "has"
+            named = "" if b.score.name == last else f"{questions.short_name(b.score, here)} {verb} "
+            mean = describe_mean(b.score) if before is None else format_mean(b.score)
+            parts.append(f"{named}{mean} {b.trust.clause}{free}{_by_chance(b.score, before)}")
+            last, before = b.score.name, b.score
     text = f"{opening}: {'; '.join(parts)}."
     picked = {b.score.name for b in found if b.score is not None}
     text += _majority([b.score for b in found if b.score is not None])
@@ -194,6 +199,13 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
         shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
         text += f" Within two standard errors of the best: {shown}."
     return text
+
+
+def _by_chance(score: Score, than: Score | None) -> str:
+    """Said of a row that needs less trust and is no worse than what its data can tell."""
+    if than is None or chance.num_tested(than.row) is None or chance.is_worse(score, than):
+        return ""
+    return " (the difference may be chance)"
 
 
 def _majority(picked: Sequence[Score]) -> str:

@@ -94,6 +94,11 @@ class Row:
         found = self.values(metric)
         return statistics.fmean(found) if found else math.nan
 
+    @property
+    def majority(self) -> float:
+        """How often naming the largest class always would be right; 0 where that was not measured."""
+        return self.mean("majority_share") if self.values("majority_share") else 0.0
+
     def deviation(self, metric: str) -> float:
         """Sample standard deviation over seeds; 0 for one."""
         found = self.values(metric)

@@ -27,20 +27,17 @@ from fedgraph.data.base import masks as _masks
 from fedgraph.data.base import npz, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, feature_matrix, undirected
-from fedgraph.data.own import columns, federation
+from fedgraph.data.own import columns, edge_columns, federation
 from fedgraph.data.own.columns import ColumnRules
 from fedgraph.data.own.detail import own_graph_detail
+from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, Provenance
 
 
-class NpzParams(Settings):
-    """Nothing beside the path."""
-
-
-class CsvParams(ColumnRules):
+class CsvParams(ColumnRules, EdgeRules):
     """Names of the files inside the folder ``path``, and what shall be done with its columns."""
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
@@ -49,8 +46,8 @@ class CsvParams(ColumnRules):
     masks: str = Field("", description="file of the split: node id, train | validation | test (empty: masks.csv, if any)")
 
 
-class FederationParams(Settings):
-    """Nothing beside the path: the folder says everything."""
+class FederationParams(EdgeRules):
+    """The folder says everything else."""
 
 
 class ObjectParams(Settings):
@@ -58,7 +55,7 @@ class ObjectParams(Settings):
 
 
 DATASETS: dict[str, type[Settings]] = {
-    "npz": NpzParams,
+    "npz": EdgeRules,
     "csv": CsvParams,
     "federation": FederationParams,
     "object": ObjectParams,
@@ -76,11 +73,13 @@ def load(dataset: str, request: base.Request) -> Graph:
         )
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
     if isinstance(params, FederationParams):
-        return federation.load(request.path)
-    return _from_csv(request.path, params) if isinstance(params, CsvParams) else _from_npz(request.path)
+        return federation.load(request.path, params)
+    if isinstance(params, CsvParams):
+        return _from_csv(request.path, params)
+    return _from_npz(request.path, base.validated(EdgeRules, request.parameters, f"own/{dataset}"))
 
 
-def _from_npz(path: Path) -> Graph:
+def _from_npz(path: Path, rules: EdgeRules) -> Graph:
     raw = RawFiles(path.parent)
     adjacency, attributes, values = npz.read(raw.read(path.name), str(path))
     for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
@@ -100,7 +99,7 @@ def _from_npz(path: Path) -> Graph:
     kept = arcs.data != 0
     cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
     weighted = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
-    graph = _graph(path, cleaned, feature_matrix(attributes), labels, raw, weighted)
+    graph = _graph(path, cleaned, feature_matrix(attributes), labels, raw, weighted, rules)
     return replace(graph, masks=_masks.read(raw.read(path.name), str(path), values.size))
 
 
@@ -123,7 +122,7 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     parts = tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
     unused = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
     cleaned = undirected(sources, targets, len(rows))
-    graph = _graph(path, cleaned, feature_matrix(read.matrix), labels, raw, unused, read)
+    graph = _graph(path, cleaned, feature_matrix(read.matrix), labels, raw, unused, params, read)
     return replace(graph, masks=_masks.of_parts(parts, len(rows), str(path / masks))) if masks else graph
 
 
@@ -134,12 +133,15 @@ def _graph(
     labels: ReadLabels,
     raw: RawFiles,
     unused: tuple[str, ...],
+    rules: EdgeRules,
     read: columns.ReadColumns | None = None,
 ) -> Graph:
     """Put the parts together, and say in the provenance what was changed and what is not used."""
     if features.shape[1] == 0:
         raise DataError(f"{path}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)")
-    detail = own_graph_detail(f"own graph {path.name}", cleaned, labels, unused, read.remarks if read else ())
+    names = read.names if read else tuple(f"column {k}" for k in range(features.shape[1]))
+    from_edges, seen = edge_columns.noticed(rules, features, cleaned.adjacency, names)
+    detail = own_graph_detail(f"own graph {path.name}", cleaned, labels, unused, (*(read.remarks if read else ()), *seen))
     provenance = Provenance("own", detail, dict(raw.checksums))
     return Graph(
         name=f"own/{path.stem}",
@@ -149,6 +151,6 @@ def _graph(
         num_classes=len(labels.classes),
         provenance=provenance,
         columns_from_rows=read is not None and read.from_rows,
-        features_from_edges=False,
+        features_from_edges=from_edges,
         nodes_from_edges=False,
     )

@@ -39,6 +39,7 @@ from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, undirected
 from fedgraph.data.own import between as own_between
 from fedgraph.data.own import named_tables
+from fedgraph.data.own.edge_columns import EdgeRules, noticed
 from fedgraph.data.own.labels import label_text
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings
@@ -84,8 +85,8 @@ class Given:
     between: own_between.Own = own_between.NOTHING
 
 
-def load(path: Path) -> Graph:
-    """All clients of the folder as one graph whose nodes know their owner.
+def load(path: Path, rules: EdgeRules) -> Graph:
+    """All clients of the folder as one graph whose nodes know their owner. rules: whether features come from edges.
 
     Raises ``DataError`` in one line that names file, line, what was found and what is allowed.
     """
@@ -113,6 +114,8 @@ def load(path: Path) -> Graph:
     graph = federated.join_owners("own/federation", [g.part for g in given], Provenance("own", ""))
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
     graph, crossing = own_between.add_cross_edges(graph, [g.between for g in given], starts, names)
+    columns = tuple(sorted({name for g in given for name in g.part.column_names}))
+    from_edges, seen = noticed(rules, graph.features, graph.adjacency, columns)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
     many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
     detail = (
@@ -120,7 +123,8 @@ def load(path: Path) -> Graph:
         f"{crossing}, {graph.num_features} features, {graph.num_classes} classes "
         f"({_numbered(federated.classes([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
     )
-    return replace(graph, masks=_joined_split(given, starts, path, names), provenance=Provenance("own", detail, checksums))
+    split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
+    return replace(graph, masks=split, provenance=provenance, features_from_edges=from_edges)
 
 
 def _folders(path: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from fedgraph.data.base import validated
 from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.data.own.columns import ColumnRules, read_columns
 from fedgraph.data.own.detail import own_graph_detail
+from fedgraph.data.own.edge_columns import EdgeRules, noticed
 from fedgraph.data.own.labels import read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks, Provenance
@@ -34,9 +35,13 @@ READ_OF_PYG = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask", "n
 logger = logging.getLogger("fedgraph")
 
 
+class ObjectRules(ColumnRules, EdgeRules):
+    """What ``compare(columns=…)`` may say."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """Ends of arcs int [m], rows [n, d], one label per node, and what else the object holds."""
+    """Ends of arcs int [m], rows [n, d], one label per node, and what else the object holds. names: of the d columns."""
 
     one: np.ndarray
     two: np.ndarray
@@ -45,6 +50,7 @@ class _Given:
     unused: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     columns_from_rows: bool = False
+    names: tuple[str, ...] = ()
 
 
 def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None) -> Graph:
@@ -55,7 +61,7 @@ def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[st
             ``Graph``.
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
-        columns: what becomes of columns of a pandas table, as ``columns.ColumnRules`` says.
+        columns: what becomes of columns of a pandas table, as ``columns.ColumnRules`` says; ``from_edges`` of any data.
 
     Returns:
         The graph; its provenance says what was not used.
@@ -64,7 +70,7 @@ def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[st
         DataError: one line that says what was found and what is allowed.
         ScenarioError: ``columns`` holds a key or a value that is not allowed.
     """
-    rules = validated(ColumnRules, columns or {}, "own/object")
+    rules = validated(ObjectRules, columns or {}, "own/object")
     if isinstance(data, Graph):
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
@@ -72,7 +78,7 @@ def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[st
     elif isinstance(data, tuple) and len(data) == 3:
         given = _of_arrays(*data)
     elif hasattr(data, "edge_index"):
-        return _of_pyg(data, name)
+        return _of_pyg(data, name, rules)
     elif hasattr(data, "nodes") and hasattr(data, "edges") and hasattr(data, "is_directed"):
         given = _of_networkx(data, label or "y")
     else:
@@ -80,10 +86,10 @@ def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[st
             f"data is a {type(data).__name__}; allowed: a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, "
             "edges), a fedgraph Graph, or the tuple (adjacency, features, labels)"
         )
-    return _checked(given, name)
+    return _checked(given, name, rules)
 
 
-def _of_pyg(data: Any, name: str) -> Graph:
+def _of_pyg(data: Any, name: str, rules: EdgeRules) -> Graph:
     missing = [key for key in ("x", "edge_index", "y") if getattr(data, key, None) is None]
     if missing:
         raise DataError(f"the PyG data object has no {', '.join(missing)}; needed: x [n, d], edge_index [2, m], y [n]")
@@ -98,7 +104,7 @@ def _of_pyg(data: Any, name: str) -> Graph:
         )
     masks, alone = _masks_of(data, int(x.shape[0]))
     unused = [f"{key} of the PyG object" for key in list(data.keys()) if key not in READ_OF_PYG] + alone
-    graph = _checked(_Given(arcs[0], arcs[1], x.cpu().numpy(), labels.reshape(-1).tolist(), tuple(unused)), name)
+    graph = _checked(_Given(arcs[0], arcs[1], x.cpu().numpy(), labels.reshape(-1).tolist(), tuple(unused)), name, rules)
     return replace(graph, masks=masks)
 
 
@@ -172,7 +178,7 @@ def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rule
     ends = _ends([str(column) for column in edges.columns])
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
-    return _Given(one, two, read.matrix, nodes[chosen].tolist(), unused, read.remarks, read.from_rows)
+    return _Given(one, two, read.matrix, nodes[chosen].tolist(), unused, read.remarks, read.from_rows, read.names)
 
 
 def _ends(columns: Sequence[str]) -> tuple[str, str]:
@@ -200,7 +206,7 @@ def _cell(value: object) -> str:
     return str(value).strip()
 
 
-def _checked(given: _Given, name: str) -> Graph:
+def _checked(given: _Given, name: str, rules: EdgeRules) -> Graph:
     """The parts as a graph."""
     features = given.features
     rows = sp.csr_array(features) if sp.issparse(features) else sp.csr_array(np.atleast_2d(np.asarray(features, np.float64)))
@@ -224,9 +230,12 @@ def _checked(given: _Given, name: str) -> Graph:
         labels.numbers,
     ):
         digest.update(np.ascontiguousarray(part).tobytes())
-    for sentence in (*(f"not used: {what}" for what in given.unused), *labels.remarks, *given.remarks):
+    names = given.names or tuple(f"column {k}" for k in range(matrix.shape[1]))
+    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, names)
+    remarks = (*given.remarks, *seen)
+    for sentence in (*(f"not used: {what}" for what in given.unused), *labels.remarks, *remarks):
         logger.warning("%s: %s", name, sentence)
-    detail = own_graph_detail(f"a graph in memory called {name}", cleaned, labels, given.unused, given.remarks)
+    detail = own_graph_detail(f"a graph in memory called {name}", cleaned, labels, given.unused, remarks)
     provenance = Provenance("own", detail, {"(in memory)": digest.hexdigest()})
     return Graph(
         name=name,
@@ -236,6 +245,6 @@ def _checked(given: _Given, name: str) -> Graph:
         num_classes=len(labels.classes),
         provenance=provenance,
         columns_from_rows=given.columns_from_rows,
-        features_from_edges=False,
+        features_from_edges=from_edges,
         nodes_from_edges=False,
     )

@@ -77,6 +77,8 @@ def facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -
         partition=dealt.partition.description,
         cut_edges=0,
         graphs=int(sizes.size),
+        tested=int(split.test.size),
+        least_class=int(np.unique(collection.labels, return_counts=True)[1].min()),
         mean_nodes=float(sizes.mean()),
         smallest=int(sizes.min()),
         majority=float(np.bincount(collection.labels).max() / sizes.size),

@@ -20,7 +20,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells.facts import NodeClassificationFacts
+from fedgraph.cells.facts import NodeClassificationFacts, pack_right
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.methods.base import Budget, Calibration, Plan, State, kinds
 from fedgraph.partition import base
@@ -96,7 +96,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     done = training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=curve.rounds)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = protocols.question(setting, made, lambda: settled.epsilon)
-    metrics = measures.measures(method.predict(made, trained.state, asked), setting.truth)
+    answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
+    metrics = measures.measures(answers, setting.truth)
 
     def accuracy(state: State[Any]) -> float:
         return measures.measures(method.predict(made, state, asked), setting.truth)["accuracy"]
@@ -123,6 +124,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             public=setting.public,
             split=params.split,
             broken_promise=broken,
+            tested=int(known.sum()),
+            least_class=_least_class(context),
+            right=pack_right((answers.argmax(axis=1) == setting.truth)[known]),
             curve=curve.points_of(trained.kept, accuracy),
             sent=went,
             attack=measured.attack,
@@ -144,6 +148,13 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         ),
         artefacts=artefacts,
     )
+
+
+def _least_class(context: Context) -> int | None:
+    """How many labelled nodes the smallest class has that has any."""
+    if not isinstance(context.data, Graph):
+        return None
+    return int(np.unique(context.data.labels[context.data.labels >= 0], return_counts=True)[1].min())
 
 
 def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import plugins
-from fedgraph.cells.facts import ClientResult, ParticipationFacts
+from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import personal_head
 from fedgraph.methods.base import Plan, kinds
@@ -166,10 +166,11 @@ class Found:
         self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
     ) -> ClientResult:
         """Without metrics where of no asked node the answer is known."""
-        tested = int((truth >= 0).sum())
+        known = truth >= 0
+        tested, right = int(known.sum()), pack_right((scores.argmax(axis=1) == truth)[known])
         measured = {} if not tested else self.pooled(scores, truth) if client == ALL else self.briefly(scores, truth)
         sought = 0 if self.alerts is None else int((truth == self.positive).sum())
-        return ClientResult(participation, client, nodes, tested, measured, epsilon, toward, sought)
+        return ClientResult(participation, client, nodes, tested, measured, epsilon, toward, sought, right)
 
 
 def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[personal_head.Inputs, np.ndarray]:
@@ -210,6 +211,7 @@ def outcome(
             protocol=protocol,
             public=setting.public,
             broken_promise=broken,
+            tested=int((setting.truth >= 0).sum()),
         ),
         account=done.settled.account(cell.key, done.guarantee),
         releases=done.outcome.releases,

@@ -195,7 +195,7 @@ def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
         ("own/npz", {}, "needs a path"),
         ("own/csv", {}, "needs a path"),
         ("own/csv", {"path": "x", "parameters": {"egdes": "a.csv"}}, "did you mean 'edges'"),
-        ("own/npz", {"path": "x", "parameters": {"edges": "a.csv"}}, "allowed: none"),
+        ("own/npz", {"path": "x", "parameters": {"edges": "a.csv"}}, "allowed: from_edges"),
         ("embedded/library", {"path": "x"}, "takes neither parameters nor a path"),
         ("synthetic/molecules", {"path": "x"}, "takes no path"),
     ],

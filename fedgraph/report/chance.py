@@ -1,0 +1,109 @@
+"""What chance alone may make: intervals of a share, errors of a difference, and when nothing can be concluded.
+
+Two standard errors are the measure everywhere. Answers of two rows are compared node by node where both were tested on the
+same nodes: most of their errors are the same ones, so the difference is known better than either share.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedgraph.cells.facts import GraphClassificationFacts, unpack_right
+from fedgraph.report.report_rows import Row, rounded
+from fedgraph.report.scores import Score
+
+ERRORS = 2.0  # standard errors that a difference must exceed
+FEWEST_TESTED, FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
+
+
+def wilson(share: float, tested: int) -> tuple[float, float]:
+    """(low, high): the shares from which ``share`` of ``tested`` is two standard errors away (Wilson, 1927)."""
+    z = ERRORS**2 / tested
+    middle, half = (share + z / 2) / (1 + z), math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def num_tested(row: Row) -> int | None:
+    """How many different nodes or graphs the row's score rests on; None where it was not counted.
+
+    Seeds split the same nodes anew, so they add none; folds of a collection do.
+    """
+    counts = [e.facts.tested for e in row.entries if e.facts.tested]
+    if not counts:
+        return None
+    facts = row.head.facts
+    return min(sum(counts), facts.graphs) if isinstance(facts, GraphClassificationFacts) else min(counts)
+
+
+def tested_words(row: Row) -> str:
+    """``1,000 nodes``."""
+    what = "graph" if isinstance(row.head.facts, GraphClassificationFacts) else "node"
+    count = num_tested(row) or 0
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def error_of_difference(one: Row, other: Row, metric: str) -> float:
+    """Standard error of the difference of two rows' means: from what was tested, and over seeds; the larger of the two."""
+    first, second = ({e.seed: e for e in row.entries if metric in e.metrics} for row in (one, other))
+    both = sorted(first.keys() & second.keys())
+    paired = [_paired_variance(first[s].facts.right, second[s].facts.right, first[s].facts.tested or 0) for s in both]
+    known = [v for v in paired if v is not None]
+    alike = bool(known) and len(known) == len(both) == len(first) == len(second)
+    if metric != "accuracy":
+        sampled = 0.0
+    elif alike:
+        sampled = statistics.fmean(known)
+    else:
+        sampled = sum(row.mean(metric) * (1 - row.mean(metric)) / n for row in (one, other) if (n := num_tested(row)))
+    if alike and len(both) > 1:
+        seeds = statistics.variance(first[s].metrics[metric] - second[s].metrics[metric] for s in both) / len(both)
+    else:
+        seeds = sum(row.deviation(metric) ** 2 / len(row.entries) for row in (one, other))
+    return math.sqrt(max(sampled, seeds))
+
+
+def _paired_variance(one: str, other: str, tested: int) -> float | None:
+    """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
+    if not tested or not one or len(one) != len(other):
+        return None
+    differences = unpack_right(one, tested).astype(int) - unpack_right(other, tested)
+    return float(np.var(differences) / tested)
+
+
+def is_worse(score: Score, than: Score) -> bool:
+    """By more than two standard errors of the difference."""
+    return than.mean - score.mean > ERRORS * error_of_difference(than.row, score.row, than.metric)
+
+
+def beats(score: Score, share: float) -> bool:
+    """Whether the score is above a fixed share by more than two standard errors of its own."""
+    tested = num_tested(score.row)
+    return score.mean > share and (tested is None or score.metric != "accuracy" or wilson(score.mean, tested)[0] > share)
+
+
+def inconclusive(scores: Sequence[Score]) -> list[str]:
+    """One sentence for each data set whose rows cannot decide anything; they come before everything else."""
+    found = []
+    many = len({s.dataset for s in scores}) > 1
+    for dataset in dict.fromkeys(s.dataset for s in scores):
+        own = [s for s in scores if s.dataset == dataset]
+        fewest = min((s for s in own if num_tested(s.row)), key=lambda s: num_tested(s.row) or 0, default=None)
+        least = min((e.facts.least_class for s in own for e in s.row.entries if e.facts.least_class is not None), default=None)
+        delta = max((s.delta for s in own if s.delta and s.private and math.isfinite(s.provable)), default=0.0)
+        why = []
+        if fewest is not None and (num_tested(fewest.row) or 0) < FEWEST_TESTED:
+            why.append(f"only {tested_words(fewest.row)} were tested (it takes {FEWEST_TESTED})")
+        if least is not None and least < FEWEST_OF_A_CLASS:
+            what = tested_words(own[0].row).split()[1].rstrip("s")
+            why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {FEWEST_OF_A_CLASS})")
+        if delta > LARGEST_DELTA * (1 + 1e-9):
+            why.append(
+                f"δ = {rounded(delta)} is above {LARGEST_DELTA:g}, so the guarantee may fail for one person in {1 / delta:.0f}"
+            )
+        if why:
+            found.append(f"{f'On {dataset}, nothing' if many else 'Nothing'} can be concluded: {'; '.join(why)}.")
+    return found
