@@ -251,3 +251,14 @@ def test_every_client_has_its_rows_in_the_table() -> None:
     (left,) = (r for r in rows if r["participation"] == "left-out")
     assert (left["client"], left["epsilon_provable"], left["value"]) == ("a", 0.0, 0.45)
     assert all(r["participation"] and r["client"] for r in rows)
+
+
+def test_trainings_on_the_same_people_are_counted_and_composed() -> None:
+    (said,) = [s for s in participation.build(of(entries()), None).sentences if s.startswith("To compare")]
+    assert said.startswith("To compare, each row trains up to 2 times")
+    assert "up to 2 times that ε, at 2 times the δ" in said
+    alone = [entry(ALONE, 4.0, [record("alone", c, 0.5, 4.0) for c in ("all", "a", "b")])]
+    assert not [s for s in participation.build(of(alone), None).sentences if s.startswith("To compare")]
+    both = [*entries(), entry(World(Kind.TOGETHER, Trust.SUMS, LeftOut(1, "b")), 4.0, [record("left-out", "b", 0.4, 0.0)])]
+    (said,) = [s for s in participation.build(of(both), None).sentences if s.startswith("To compare")]
+    assert "up to 2 times" in said, "each client's people are in the joint training and in the one without the other client"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from fedgraph.privacy.trust import Trust
@@ -11,6 +12,7 @@ from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Ow
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.worlds.world import Kind
 
 LINES = (ALONE, *(join(Trust.SUMS, own) for own in Own), join(Trust.OWN_CLIENT), CURATOR)
 MOST_NAMED = 6  # rows that a sentence lists
@@ -30,6 +32,7 @@ def build(records: Records, notice: str | None) -> Section:
         f"{min(found.clients.values()):,} to {max(found.clients.values()):,}; protocol {facts.protocol}, public: "
         f"{facts.public}; {what} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
         f"δ = {found.delta:.3g} in every choice, also alone, so that one person's ε can be compared.",
+        *_same_people(records, len(found.clients)),
         *_majority(found),
         *_who_gains(found),
     ]
@@ -64,6 +67,20 @@ def _first(found: Choices, label: str) -> tuple[str, ...]:
         "and keep to "
         f"itself; numbers are {'nodes found' if found.metric == choices.FOUND else 'right answers'} of 100.",
     )
+
+
+def _same_people(records: Records, clients: int) -> list[str]:
+    """In how many trainings that others see one person's data took part, and what all of them would cost the person."""
+    worlds = {entry.world for entry in records.entries if entry.world.kind is not Kind.ALONE}
+    without = Counter(world.without for world in worlds if world.without is not None)
+    own = len(worlds) - (min(without.values()) if len(without) == clients else 0)
+    if own < 2:
+        return []
+    return [
+        f"To compare, each row trains up to {own} times on the same people at each ε and seed. An ε here counts one of these "
+        f"trainings, because one is deployed. Whoever does all {own} with real people and shows them to one viewer spends up "
+        f"to {own} times that ε, at {own} times the δ (basic composition).",
+    ]
 
 
 def _majority(found: Choices) -> list[str]:
