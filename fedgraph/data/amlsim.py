@@ -21,13 +21,15 @@ account's own row only: methods say so, or refuse.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base import published
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
@@ -45,16 +47,7 @@ class Params(Settings):
     sizes: float = Field(1.0, ge=0, le=3, description="how unequal banks are: bank k gets a share proportional to 1/k^sizes")
 
 
-DATASETS = {
-    "20k": base.Published(
-        key="amlsim/20k",
-        title="AMLSim, 20,000 accounts",
-        folder="amlsim/20K_fanin200cycle200",
-        files=(_NODES, _TRANSFERS),
-        direct=False,
-        parameters=Params,
-    )
-}
+DATASETS = {name: replace(data, parameters=Params) for name, data in published.records("amlsim").items()}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
@@ -62,16 +55,12 @@ def load(dataset: str, request: base.Request) -> Graph:
     if request.path is not None:
         raise ScenarioError(f"data set 'amlsim/{dataset}' takes no path; name a data root")
     params = base.validated(Params, request.parameters, f"amlsim/{dataset}")
-    data = DATASETS[dataset]
-    plain = base.Request(request.roots, request.when_unavailable, request.seed, None, {}, False, request.stand_in)
-    graph = base.load_published(data, plain, read=read, stand_in=_stand_in, pyg=("", {}))
+    graph = _accounts(dataset, replace(request, parameters={}))
     return with_banks(graph, params, request.seed)
 
 
 def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
     """The graph with ``owner`` drawn at random; sizes follow 1/k^sizes and every bank gets at least one account."""
-    from dataclasses import replace
-
     if params.banks > graph.num_nodes:
         raise DataError(f"{params.banks} banks for {graph.num_nodes} accounts; allowed: 1 … {graph.num_nodes}")
     weights = 1.0 / np.arange(1, params.banks + 1) ** params.sizes
@@ -81,7 +70,7 @@ def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
     return replace(graph, owner=owner, owner_names=tuple(f"bank {k + 1}" for k in range(params.banks)))
 
 
-def read(raw: RawFiles) -> Graph:
+def read(data: base.Published, raw: RawFiles) -> Graph:
     """Accounts and transfers as one graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     accounts = _table(raw, _NODES, ("nodeid", "isFraud", "init_balance"))
     transfers = _table(raw, _TRANSFERS, ("sourceNodeId", "targetNodeId", "value", "time"))
@@ -99,15 +88,16 @@ def read(raw: RawFiles) -> Graph:
     if negative.size:
         raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
     source, target = transfers[:, 0].astype(np.int64), transfers[:, 1].astype(np.int64)
+    columns = _features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3])
     graph = Graph(
-        name="amlsim/20k",
-        adjacency=undirected(source, target, n).adjacency,
-        features=sp.csr_array(_features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3]).astype(np.float32)),
-        labels=labels,
-        num_classes=2,
-        provenance=raw.provenance("AMLSim, 20,000 accounts"),
+        data.key,
+        undirected(source, target, n).adjacency,
+        sp.csr_array(columns.astype(np.float32)),
+        labels,
+        2,
+        raw.provenance(data.title),
         features_from_edges=True,
-        columns_from_rows=False,
+        columns_from_rows=data.columns_from_rows,
         nodes_from_edges=False,
     )
     found = (n, int(labels.sum()), len(transfers))
@@ -167,15 +157,4 @@ def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     return rows
 
 
-def _stand_in(seed: int) -> Graph:
-    model = BlockModel(
-        class_sizes=(ACCOUNTS - FRAUDS, FRAUDS),
-        num_edges=100_000,
-        num_features=19,
-        homophily=0.85,
-        words=10.0,
-        words_spread=3.0,
-        degree_spread=12.0,
-        topic_share=0.3,
-    )
-    return stand_in(model, "amlsim/20k", "AMLSim, 20,000 accounts", seed)
+_accounts = published.loader(DATASETS, read, published.Published.generated)

@@ -13,34 +13,22 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import base
-from fedgraph.data.base import arrays
-from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base import arrays, published
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix
+from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 ROWS, EDGES, CLASSES = "elliptic_txs_features.csv", "elliptic_txs_edgelist.csv", "elliptic_txs_classes.csv"
-_COUNTS = {"bitcoin": Counts(203_769, 234_355, 165, 2)}
 LAST_TO_TRAIN = 34
 _WORDS = {b"1": 1, b"2": 0, b"unknown": -1}
 
-DATASETS = {
-    "bitcoin": base.Published(
-        key="elliptic/bitcoin", title="Elliptic", folder="elliptic/raw", files=(ROWS, EDGES, CLASSES), columns_from_rows=True
-    )
-}
+DATASETS = published.records("elliptic")
 
 
-def load(dataset: str, request: base.Request) -> Graph:
-    """``bitcoin``; see :func:`fedgraph.data.load`."""
-    return base.load_published(DATASETS[dataset], request, read=read, stand_in=generated, pyg=("EllipticBitcoinDataset", {}))
-
-
-def read(raw: RawFiles) -> Graph:
+def read(data: published.Published, raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
-    table, counts = arrays.numbers(raw, ROWS), _COUNTS["bitcoin"]
+    table = arrays.numbers(raw, ROWS)
     if table.shape[1] < 3:
         raise DataError(f"{raw.folder / ROWS}:1: {table.shape[1]} columns; allowed: transaction, time step, and features")
     names = arrays.whole(table[:, 0], 2**53, raw, ROWS)
@@ -58,19 +46,8 @@ def read(raw: RawFiles) -> Graph:
 
     ends = rows_of(arrays.whole(arrays.numbers(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES)
     labels = _labels(raw, names.size, rows_of)
-    graph = Graph(
-        name="elliptic/bitcoin",
-        adjacency=arrays.adjacency(ends[:, 0], ends[:, 1], names.size),
-        features=feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32))),
-        labels=labels,
-        num_classes=2,
-        provenance=raw.provenance("Elliptic"),
-        features_from_edges=True,
-        masks=_split(table[:, 1], labels),
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
-    return arrays.require(graph, counts)
+    features, split = feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32))), _split(table[:, 1], labels)
+    return published.graph(data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True)
 
 
 def _split(step: np.ndarray, labels: np.ndarray) -> tuple[arrays.Masks, ...]:
@@ -93,7 +70,4 @@ def _labels(raw: RawFiles, count: int, rows_of: object) -> np.ndarray:
     return labels
 
 
-def generated(seed: int) -> Graph:
-    """A stand-in of a tenth of the nodes and edges; every node has a label."""
-    model = BlockModel((18_000, 2_000), 23_435, 165, 0.9, words=40.0, words_spread=10.0, degree_spread=3.0, topic_share=0.4)
-    return stand_in(model, "elliptic/bitcoin", "Elliptic (1/10 of its size)", seed)
+load = published.loader(DATASETS, read, published.Published.generated)

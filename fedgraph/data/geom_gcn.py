@@ -11,88 +11,20 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import base
-from fedgraph.data.base import masks
-from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base import masks, published
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix, undirected
+from fedgraph.data.base.structure import Counts, feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 
-_COUNTS = {
-    "chameleon": Counts(2277, 31371, 2325, 5),
-    "squirrel": Counts(5201, 198353, 2089, 5),
-    "actor": Counts(7600, 26659, 932, 5),
-}
-
-# Measured on the published files; closure and topic_share are tuned as in planetoid.py (logistic regression: 0.49, 0.34, 0.37).
-_STAND_INS = {
-    "chameleon": BlockModel(
-        class_sizes=(456, 460, 453, 521, 387),
-        num_edges=31371,
-        num_features=2325,
-        homophily=0.2299,
-        words=12.81,
-        words_spread=14.71,
-        degree_spread=46.38,
-        closure=0.6,
-        topic_share=0.32,
-        zipf=0.6,
-    ),
-    "squirrel": BlockModel(
-        class_sizes=(1042, 1040, 1039, 1040, 1040),
-        num_edges=198353,
-        num_features=2089,
-        homophily=0.2221,
-        words=17.97,
-        words_spread=18.87,
-        degree_spread=161.44,
-        closure=0.6,
-        topic_share=0.15,
-        zipf=0.6,
-    ),
-    "actor": BlockModel(
-        class_sizes=(853, 1337, 1630, 1815, 1965),
-        num_edges=26659,
-        num_features=932,
-        homophily=0.2167,
-        words=5.39,
-        words_spread=3.27,
-        degree_spread=17.77,
-        topic_share=0.22,
-        zipf=1.4,
-    ),
-}
-
 _TABLE, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
-DATASETS = {
-    name: base.Published(
-        columns_from_rows=True,
-        key=f"geom_gcn/{name}",
-        title=f"{name.capitalize()} (geom-gcn)",
-        folder="geom_gcn/actor/raw" if name == "actor" else f"geom_gcn/{name}/geom_gcn/raw",
-        files=(_TABLE, _EDGES),
-    )
-    for name in _COUNTS
-}
+DATASETS = published.records("geom_gcn")
 
 
-def load(dataset: str, request: base.Request) -> Graph:
-    """``chameleon``, ``squirrel`` or ``actor``; see :func:`fedgraph.data.load`."""
-    data = DATASETS[dataset]
-    return base.load_published(
-        data,
-        request,
-        read=lambda raw: read(dataset, raw),
-        stand_in=lambda seed: stand_in(_STAND_INS[dataset], data.key, data.title, seed),
-        pyg=("Actor", {}) if dataset == "actor" else ("WikipediaNetwork", {"name": dataset, "geom_gcn_preprocess": True}),
-    )
-
-
-def read(dataset: str, raw: RawFiles) -> Graph:
+def read(data: published.Published, raw: RawFiles) -> Graph:
     """The graph of the two text tables; node i is the one that the files call i."""
-    data, counts = DATASETS[dataset], _COUNTS[dataset]
+    dataset, counts = data.key.partition("/")[2], data.counts
     nodes, words, labels = _table(raw, counts, listed=dataset == "actor")
     if not np.array_equal(np.sort(nodes), np.arange(nodes.size)):
         raise DataError(f"{raw.folder / _TABLE}: node ids are not 0 … {nodes.size - 1}, each once")
@@ -101,20 +33,11 @@ def read(dataset: str, raw: RawFiles) -> Graph:
         features = sp.coo_array((np.ones(rows.size), (rows, np.concatenate(words))), shape=(nodes.size, counts.features))
     else:
         features = sp.csr_array(np.stack(words).astype(np.float32)[np.argsort(nodes)])
-    arcs = _arcs(raw, nodes.size)
-    graph = Graph(
-        name=data.key,
-        adjacency=undirected(arcs[:, 0], arcs[:, 1], nodes.size).adjacency,
-        features=feature_matrix(features, binarise=True),
-        labels=labels[np.argsort(nodes)],
-        num_classes=counts.classes,
-        masks=_splits(dataset, raw, nodes.size),
-        provenance=raw.provenance(data.title),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
+    arcs, split = _arcs(raw, nodes.size), _splits(dataset, raw, nodes.size)
+    binary = feature_matrix(features, binarise=True)
+    return published.graph(
+        data, raw, (arcs[:, 0], arcs[:, 1]), binary, labels[np.argsort(nodes)], masks=split, features_from_edges=False
     )
-    return counts.check(graph)
 
 
 def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
@@ -178,3 +101,6 @@ def _lines(raw: RawFiles, file: str) -> list[tuple[int, str]]:
             f"{raw.folder / file}: not ASCII text ({error.reason} at byte {error.start}); allowed: a table"
         ) from error
     return list(enumerate(lines, start=1))[1:]
+
+
+load = published.loader(DATASETS, read, published.Published.generated)

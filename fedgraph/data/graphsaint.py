@@ -9,70 +9,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.data import base
-from fedgraph.data.base import arrays
-from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base import arrays, published
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix
+from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 EDGES, ROWS, CLASSES, ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"
-_COUNTS = {"flickr": Counts(89_250, 449_878, 500, 7)}
 
-DATASETS = {
-    "flickr": base.Published(
-        key="graphsaint/flickr",
-        title="Flickr",
-        folder="graphsaint/Flickr/raw",
-        files=(EDGES, ROWS, CLASSES, ROLES),
-        columns_from_rows=True,
-    )
-}
+DATASETS = published.records("graphsaint")
 
 
-def load(dataset: str, request: base.Request) -> Graph:
-    """``flickr``; see :func:`fedgraph.data.load`."""
-    return base.load_published(DATASETS[dataset], request, read=read, stand_in=generated, pyg=("Flickr", {}))
-
-
-def read(raw: RawFiles) -> Graph:
+def read(data: published.Published, raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
     sources, targets, n = arrays.ends(raw, EDGES)
-    rows, counts = arrays.array(raw, ROWS), _COUNTS["flickr"]
+    rows, classes = arrays.array(raw, ROWS), data.counts.classes
     if rows.ndim != 2 or rows.shape[0] != n:
         raise DataError(f"{raw.folder / ROWS}: shape {rows.shape}; allowed: [{n}, columns]")
     labels = np.full(n, -1, dtype=np.int64)
     for node, label in arrays.mapping(raw, CLASSES).items():
-        if (
-            not node.isdecimal()
-            or len(node) > 12
-            or int(node) >= n
-            or type(label) is not int
-            or not 0 <= label < counts.classes
-        ):
+        if not node.isdecimal() or len(node) > 12 or int(node) >= n or type(label) is not int or not 0 <= label < classes:
             raise DataError(
                 f"{raw.folder / CLASSES}: node {node[:20]!r} has class {str(label)[:20]!r}; allowed: nodes 0 … {n - 1}, "
-                f"classes 0 … {counts.classes - 1}"
+                f"classes 0 … {classes - 1}"
             )
         labels[int(node)] = label
     if (labels < 0).any():
         raise DataError(
             f"{raw.folder / CLASSES}: node {int(np.argmin(labels))} has no class; allowed: one for each of {n} nodes"
         )
-    graph = Graph(
-        name="graphsaint/flickr",
-        adjacency=arrays.adjacency(sources, targets, n),
-        features=feature_matrix(rows),
-        labels=labels,
-        num_classes=counts.classes,
-        provenance=raw.provenance("Flickr (GraphSAINT)"),
-        masks=arrays.masks(*(_role(raw, key, n) for key in ("tr", "va", "te"))),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
-    return arrays.require(graph, counts)
+    split = arrays.masks(*(_role(raw, key, n) for key in ("tr", "va", "te")))
+    return published.graph(data, raw, (sources, targets), feature_matrix(rows), labels, masks=split, features_from_edges=False)
 
 
 def _role(raw: RawFiles, key: str, num_nodes: int) -> np.ndarray:
@@ -82,7 +49,4 @@ def _role(raw: RawFiles, key: str, num_nodes: int) -> np.ndarray:
     return np.array(given, dtype=np.int64)
 
 
-def generated(seed: int) -> Graph:
-    """A stand-in of a tenth of the nodes and edges."""
-    model = BlockModel((1275,) * 7, 44_987, 500, 0.32, words=40.0, words_spread=15.0, degree_spread=25.0, topic_share=0.2)
-    return stand_in(model, "graphsaint/flickr", "Flickr (1/10 of its size)", seed)
+load = published.loader(DATASETS, read, published.Published.generated)

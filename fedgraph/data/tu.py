@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data import base
-from fedgraph.data.base import small_graphs, tu_files
+from fedgraph.data.base import published, small_graphs, tu_files
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.errors import DataError
@@ -38,54 +37,35 @@ _COUNTS = {
     "imdb-binary": Counts(1000, 19773, 96531, 0, (500, 500)),
 }
 _DRAWS = {"mutag": small_graphs.molecule, "proteins": small_graphs.contact_map, "imdb-binary": small_graphs.circles}
-_EXTRAS = {"mutag": ("node_labels",), "proteins": ("node_attributes", "node_labels"), "imdb-binary": ()}
 _KINDS = {"mutag": 7, "proteins": 3}  # node labels
 
-DATASETS = {
-    name: base.Published(
-        key=f"tu/{name}",
-        title=f"TU {name.upper()}",
-        folder=f"tu/{name.upper()}/raw",
-        files=tuple(f"{name.upper()}_{part}.txt" for part in ("A", "graph_indicator", "graph_labels", *_EXTRAS[name])),
-    )
-    for name in _COUNTS
-}
+DATASETS = published.records("tu")
 
 
-def load(dataset: str, request: base.Request) -> GraphCollection:
-    """``mutag``, ``proteins`` or ``imdb-binary``; see :func:`fedgraph.data.load`."""
-    return base.load_published(
-        DATASETS[dataset],
-        request,
-        read=lambda raw: read(dataset, raw),
-        stand_in=lambda seed: stand_in(dataset, seed),
-        pyg=("TUDataset", {"name": dataset.upper(), "cleaned": False}),
-    )
-
-
-def stand_in(dataset: str, seed: int) -> GraphCollection:
+def stand_in(data: published.Published, seed: int) -> GraphCollection:
     """Generated graphs with the published number of graphs per class and about the published mean sizes."""
-    data = DATASETS[dataset]
     detail = (
         f"SYNTHETIC stand-in for {data.title}: generated graphs with its number of graphs per class and about its mean "
         f"nodes and edges (seed {seed}); not the published data"
     )
+    dataset = data.key.partition("/")[2]
     sizes = _COUNTS[dataset].class_sizes
     return small_graphs.collect(_DRAWS[dataset], sizes, data.key, seed, Provenance("synthetic", detail))
 
 
-def read(dataset: str, raw: RawFiles) -> GraphCollection:
+def read(data: published.Published, raw: RawFiles) -> GraphCollection:
     """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
-    data, prefix = DATASETS[dataset], dataset.upper()
+    dataset = data.key.partition("/")[2]
+    prefix = dataset.upper()
     owner = tu_files.indicator(raw, f"{prefix}_graph_indicator.txt")
     num_graphs = int(owner[-1]) + 1
     arcs = tu_files.arcs(raw, f"{prefix}_A.txt", owner)
     values, labels = np.unique(tu_files.classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
     columns = [np.zeros((owner.size, 0))]
-    if "node_attributes" in _EXTRAS[dataset]:
-        columns.append(tu_files.attributes(raw, f"{prefix}_node_attributes.txt", owner.size, 1))
-    if "node_labels" in _EXTRAS[dataset]:
-        columns.append(np.eye(_KINDS[dataset])[tu_files.kinds(raw, f"{prefix}_node_labels.txt", owner.size, _KINDS[dataset])])
+    if (attributes := f"{prefix}_node_attributes.txt") in data.files:
+        columns.append(tu_files.attributes(raw, attributes, owner.size, 1))
+    if (kinds := f"{prefix}_node_labels.txt") in data.files:
+        columns.append(np.eye(_KINDS[dataset])[tu_files.kinds(raw, kinds, owner.size, _KINDS[dataset])])
     features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
     adjacency = undirected(arcs[:, 0], arcs[:, 1], owner.size).adjacency
     found = Counts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
@@ -94,6 +74,9 @@ def read(dataset: str, raw: RawFiles) -> GraphCollection:
     provenance = raw.provenance(data.title)
     graphs = _cut(adjacency, features, np.bincount(owner, minlength=labels.size), data.key, provenance)
     return GraphCollection(data.key, graphs, labels.astype(np.int64), values.size, provenance)
+
+
+load = published.loader(DATASETS, read, stand_in)
 
 
 def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:

@@ -21,92 +21,45 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import federated
-from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base import federated, published
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix, undirected
-from fedgraph.documents.settings import Settings
+from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, Provenance
 
 NUM_FEATURES = 3170
-_COUNTS = {
-    "de": Counts(9498, 153138, NUM_FEATURES, 2),
-    "engb": Counts(7126, 35324, NUM_FEATURES, 2),
-    "es": Counts(4648, 59382, NUM_FEATURES, 2),
-    "fr": Counts(6549, 112666, NUM_FEATURES, 2),
-    "ptbr": Counts(1912, 31299, NUM_FEATURES, 2),
-    "ru": Counts(4385, 37304, NUM_FEATURES, 2),
-    "tw": Counts(2772, 63462, NUM_FEATURES, 2),
-}
-_MATURE = {"de": 0.604, "engb": 0.545, "es": 0.293, "fr": 0.373, "ptbr": 0.345, "ru": 0.245, "tw": 0.378}  # share, of the files
-
-
-class Params(Settings):
-    """Nothing to choose."""
-
-
-DATASETS = {
-    name: base.Published(
-        columns_from_rows=True,
-        key=f"twitch/{name}",
-        title=f"Twitch {name.upper()}",
-        folder=f"twitch/{name.upper()}/raw",
-        files=tuple(f"musae_{name.upper()}_{part}" for part in ("edges.csv", "features.json", "target.csv")),
-        direct=False,
-        parameters=Params,
-    )
-    for name in _COUNTS
-} | {"federation": base.Published("twitch/federation", "Twitch, seven languages", "twitch", (), parameters=Params)}
+LANGUAGES = published.records("twitch")
+DATASETS = LANGUAGES | {"federation": base.Published("twitch/federation", "Twitch, seven languages", "twitch", (), True)}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
     """``de``, ``engb``, ``es``, ``fr``, ``ptbr``, ``ru``, ``tw`` or ``federation``; see :func:`fedgraph.data.load`."""
-    if dataset == "federation":
-        return _federation(request)
-    data = DATASETS[dataset]
-    return base.load_published(
-        data,
-        request,
-        read=lambda raw: read(dataset, raw),
-        stand_in=lambda seed: _stand_in(dataset, seed),
-        pyg=("Twitch", {"name": dataset.upper()}),
-    )
+    return _federation(request) if dataset == "federation" else _language(dataset, request)
 
 
 def _federation(request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
-    graphs = [load(name, request) for name in _COUNTS]
-    graph = federated.united("twitch/federation", graphs, [name.upper() for name in _COUNTS])
+    graphs, owners = [_language(name, request) for name in LANGUAGES], [name.upper() for name in LANGUAGES]
+    graph = federated.united("twitch/federation", graphs, owners)
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
     if sources != {"real"}:
-        detail = f"SYNTHETIC stand-in for Twitch: {', '.join(n.upper() for n in _COUNTS)} generated (seed {request.seed})"
+        detail = f"SYNTHETIC stand-in for Twitch: {', '.join(owners)} generated (seed {request.seed})"
         return replace(graph, provenance=Provenance("synthetic", detail))
     return replace(graph, provenance=Provenance("real", "Twitch, seven languages, published files", checksums))
 
 
-def read(dataset: str, raw: RawFiles) -> Graph:
+def read(data: published.Published, raw: RawFiles) -> Graph:
     """The graph of one language. Raises ``DataError`` naming file, line or node, what was found and what is allowed."""
-    data, prefix = DATASETS[dataset], f"musae_{dataset.upper()}"
-    features = _features(raw, f"{prefix}_features.json")
-    labels = _labels(raw, f"{prefix}_target.csv", features.shape[0])
-    arcs = _edges(raw, f"{prefix}_edges.csv", features.shape[0])
-    adjacency = undirected(arcs[:, 0], arcs[:, 1], features.shape[0]).adjacency
-    return _COUNTS[dataset].check(
-        Graph(
-            data.key,
-            adjacency,
-            features,
-            labels,
-            2,
-            raw.provenance(data.title),
-            features_from_edges=False,
-            columns_from_rows=False,
-            nodes_from_edges=False,
-        )
-    )
+    edges, words, target = data.files
+    features = _features(raw, words)
+    labels = _labels(raw, target, features.shape[0])
+    arcs = _edges(raw, edges, features.shape[0])
+    return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), features, labels, features_from_edges=False)
+
+
+_language = published.loader(LANGUAGES, read, published.Published.generated)
 
 
 def _features(raw: RawFiles, name: str) -> sp.csr_array:
@@ -174,20 +127,3 @@ def _text(raw: RawFiles, name: str) -> str:
         return raw.read(name).decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{raw.folder / name}: byte {error.start} is not UTF-8") from error
-
-
-def _stand_in(dataset: str, seed: int) -> Graph:
-    counts, data = _COUNTS[dataset], DATASETS[dataset]
-    mature = round(_MATURE[dataset] * counts.nodes)
-    model = BlockModel(
-        class_sizes=(counts.nodes - mature, mature),
-        num_edges=counts.edges,
-        num_features=NUM_FEATURES,
-        homophily=0.6,
-        words=20.0,
-        words_spread=5.0,
-        degree_spread=60.0,
-        topic_share=0.1,
-        zipf=1.0,
-    )
-    return stand_in(model, data.key, data.title, seed)

@@ -7,6 +7,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ import scipy.sparse as sp
 import fedgraph.data
 from fedgraph import data
 from fedgraph.data import geom_gcn
-from fedgraph.data.base import content as _content
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Counts
 from fedgraph.errors import DataError
@@ -26,15 +26,14 @@ TABLE = "node_id\tfeature\tnode_label\n0\t1,0,1\t0\n1\t0,0,1\t1\n2\t1,1,0\t0\n"
 EDGES = "node1\tnode2\n0\t1\n1\t2\n2\t0\n"
 
 
-def geom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bytes, edges: bytes) -> object:
+def geom(tmp_path: Path, table: bytes, edges: bytes) -> object:
     (tmp_path / "out1_node_feature_label.txt").write_bytes(table)
     (tmp_path / "out1_graph_edges.txt").write_bytes(edges)
-    monkeypatch.setitem(geom_gcn._COUNTS, "chameleon", Counts(3, 3, 3, 2))
-    return geom_gcn.read("chameleon", RawFiles(tmp_path))
+    return geom_gcn.read(replace(geom_gcn.DATASETS["chameleon"], counts=Counts(3, 3, 3, 2)), RawFiles(tmp_path))
 
 
-def test_geom_gcn_as_it_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = geom(tmp_path, monkeypatch, TABLE.encode(), EDGES.encode())
+def test_geom_gcn_as_it_should_be(tmp_path: Path) -> None:
+    graph = geom(tmp_path, TABLE.encode(), EDGES.encode())
     assert graph.num_edges == 3  # type: ignore[attr-defined]
 
 
@@ -59,10 +58,10 @@ def test_geom_gcn_as_it_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (EDGES, "", "is not the published"),
     ],
 )
-def test_geom_gcn_names_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, part: str) -> None:
+def test_geom_gcn_names_the_line(tmp_path: Path, old: str, new: str, part: str) -> None:
     table, edges = (text.replace(old, new) if old in text else text for text in (TABLE, EDGES))
     with pytest.raises(DataError) as caught:
-        geom(tmp_path, monkeypatch, table.encode(), edges.encode())
+        geom(tmp_path, table.encode(), edges.encode())
     assert part in str(caught.value)
 
 
@@ -167,7 +166,8 @@ def test_a_known_file_in_which_one_edge_is_another(data_root: Path, tmp_path: Pa
         f"{first[0]}\t{v}" for v in range(7600) if f"{first[0]}\t{v}" not in known and f"{v}\t{first[0]}" not in known
     )
     file.write_text("\n".join(lines), encoding="ascii")
-    with pytest.raises(DataError, match=f"has content SHA-256 [0-9a-f]{{64}}, expected {_content.DIGESTS['geom_gcn/actor']}"):
+    expected = geom_gcn.DATASETS["actor"].content
+    with pytest.raises(DataError, match=f"has content SHA-256 [0-9a-f]{{64}}, expected {expected}"):
         data.load("geom_gcn/actor", root=tmp_path, download=False)
 
 

@@ -192,7 +192,7 @@ def test_damaged_payment_files_name_file_and_line(nodes: str, transfers: str, sa
     (tmp_path / "nodes.csv").write_text(nodes, encoding="utf-8")
     (tmp_path / "transactions.csv").write_text(transfers, encoding="utf-8")
     with pytest.raises(DataError, match=says):
-        amlsim.read(RawFiles(tmp_path))
+        amlsim.read(amlsim.DATASETS["20k"], RawFiles(tmp_path))
 
 
 def test_banks_share_all_accounts(library: Graph) -> None:

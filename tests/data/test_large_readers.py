@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,8 +90,9 @@ MADE: dict[str, Callable[[Path], Path]] = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The published counts are those of the made files."""
     for module in (ogbn, graphsage, graphsaint, elliptic):
-        for name in list(module._COUNTS):
-            monkeypatch.setitem(module._COUNTS, name, Counts(N, N, 4, 2 if module is elliptic else 3))
+        for name, published in module.DATASETS.items():
+            counts = Counts(N, N, 4, 2 if module is elliptic else 3)
+            monkeypatch.setitem(module.DATASETS, name, replace(published, counts=counts))
 
 
 def read(name: str, root: Path) -> Graph:
@@ -225,7 +227,7 @@ def test_gap_keeps_the_larger_classes_and_nobody_alone(tmp_path: Path, monkeypat
 
 def test_gap_says_what_is_not_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_reddit(tmp_path)
-    monkeypatch.setitem(graphsage._COUNTS, "reddit", Counts(N, N, 4, 3))
+    monkeypatch.setitem(graphsage.DATASETS, "reddit", replace(graphsage.DATASETS["reddit"], counts=Counts(N, N, 4, 3)))
     monkeypatch.setitem(gap._CUTS, "reddit", gap.Cut(4, 100, 3))
     with pytest.raises(DataError, match="is not GAP's"):
         read("gap/reddit", tmp_path)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fedgraph import data
 from fedgraph.data import tu
-from fedgraph.data.base import content as _content
 from fedgraph.errors import DataError
 
 FILES = {
@@ -66,7 +66,7 @@ def test_broken_files_are_named_with_their_line(tmp_path: Path, changes: dict[st
 
 def test_sound_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(tu._COUNTS, "proteins", tu.Counts(2, 4, 2, 4, (1, 1)))
-    monkeypatch.delitem(_content.DIGESTS, "tu/proteins")
+    monkeypatch.setitem(tu.DATASETS, "proteins", replace(tu.DATASETS["proteins"], content=""))
     load(tmp_path)
     found = data.load("tu/proteins", root=tmp_path, download=False)
     assert [g.features.toarray().tolist() for g in found.graphs] == [  # type: ignore[union-attr]

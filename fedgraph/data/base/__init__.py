@@ -5,78 +5,35 @@ A family is one file of ``fedgraph/data``. It offers
 - ``DATASETS``: a mapping from its data sets (lower case) to what describes each (``Described``);
 - ``load(dataset, request) -> Graph | GraphCollection``.
 
-A family of *published* data describes each data set by a :class:`Published` record and hands its reader, its stand-in
-and its PyG class to :func:`load_published`, which knows the search order: the roots of the request, the user's cache, a
-download through PyG into that cache, and last the stand-in or one clear error. A root is only ever read.
+A family of *published* data takes its :class:`Published` records from one table and hands its reader to
+:func:`published.loader`, which knows the search order: the roots of the request, the user's cache, a download through PyG into
+that cache, and last the stand-in or one clear error. A root is only ever read.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
-from fedgraph.data.base import content
-from fedgraph.data.base import files as _files
-from fedgraph.data.base.files import RawFiles, cache_dir
+from fedgraph.data.base.published import ROOT_VARIABLE as ROOT_VARIABLE
+from fedgraph.data.base.published import Published as Published
+from fedgraph.data.base.published import Request as Request
+from fedgraph.data.base.published import WhenUnavailable
 from fedgraph.data.base.structure import Counts
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
-WhenUnavailable = Literal["error", "synthetic"]
-Loaded = TypeVar("Loaded", Graph, GraphCollection)
 Model = TypeVar("Model", bound=BaseModel)
 
-ROOT_VARIABLE = "FEDGRAPH_DATA"
 MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
 MOST_NAMED = 8  # of one family, in a message
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the caller asked for, beside the name.
-
-    roots: folders searched in order, never written. when_unavailable: what to do without files. seed: of a generated graph.
-    path: the user's own file or folder. parameters: of families that take some (``synthetic``, ``own``). download: whether
-    PyG may be asked to fetch missing files into the user's cache. stand_in: go straight to the stand-in of a published data
-    set, reading no file.
-    """
-
-    roots: tuple[Path, ...] = ()
-    when_unavailable: WhenUnavailable = "error"
-    seed: int = 0
-    path: Path | None = None
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    download: bool = True
-    stand_in: bool = False
-
-
-@dataclass(frozen=True)
-class Published:
-    """The facts of one published data set.
-
-    key: ``family/dataset``. title: its name in tables. folder: where its files lie below a data root, in PyG's layout
-    (``planetoid/CiteSeer/raw``). files: their names. sha256: file name → digest, demanded before a byte is interpreted; left
-    empty where copies with equal content differ in bytes. direct: whether a PyG root of this very family (the folder without
-    its first part) is recognised beyond doubt. columns_from_rows: as in ``Graph``. parameters: the model of what a scenario
-    may say under ``parameters``; None: nothing.
-    """
-
-    key: str
-    title: str
-    folder: str
-    files: tuple[str, ...]
-    sha256: Mapping[str, str] = field(default_factory=dict)
-    direct: bool = True
-    columns_from_rows: bool = False
-    parameters: type[Settings] | None = None
 
 
 # of a data set: the facts of a published one, the counts of a shipped one, or the model of the parameters of another
@@ -194,56 +151,6 @@ def load(
             where = request.path or f"{family}/{dataset}"
             raise DataError(f"{where}: {graph.num_features:,} feature columns; allowed: at most {MOST_FEATURES:,}")
     return loaded
-
-
-def load_published(
-    data: Published,
-    request: Request,
-    *,
-    read: Callable[[RawFiles], Loaded],
-    stand_in: Callable[[int], Loaded],
-    pyg: tuple[str, Mapping[str, object]] | None,
-) -> Loaded:
-    """Read published files from where they are found first, or generate the stand-in.
-
-    read: interprets the files. stand_in: seed → generated data set. pyg: the PyG class name and the attributes that its
-    ``download`` reads; None where nothing is downloaded.
-    """
-    if request.parameters or request.path is not None:
-        raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
-    if request.stand_in:
-        return stand_in(request.seed)
-    for folder in request.roots:
-        if not folder.is_dir():
-            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
-    cache = cache_dir()
-    found = _files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
-    trouble = "a download was not allowed" if pyg is not None else "it is not downloaded"
-    if found is None and request.download and pyg is not None:
-        trouble = _files.download(data.folder, data.files, cache, *pyg)
-        found = _files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
-    if found is not None:
-        loaded = read(found)
-        content.require_published(data.key, loaded, found.folder)
-        if data.columns_from_rows and isinstance(loaded, Graph):
-            marked: Any = _with_columns_from_rows(loaded)
-            return marked
-        return loaded
-    if request.when_unavailable == "synthetic":
-        return stand_in(request.seed)
-    searched = ", ".join(str(f) for f in (*request.roots, cache))
-    wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
-    partly = _files.incomplete(data.folder, data.files, (*request.roots, cache), data.direct)
-    searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
-    raise DataError(
-        f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
-        f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
-        f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
-    )
-
-
-def _with_columns_from_rows(graph: Graph) -> Graph:
-    return replace(graph, columns_from_rows=True)
 
 
 def validated(model: type[Model], parameters: Mapping[str, object], key: str) -> Model:

@@ -10,16 +10,13 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from fedgraph.data.base import npz
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts, undirected
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 from fedgraph.types import Masks as Masks
 
-LOST = 0.001  # share of the published edges that may be loops or repeated
 _DAMAGED = (ValueError, OSError, EOFError, KeyError, TypeError, OverflowError, MemoryError, SyntaxError, zlib.error)
 
 
@@ -151,23 +148,6 @@ def of_classes(graph: Graph, least: int) -> Graph:
     return replace(small, labels=number[small.labels], num_classes=int(kept.size))
 
 
-def require(graph: Graph, counts: Counts) -> Graph:
-    """``graph``; ``DataError`` where nodes, features or classes are not the published ones, or edges are too many or few.
-
-    Published edges may count loops and repeated ones (``LOST``).
-    """
-    found = Counts(graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes)
-    alike = (found.nodes, found.features, found.classes) == (counts.nodes, counts.features, counts.classes)
-    if not alike or not counts.edges * (1 - LOST) <= found.edges <= counts.edges:
-        raise DataError(f"{graph.name!r} is not the published data set: found {found}, expected {counts}")
-    return graph
-
-
 def masks(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
     """One published split from ids in any order."""
     return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)
-
-
-def adjacency(sources: np.ndarray, targets: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """Symmetric, without loops, each edge once."""
-    return undirected(sources, targets, num_nodes).adjacency

@@ -1,0 +1,204 @@
+"""Published data sets: one table of records (``fedgraph/data/published.toml``), and what all their readers share.
+
+A family file of published data is its reader: ``DATASETS = published.records("amazon")`` takes its records from the table, and
+``load = published.loader(DATASETS, read, Published.generated)`` searches for the files, reads and checks them, or generates the
+stand-in.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import TypeAdapter
+
+from fedgraph.data.base import content, files
+from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.structure import Counts, undirected
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph, GraphCollection, Masks
+
+WhenUnavailable = Literal["error", "synthetic"]
+Loaded = TypeVar("Loaded", Graph, GraphCollection)
+
+ROOT_VARIABLE = "FEDGRAPH_DATA"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller asked for, beside the name.
+
+    roots: folders searched in order, never written. when_unavailable: what to do without files. seed: of a generated graph.
+    path: the user's own file or folder. parameters: of families that take some (``synthetic``, ``own``). download: whether
+    PyG may be asked to fetch missing files into the user's cache. stand_in: go straight to the stand-in of a published data
+    set, reading no file.
+    """
+
+    roots: tuple[Path, ...] = ()
+    when_unavailable: WhenUnavailable = "error"
+    seed: int = 0
+    path: Path | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    download: bool = True
+    stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class Published:
+    """The facts of one published data set.
+
+    key: ``family/dataset``.
+    title: its name in tables.
+    folder: where its files lie below a data root, in PyG's layout (``planetoid/CiteSeer/raw``).
+    files: their names.
+    columns_from_rows: as in ``Graph``.
+    sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in bytes.
+    content: digest of what is read (``content``); "" where none is known.
+    direct: whether a PyG root of this very family (the folder without its first part) is recognised beyond doubt.
+    counts: as published; zeros where the reader has counts of its own.
+    lost: share of the published edges that may be loops or repeated.
+    pyg: ``class``, the PyG class that downloads the files, and the attributes that its ``download`` reads; empty: no download.
+    stand_in: arguments of the block model that replaces the data; edges and features are those of ``counts`` unless it says
+        other ones, and one number of ``class_sizes`` holds for every class.
+    share: the size of the stand-in as a share of the published one, such as 1/20; "": its size.
+    parameters: the model of what a scenario may say under ``parameters``; None: nothing.
+    """
+
+    key: str
+    title: str
+    folder: str
+    files: tuple[str, ...]
+    columns_from_rows: bool
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    content: str = ""
+    direct: bool = True
+    counts: Counts = field(default_factory=lambda: Counts(0, 0, 0, 0))
+    lost: float = 0.0
+    pyg: Mapping[str, object] = field(default_factory=dict)
+    stand_in: Mapping[str, object] = field(default_factory=dict)
+    share: str = ""
+    parameters: type[Settings] | None = None
+
+    def generated(self, seed: int) -> Graph:
+        """The stand-in."""
+        sizes = self.stand_in["class_sizes"]
+        given = {"num_edges": self.counts.edges, "num_features": self.counts.features, **self.stand_in}
+        given["class_sizes"] = sizes if isinstance(sizes, list) else [sizes] * self.counts.classes
+        title = self.title + (f" ({self.share} of its size)" if self.share else "")
+        return stand_in(TypeAdapter(BlockModel).validate_python(given), self.key, title, seed)
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
+    return tomllib.loads(resources.files("fedgraph.data").joinpath("published.toml").read_text(encoding="utf-8"))
+
+
+def records(family: str) -> dict[str, Published]:
+    """The records of one family, by data set."""
+    entries = {name: {**entry, "key": f"{family}/{name}"} for name, entry in _table()[family].items()}
+    return TypeAdapter(dict[str, Published]).validate_python(entries)
+
+
+def loader(
+    datasets: Mapping[str, Published],
+    read: Callable[[Published, files.RawFiles], Loaded],
+    stand_in: Callable[[Published, int], Loaded],
+) -> Callable[[str, Request], Loaded]:
+    """The ``load`` of a family.
+
+    Args:
+        read: interprets the files.
+        stand_in: (record, seed) → generated data; ``Published.generated``: by the block model.
+    """
+
+    def load(dataset: str, request: Request) -> Loaded:
+        """See :func:`fedgraph.data.load`."""
+        return load_published(datasets[dataset], request, read, stand_in)
+
+    return load
+
+
+def load_published(
+    data: Published,
+    request: Request,
+    read: Callable[[Published, files.RawFiles], Loaded],
+    stand_in: Callable[[Published, int], Loaded],
+) -> Loaded:
+    """Read published files from where they are found first, or generate the stand-in.
+
+    Raises:
+        ScenarioError: for parameters or a path.
+        DataError: for a root that is no folder, and for files that are missing, damaged or not the published ones.
+    """
+    if request.parameters or request.path is not None:
+        raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
+    if request.stand_in:
+        return stand_in(data, request.seed)
+    for folder in request.roots:
+        if not folder.is_dir():
+            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
+    cache = files.cache_dir()
+    found = files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
+    trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
+    if found is None and request.download and data.pyg:
+        attributes = {key: value for key, value in data.pyg.items() if key != "class"}
+        trouble = files.download(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
+        found = files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
+    if found is not None:
+        loaded = read(data, found)
+        content.require_published(data.key, data.content, loaded, found.folder)
+        return loaded
+    if request.when_unavailable == "synthetic":
+        return stand_in(data, request.seed)
+    searched = ", ".join(str(f) for f in (*request.roots, cache))
+    wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
+    partly = files.incomplete(data.folder, data.files, (*request.roots, cache), data.direct)
+    searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
+    raise DataError(
+        f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
+        f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
+        f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
+    )
+
+
+def graph(
+    data: Published,
+    raw: files.RawFiles,
+    arcs: tuple[np.ndarray, np.ndarray],
+    features: sp.csr_array,
+    labels: np.ndarray,
+    *,
+    masks: tuple[Masks, ...] = (),
+    features_from_edges: bool,
+) -> Graph:
+    """What a reader read, as the published graph: arcs made undirected, without loops, each edge once.
+
+    Args:
+        arcs: sources and targets, integers [m] each.
+        features: CSR [n, d].
+        labels: integers [n], −1 where unknown.
+
+    Raises:
+        DataError: where the counts are not the published ones.
+    """
+    found = Graph(
+        data.key,
+        undirected(*arcs, features.shape[0]).adjacency,
+        features,
+        labels.astype(np.int64),
+        data.counts.classes,
+        raw.provenance(data.title),
+        masks=masks,
+        features_from_edges=features_from_edges,
+        columns_from_rows=data.columns_from_rows,
+        nodes_from_edges=False,
+    )
+    return data.counts.check(found, data.lost)
