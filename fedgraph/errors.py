@@ -13,8 +13,6 @@
 A message says what was found, what is allowed, why, and what to write instead.
 """
 
-from __future__ import annotations
-
 
 class FedgraphError(Exception):
     """Base of every deliberate error; its text is meant for a person."""

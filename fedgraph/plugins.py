@@ -3,8 +3,6 @@
 What the plugins of a room share stands in its ``base``, which is no plugin.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import pkgutil

@@ -3,8 +3,6 @@
 Exit status: 0 when every mutant was caught and no sound method accused; 1 otherwise; 2 when an option is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ the label (black-box inversion of Fredrikson et al., CCS 2015, on node classifie
 keep what follows from the word alone (imputation) apart from what the target remembers of this person.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

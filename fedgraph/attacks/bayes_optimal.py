@@ -11,8 +11,6 @@ other nodes took part (its "model-independent" sampling: fair coins).
 Nodes are taken out many at a time: of one batch no two are near enough for one to change the other's neighbourhood.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -8,8 +8,6 @@ over clients of the best match between a row of that gradient and a row that the
 Speaks of methods whose messages are gradients, or FedAvg updates, of a layer that reads rows as they are.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

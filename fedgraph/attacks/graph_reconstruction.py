@@ -10,8 +10,6 @@ how far.
 It speaks of networks whose answers are differentiable in the edges: ``nonprivate`` with ``model: gcn``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -9,8 +9,6 @@ It is read from one message per client.
 (that parameters lie in a bound, that all got one model) does not.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

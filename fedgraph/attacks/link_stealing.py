@@ -15,8 +15,6 @@ are alike in themselves, so a high area alone proves no leak). And the coin game
 fair coin; only that is turned into an ε. A* is drawn from edges that are in no coin's hands.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

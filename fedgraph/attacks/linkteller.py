@@ -12,8 +12,6 @@ The coin game asks about real edges that were kept or dropped by a coin. As publ
     two-hops      among pairs with a common neighbour: what moves is no longer a neighbour only
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal

@@ -6,8 +6,6 @@ with means of each node over the shadow models that trained on it and that did n
 nodes: then one variance for all nodes serves (the paper's advice below 64 shadows).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

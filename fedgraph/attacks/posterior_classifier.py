@@ -4,8 +4,6 @@ The attacker trains shadow models, knows who was in them, and learns to tell mem
 are and in descending order, with their entropy (0-hop queries: a node's row without its edges).
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -8,8 +8,6 @@ Such a property is no unit: it takes many nodes to change it, so ε of a node sa
 given here. With few runs the area is coarse.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

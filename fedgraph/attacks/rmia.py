@@ -5,8 +5,6 @@
 z are people of the same kind who are in nobody's training set. Where the setting has none, the other units stand in.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

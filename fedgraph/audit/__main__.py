@@ -4,8 +4,6 @@ Exit status: 0 when every mutant was caught and no sound mechanism accused; 1 ot
 stderr when an option is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterable, Sequence

@@ -16,8 +16,6 @@ with probability at most alpha; a mutant may break the law, which can only cost 
 constant equal scores → 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

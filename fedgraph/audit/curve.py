@@ -36,8 +36,6 @@ attack, provided that r was fixed without looking at the coins. Several r: share
 outside (0, 1) → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

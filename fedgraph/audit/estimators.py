@@ -13,8 +13,6 @@ it is None unless the caller says that each score comes from a run of its own. C
 scores; taking the largest of several needs a share of α for each (``reported`` names the one that a report uses).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -14,8 +14,6 @@ expectations: an observed value may lie above by chance. Where positives and neg
 edges against pairs that share nothing), there is no such limit.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

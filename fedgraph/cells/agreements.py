@@ -1,7 +1,5 @@
 """How our Gromov-Wasserstein solver and POT agree, as a cell's record holds it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

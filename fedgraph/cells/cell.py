@@ -1,7 +1,5 @@
 """A cell: one method in one world at one budget with one seed; what its task may use, and what it leaves behind."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ to_json(entry)                     for its file: ledger lines as objects, withou
 from_json(stored)                  the record again
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

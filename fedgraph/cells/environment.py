@@ -1,7 +1,5 @@
 """What a run was made with, as ``environment.json`` holds it: enough to repeat it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

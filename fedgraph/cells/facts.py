@@ -4,8 +4,6 @@ A task makes its record and the report reads it. The records stand in this room 
 other. A new task adds its record here and to ``RECORDS``; ``entry`` then writes and reads it by its field ``kind``.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ A cell is there or it is not. ``--resume`` computes what is missing, and since e
 named by its cell the result is the same as without the interruption.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import gzip

@@ -8,8 +8,6 @@ Each half step can only lower the objective when the couplings are improved from
 descent from p qᵀ may land higher, so a round that raises the objective is not taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

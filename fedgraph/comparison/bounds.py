@@ -9,8 +9,6 @@ They are below the global minimum, hence below whatever a descent returns. With 
 at least zero; more, it is at least (1 − α) |Σ_i p_i x_i − Σ_j q_j y_j|² (Jensen).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

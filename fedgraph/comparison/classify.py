@@ -11,8 +11,6 @@ machine assumes it is. What is done about it is a setting, and the most negative
 labels (a transductive treatment; Chen et al. 2009, section 4).
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

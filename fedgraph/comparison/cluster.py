@@ -6,8 +6,6 @@ Gromov-Wasserstein barycentres with the mean number of nodes of their members (J
 clustering shows beyond that row is what it learnt from the release.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 number of nodes: for graphs of up to about eight.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Two-dimensional maps of a distance matrix, for pictures."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

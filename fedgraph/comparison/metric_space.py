@@ -5,8 +5,6 @@ the weight p of each node. A space is built from what the server has received (n
 topology (shortest paths), never from the private graph behind it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

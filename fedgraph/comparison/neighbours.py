@@ -4,8 +4,6 @@ A pair whose lower bound (``bounds``) is above the k-th lowest value found so fa
 What is solved are the values of the full matrix, so every vote of the k nearest, ties included, is the one of the full matrix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

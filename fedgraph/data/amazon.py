@@ -4,8 +4,6 @@ Shchur, Mumme, Bojchevski, Günnemann, "Pitfalls of Graph Neural Network Evaluat
 Attributes are binarised and arcs made undirected, as PyG's ``Amazon`` does.
 """
 
-from __future__ import annotations
-
 from fedgraph.data.base import gnn_benchmark, published
 
 DATASETS = published.records("amazon")

@@ -19,8 +19,6 @@ partners' features too. So ``features_from_edges`` is set, and a guarantee per n
 account's own row only: methods say so, or refuse.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@
 (github.com/abojchevski/graph2gauss). Citations are made undirected, attributes binarised, as PyG's ``CitationFull`` does.
 """
 
-from __future__ import annotations
-
 from fedgraph.data.base import gnn_benchmark, published
 
 DATASETS = published.records("citation_full")

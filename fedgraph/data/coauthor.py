@@ -4,8 +4,6 @@ Shchur, Mumme, Bojchevski, Günnemann, "Pitfalls of Graph Neural Network Evaluat
 Attributes are binarised, as PyG's ``Coauthor`` does. CS is the ``ms_academic`` of PPNP, PPRGo and DPAR.
 """
 
-from __future__ import annotations
-
 from fedgraph.data.base import gnn_benchmark, published
 
 DATASETS = published.records("coauthor")

@@ -8,8 +8,6 @@ test (``split: public``), as in the paper. Seventy-two of the features sum up th
 ``features_from_edges`` holds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

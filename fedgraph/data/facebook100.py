@@ -22,8 +22,6 @@ the same, as concatenating the tables does. Which columns exist is read from all
 taken as public.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@ in 8 classes, Amazon 1,790,731 nodes in 10. Its Facebook is ``facebook100/uillin
 GAP draws its own at random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

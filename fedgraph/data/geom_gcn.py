@@ -6,8 +6,6 @@ that occur. Arcs are made undirected, self-loops dropped; PyG leaves both as the
 duplicate nodes that leak from training into test (Platonov et al., ICLR 2023): rest no claim on them alone.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

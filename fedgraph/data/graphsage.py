@@ -5,8 +5,6 @@ that PyG's ``Reddit`` reads: ``reddit_data.npz`` (``feature``, ``label``, ``node
 ``reddit_graph.npz`` (a sparse matrix that scipy saved). The split is the published one (``split: public``), by day.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.data.base import arrays, npz, published

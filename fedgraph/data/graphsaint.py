@@ -5,8 +5,6 @@ Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 
 ``role.json`` (``tr``, ``va``, ``te``: lists of nodes). The split is the published one (``split: public``).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.data.base import arrays, published

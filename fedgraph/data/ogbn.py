@@ -7,8 +7,6 @@ the published one (``split: public``): arXiv by year, products by sales rank. fe
 for a confirmation; put them below a data root.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.data.base import arrays, published

@@ -8,8 +8,6 @@ files; as in PyG they become nodes without words and with label 0. (PyG's commen
 gives each of them one or two edges, and 48 other nodes none.)
 """
 
-from __future__ import annotations
-
 import collections
 import io
 import pickle

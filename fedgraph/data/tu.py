@@ -6,8 +6,6 @@ PyG's ``TUDataset`` with ``use_node_attr=True``); edge labels are left out. IMDB
 [n, 0], and :func:`degree_features` makes some. Labels belong to the graphs; the ``labels`` of their nodes are -1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -10,8 +10,6 @@ alike than strangers.
 between languages (``partition: natural``). The vocabulary of 3,170 features is the publishers' own and counts as public.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -12,8 +12,6 @@ What a field says stands in its annotation, for example ``epsilons: Annotated[li
 an earlier version used is refused with one line that says what to write (``Says.formerly``, ``renamed``).
 """
 
-from __future__ import annotations
-
 import math
 import typing
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Plain data as a described model; the first problem becomes one line that names place, found and allowed."""
 
-from __future__ import annotations
-
 import typing
 from typing import TypeVar
 

@@ -11,8 +11,6 @@ shared model may have seen the held-out rows; where it fits them too well, fewer
 Nothing here is private: the weights are for the client's own eyes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From lists of nodes to a partition, what a partition says of itself, and the checks that every partition shares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, cast

@@ -5,8 +5,6 @@ Hsu, Qi, Brown, "Measuring the Effects of Non-Identical Data Distribution for Fe
 clients that look alike. Made for collections of graphs (:func:`deal`); :func:`split` deals the nodes of one graph likewise.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

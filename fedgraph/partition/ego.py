@@ -4,8 +4,6 @@ Clients overlap: a node belongs to the ego-network of every sampled centre withi
 apply and a privacy statement has to add up over the clients that hold a node (``Partition.holdings``).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field

@@ -6,8 +6,6 @@ nodes so far (ties: the lower number). With fewer communities than clients, the 
 order until there are enough. Isolated nodes are communities of their own.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import threading

@@ -4,8 +4,6 @@ For data whose nodes know their owner (``Graph.owner``): campuses, countries, ba
 node is a fact of the world here and not computed from edges.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.documents.settings import Settings

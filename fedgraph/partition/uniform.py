@@ -1,7 +1,5 @@
 """Random parts of equal size. This partition ignores the graph, so it cuts most of the edges."""
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

@@ -1,7 +1,5 @@
 """One client holds the whole graph: the central setting, as a partition."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.documents.settings import Settings

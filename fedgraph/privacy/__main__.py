@@ -1,7 +1,5 @@
 """``python -m fedgraph.privacy explain DIR/ledger.jsonl [--cell TEXT]`` and ``python -m fedgraph.privacy claims [--json]``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -36,8 +36,6 @@ at most n terms is off by less than n²·2⁻⁵⁰/2, so √(n − 1)·n²·2�
 plain sums (Δ₂ = √(n − 1), or √M), as on tiny graphs, ``log_cap`` returns plain sums. D < 1, M < 1 → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

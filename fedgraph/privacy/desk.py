@@ -7,8 +7,6 @@ and stamps the result (``Released``). A method cannot hand in another bound or m
 stamped values only.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence

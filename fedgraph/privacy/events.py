@@ -15,8 +15,6 @@ The type of a field says what it may hold, and is checked when an event is built
 NaN, a negative number, and True or False in the place of a number are refused everywhere. No field has a default.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping

@@ -12,8 +12,6 @@ hold the worst node compose. An account with ``sampled_once`` is priced inside t
 ``PrivacyError`` naming file and line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

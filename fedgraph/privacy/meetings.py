@@ -23,8 +23,6 @@ Reference: largest matchings as low-sensitivity statistics of graphs: Kasiviswan
 graphs with node differential privacy (TCC 2013), use flows in the same way.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -26,8 +26,6 @@ private neighbours at every step; rows that are released once (``gap_node``) pay
 **Edge cases.** c, B or C that is zero, negative or not finite → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.privacy.degree_caps import DegreeCap

@@ -24,8 +24,6 @@ Reference: Sajadmanesh et al., GAP (USENIX Security 2023), Lemmas 1 and 2, with 
 line is ours: their Δ = 1 counts one of the two rows that an undirected edge changes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """What several runs cost one person together, where people of different clients pay differently."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

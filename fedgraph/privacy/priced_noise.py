@@ -8,8 +8,6 @@ A rule is a necessary condition: it knows the least that one unit moves the boun
 the most is priced is measured where the method computes (``tests/methods/test_situations.py``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -8,8 +8,6 @@ Edge cases, for every bound: NaN or ±inf anywhere in the value → ``UnboundedV
 radius that is zero, negative, NaN or infinite → ``PrivacyError`` when the bound is built.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ the worst one pays:
 sample together with clients that share nodes, or with prices per end, is refused where the guarantee is made.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

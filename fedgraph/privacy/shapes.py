@@ -1,7 +1,5 @@
 """The one array type that privacy/ computes with."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

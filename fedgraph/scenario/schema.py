@@ -4,8 +4,6 @@ A task is one of the tasks there are; a method one of the methods, with its own 
 model would also accept a number written as text (``1e-6`` in YAML), the schema allows it, because the program does.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel

@@ -1,7 +1,5 @@
 """The scenarios that come with fedgraph, found by name: ``fedgraph run citeseer`` works in any folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fedgraph import plugins

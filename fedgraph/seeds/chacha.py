@@ -6,8 +6,6 @@ a small public structure of function pointers (``numpy/random/bitgen.h``); a ``P
 numbers are never used.
 """
 
-from __future__ import annotations
-
 import ctypes
 from typing import NoReturn
 

@@ -4,8 +4,6 @@ One cell per claim of ``privacy.claims``: the noise of a paper as published, and
 published, as provable, and at least (a lower bound no analysis can beat).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -7,8 +7,6 @@ graph |GW(G, G')| where G' is G after one random edit. The edited graph is embed
 graph alone. Raw data: nothing is released and no ε is claimed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

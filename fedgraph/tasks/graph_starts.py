@@ -6,8 +6,6 @@ new noise, so that standard errors over seeds count everything. Nothing is relea
 embeddings' own units (the released code's reading, ε as a standard deviation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """A world as it is dealt: a setting (what is held, asked and public), a partition of it, and who may see what."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fedgraph.methods.base import ClearFacts, CutEdges, Derived, Membership, PublicFacts, PublicPart, Sizes

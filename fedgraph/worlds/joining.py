@@ -3,8 +3,6 @@
 ``Federation`` is one seed's setting, dealt to its owners. Each of its worlds holds the same graphs: nothing is sampled again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal

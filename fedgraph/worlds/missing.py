@@ -11,8 +11,6 @@ know does: it is priced as ``cut_edges: protected``, at both ends. **Edge cases.
 lost edges stay lost. Private features → refused.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

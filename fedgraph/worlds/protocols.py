@@ -17,8 +17,6 @@ chooses and stops without privacy (``Graph.validation``). Whatever is not tested
 What is public beside that is ``public`` (``public_part``): the test graph, another set of nodes, or nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal

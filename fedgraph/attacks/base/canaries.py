@@ -12,8 +12,6 @@ counts, membership and public attributes are those of the plan. The graph is att
 promise of the plan (a degree), what leaks because of that is to be seen, not hidden.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

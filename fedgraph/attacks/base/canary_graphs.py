@@ -13,8 +13,6 @@ is the method's own (``of_graphs``): the exact likelihood ratio of every noisy u
 ``attacks.base.encoded_graphs`` reads encoded embeddings alone, for plans whose model path is in clear, public or empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ carry thousands of independent runs at once; whatever is broken there shows in w
 there in round 0 and gone in the rounds after: a value that did change.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator, Mapping

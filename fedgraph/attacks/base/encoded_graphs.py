@@ -14,8 +14,6 @@ log P(release | H)/P(release | other), which no score can beat; ``audit.one_run`
 holds with 95 % confidence. Graphs of one client are units of their own: the worst of them is what the plan prices.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

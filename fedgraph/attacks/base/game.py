@@ -10,8 +10,6 @@ unit is in exactly half of them (Carlini et al. 2022, Section V). Shadow coins a
 score is a function of what the target released and of things that do not depend on its coins: the one-run theorems apply.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -5,8 +5,6 @@ would hold. A server that chooses the model (an *active* one) sends what it like
 client then releases is noised and priced as before. Rounds are those of the plan: no more releases than it declares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

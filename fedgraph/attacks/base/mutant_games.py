@@ -6,8 +6,6 @@ exactly, and a large step makes the clip bind, so that the canary moves an updat
 that is released beside it moves by all that is priced, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -18,8 +18,6 @@ gives a lower limit of μ. All sound rows together are accused with probability 
 ``UNSEEN`` lists what no attack here can tell, and why.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@
 run that counts (accuracy, ε) is not touched. Everything here has random streams of its own, named by the cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Models of the attacker's own: trained on what the attacker knows, to compare answers with."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph import data

@@ -10,8 +10,6 @@ other ones' shadows): in five runs a node is "always" named right by luck more o
 therefore what the same attack finds with coins drawn anew, which have nothing to do with the runs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.attacks.base.game import coins_of_shadows

@@ -10,8 +10,6 @@ published: that is outside the guarantee of methods in which a node may use its 
 ``answers-private``), and the report says so.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace

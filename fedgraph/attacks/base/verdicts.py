@@ -8,8 +8,6 @@ alone is wrong with probability at most 5 %; the counts are kept, so that a repo
 it shows before it speaks of a contradiction.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Worst case: the value is far outside its box in one world and at the other end o
 response, two different values.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

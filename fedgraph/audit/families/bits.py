@@ -5,8 +5,6 @@ lets one node do that to every row, and a graph is one client's own). Each bit i
 or 1/(e^a + 1), and the number of +1 is sufficient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

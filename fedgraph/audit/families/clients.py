@@ -5,8 +5,6 @@ messages: the viewer sees each, so the losses compose, μ² = Σ μᵢ². Worst 
 points the same way, as long as the clip.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -7,8 +7,6 @@ of the others pass. Hops behind the gate: a hub whose neighbours know nobody els
 bits and of the noisy rows of those who pass, the hub's own coin shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

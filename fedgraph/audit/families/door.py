@@ -6,8 +6,6 @@ all. There the score is 1 if a value left that no noise explains, 0 if a usual o
 run stopped is seen by the client that owns the row; the audit bounds what leaves.)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

@@ -6,8 +6,6 @@ mechanism runs (noise inside, certificate, output noise); its minimiser is −(�
 Gaussian. The price holds for every loss, from an order of Rényi, and is about a fifth above what this one can show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ all the rest the reverse (Δ = 1 each). The score is the log-likelihood ratio of
 (Plackett-Luce): Σᵢ (u_P − u_Q)(cᵢ)/scale less the logarithms of what was left to pick from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

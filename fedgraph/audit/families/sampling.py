@@ -5,8 +5,6 @@ turned round (−1) in the other world. Unless the batch is revealed, the viewer
 the score is their log-likelihood ratio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ Worst case: every release moves by its full sensitivity. The score is the sum of
 log-likelihood ratios.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ other world). The score is the release along the line between the two worlds, wh
 audit sees everything there is to see.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

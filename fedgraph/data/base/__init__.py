@@ -10,8 +10,6 @@ A family of *published* data takes its :class:`Published` records from one table
 that cache, and last the stand-in or one clear error. A root is only ever read.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Number tables, plain arrays and sparse archives as large published data sets keep them; one clear error per fault."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -11,8 +11,6 @@ altogether, so that no learner reaches 100 % and averaging over neighbours helps
 Everything is sampled edge by edge and word by word: memory and time are linear in edges and words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ as fedgraph reads it. A file in which one edge, one word or one label was change
 the published ones. (Planetoid's files exist in one form only; ``planetoid.py`` demands their bytes.)
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Graphs of several owners as one graph: columns aligned by name, nodes one owner after another, no edge between owners."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Raw files on disk: where they are looked for, how they are verified, how they reach the user's cache."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """What CitationFull, Coauthor and Amazon share: one ``.npz`` per data set, attributes binarised, arcs made undirected."""
 
-from __future__ import annotations
-
 import scipy.sparse as sp
 
 from fedgraph.data.base import npz, published

@@ -4,8 +4,6 @@ In an ``.npz``: ``train_mask``, ``val_mask`` and ``test_mask``, as geom-gcn publ
 for each node, see ``tables.parts``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

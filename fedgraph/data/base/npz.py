@@ -7,8 +7,6 @@ reads a member only when it is asked for, and refuses pickles (``allow_pickle=Fa
 Layout: Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (github.com/shchur/gnn-benchmark).
 """
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

@@ -5,8 +5,6 @@ A family file of published data is its reader: ``DATASETS = published.records("a
 stand-in.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ molecules, size and reach of contacts in proteins, number of circles in ego-netw
 classifier is perfect. Nothing else about the real collections is imitated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple

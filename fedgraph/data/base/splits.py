@@ -7,8 +7,6 @@ whole parts of a balanced cut of the graph are taken, as DPAR's released code do
 spectral bisection). Parts are made of communities, so training and test then differ in their classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

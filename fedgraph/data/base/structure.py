@@ -1,7 +1,5 @@
 """Raw edge lists and sparse arrays → the parts of a :class:`Graph`, and the published counts they must have."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

@@ -11,8 +11,6 @@
 Empty lines are skipped. Every error is a ``DataError`` of the form ``file:line: found; allowed``.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Mapping

@@ -9,8 +9,6 @@
 Every error is a ``DataError`` of the form ``file:line: found; allowed``. Empty lines at the end are skipped.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.data.base.files import RawFiles

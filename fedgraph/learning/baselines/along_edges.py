@@ -4,8 +4,6 @@ torch_geometric copies one row per edge, forwards and backwards. A product with 
 numbers in less time. Parameters, their order and their first values stay those of the layers that are wrapped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

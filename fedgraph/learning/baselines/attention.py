@@ -4,8 +4,6 @@ out[i, h] = Σ_j α[i, j, h] · kept[i, j, h] · x[j, h] over the edges j → i,
 LeakyReLU(source[j, h] + target[i, h]).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

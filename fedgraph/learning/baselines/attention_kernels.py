@@ -1,7 +1,5 @@
 """The compiled loops of ``attention``: one node after another, over the edges that end there (CSR: start, column)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types as nt
 

@@ -4,8 +4,6 @@ The vector holds every parameter and every running statistic of batch norm. Adam
 training that is cut into rounds is the same, bit for bit, as training in one go: step t names its own stream of dropout.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

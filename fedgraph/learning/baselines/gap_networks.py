@@ -9,8 +9,6 @@
 counts. At edge level features and labels are public, so batch norm and the validation nodes read no private value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

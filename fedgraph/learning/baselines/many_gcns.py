@@ -12,8 +12,6 @@ moments. Results differ by the rounding of float32 sums in another order.
 Columns of W₀ᵀ, b₀, W₁ᵀ and b₁ are kept as [d, h] and one flat rest [h + h·c + c].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

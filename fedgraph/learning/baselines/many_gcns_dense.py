@@ -6,8 +6,6 @@ Z₁ = (ÂX) W₀ᵀ + b₀, H = max(Z₁, 0), S = Â (H W₁ᵀ) + b₁, with t
 ``fitting.trained`` by the rounding of float32 sums in another order.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

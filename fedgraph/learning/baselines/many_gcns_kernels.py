@@ -3,8 +3,6 @@
 Matrices are CSR (start, column, value). Flat small parameters: b₀ [h], W₁ᵀ [h, c], b₁ [c].
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types as nt
 

@@ -6,8 +6,6 @@ weight of every hop is learnt, and may be negative). A dotted name is called wit
 ``num_layers``, ``out_channels`` and ``dropout`` where its signature knows them, then with the given arguments, which win.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import warnings

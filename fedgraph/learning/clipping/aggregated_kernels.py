@@ -4,8 +4,6 @@ Parameters are one flat vector: W₁ [d, h], b₁ [h], W₂ [h, c], b₂ [c]. Na
 CSR arrays; x_start, x_column, x_value those of the features; ``slot`` says where a node of the batch is kept.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types as nt
 

@@ -4,8 +4,6 @@ What a node changes in the sum is proven in ``privacy.neighbour_gradients`` from
 neighbours' part of a row has norm at most 1, and the weights that read it have Frobenius norm at most ``bound``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax

@@ -17,8 +17,6 @@ number of rows: norms and sums are in double precision, and rows are clipped to 
 | NaN, ∞ | 0 |
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

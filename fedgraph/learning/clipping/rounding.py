@@ -24,8 +24,6 @@ holds for products of a matrix with a matrix, row by row. Underflow (numbers bel
 ``DataError``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.errors import DataError

@@ -13,8 +13,6 @@ rounding included (``rounding``: its products, κ = 64); a root whose norm is no
 touches is the sampler's business.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dense rows with the same products as ``sparse.FeatureMatrix``: what a network takes after an aggregation."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

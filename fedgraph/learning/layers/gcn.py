@@ -6,8 +6,6 @@ Parameters are one flat vector in a ``Layout((d, hidden, c))``. The gradient is 
 few products serve a whole graph (sparse) and thousands of tiny ones (dense, over the words they use).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -15,8 +15,6 @@ node; a graph's score is the mean (or the sum) of its nodes' scores. N is one of
 Parameters are one flat vector in a ``Layout``; the gradient is automatic differentiation's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

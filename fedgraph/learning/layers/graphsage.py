@@ -6,8 +6,6 @@
 graph with ten million edges only their CSR indices are kept. Parameters are one flat vector [U₀, V₀, b₀, U₁, V₁, b₁].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A model is a ``Layout`` (the widths of its layers) and a float32 vector. One vec
 noised, summed over clients and averaged, so that is how it is kept; layers are views into it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

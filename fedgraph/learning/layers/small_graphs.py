@@ -4,8 +4,6 @@
 are the same calls for both. Labels belong to nodes, or to whole graphs (mean or sum pooling) where a client holds several.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Sparse node features on the learner's device, and where that device is."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cached_property
 

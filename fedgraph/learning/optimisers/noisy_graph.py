@@ -12,8 +12,6 @@ transition matrix T (T_ab = P(y′ = b | y = a)):
                the network is compared with them after the same channel: −log (S^K pT)(ỹ)   (the Drop algorithm, §3.3).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -11,8 +11,6 @@ convex in x = z·θ:
 The bounds are what ``privacy.claims.gcon`` charges for; tests measure them on these very functions.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -3,8 +3,6 @@
 Both read released gradients only, so they are post-processing: they cost no privacy and need no proof.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

@@ -5,8 +5,6 @@ row the scores of networks that did not see its label: a network that is fed its
 trust them and to ignore the neighbours; out-of-fold scores are as good as those of an unseen row.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plain local training, without privacy: what FedAvg's clients do between two rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

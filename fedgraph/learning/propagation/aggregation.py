@@ -10,8 +10,6 @@ h ≤ n rows of norm ≤ 1 are taken in double precision, off by at most n²·2�
 most n·2⁻²⁴ more; neighbours differ by twice that at worst. From 2¹⁶ nodes on sums are stored in double precision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -13,8 +13,6 @@ Q and R are its rows of Ã and the others' rows stay X, which is public. An edge
 [Q R], so Z_m by at most Ψ(Z_m)/2; the proof is the same with wᵀQ ≤ wᵀ, w counting all edges of a node.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

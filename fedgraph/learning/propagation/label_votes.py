@@ -1,7 +1,5 @@
 """Classifies a node from noisy labels of its neighbours: by Bayes' rule, with class pairs estimated from noisy counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -4,8 +4,6 @@ How labels go together is not assumed: ``agreement`` reads it, signed and for ea
 both ends of public edges. Where neighbours tell nothing of each other, nothing spreads.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax

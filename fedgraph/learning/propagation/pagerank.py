@@ -19,8 +19,6 @@ empty diagonal, which is what ``types.Graph`` holds: directions, weights, parall
 file are gone by then.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from numba import types as nt

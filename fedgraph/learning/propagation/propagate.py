@@ -1,7 +1,5 @@
 """Spreading scores over a graph."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

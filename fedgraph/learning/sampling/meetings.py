@@ -1,7 +1,5 @@
 """Matching numbers between classes: how often they meet along edges, with every node counted once (``privacy.meetings``)."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import maximum_bipartite_matching

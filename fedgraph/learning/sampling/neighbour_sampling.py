@@ -9,8 +9,6 @@ Sampling whose probabilities depend on the neighbours' degrees (as the code of D
 changes far more subgraphs when one node goes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -4,8 +4,6 @@ Everything here reads released indices and values, public ids and public coins, 
 A *choice* is [S, K] indices with [S, K] weights, one row per source; −1 marks an entry that was cut.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -4,8 +4,6 @@ The table h is given (``privacy.degree_caps`` states one and proves what one nod
 a weight costs O(1); nothing is sampled, so nothing can be refilled when a node goes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -10,8 +10,6 @@ ones of the kernel between public rows, smoothed over the public graph as ``publ
 enters any of it, and each row is mapped on its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -7,8 +7,6 @@ keeps most of the signal in few directions, and weighting words by how rare they
 uses. No private row enters any of it, so it is free.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

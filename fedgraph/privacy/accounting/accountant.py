@@ -29,8 +29,6 @@ a share of δ, the rest the remainder; shares 0, 0.1, 0.5, 0.9, 1 are all valid 
     count up to 1e12 and beyond                  priced (coarser grid, still pessimistic)
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -14,8 +14,6 @@ Published (Sajadmanesh et al., slides 2022):
 **Edge cases.** ε or δ out of range → ``PrivacyError`` (``calibrate``); K = 0 at node level: gradients only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

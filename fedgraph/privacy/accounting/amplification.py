@@ -18,8 +18,6 @@ Under zero-out it is false: of 3 in 10 with noise 1 the true δ at ε = 1 is .03
 δ ≥ q: the inner pipeline is read at a δ just below 1.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.errors import PrivacyError

@@ -18,8 +18,6 @@ unit ``graph`` of the release. It says nothing about what the shared model or th
 1.36
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

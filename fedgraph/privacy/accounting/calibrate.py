@@ -21,8 +21,6 @@ Prices are remembered by (event, delta), and the search is deterministic: calibr
 costs a few dictionary look-ups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

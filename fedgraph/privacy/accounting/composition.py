@@ -21,8 +21,6 @@ Cost: Gaussian ledgers need one sparse product and five prices, whatever their n
 distinct multiset of client events.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

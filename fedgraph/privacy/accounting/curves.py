@@ -25,8 +25,6 @@ composed adaptively (``losses``). All are symmetric: swapping the two worlds cha
 **Edge cases.** Parameters 0, ∞ and NaN never arrive here (``accountant.normalised`` settles them).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -23,8 +23,6 @@ noise that is independent of the rest: post-processing, too.
 **Edge cases.** σ < ½ → ∞ (the theorem says nothing); R = 0 → rounding is still paid for; d = 0 → nothing is released, ρ = 0.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

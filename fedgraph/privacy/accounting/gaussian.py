@@ -12,8 +12,6 @@ Corollary 3.3).
 δ = 0 with μ > 0 → ε = ∞.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -27,8 +27,6 @@ It is not enough that ‖V_j‖ ≤ W: a field of that length along b_j itself w
 **Edge cases.** σ = ∞ → δ_θ. A number that is not finite, or σ ≤ 0 → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -29,8 +29,6 @@ dp_accounting's ``create_pmf_pessimistic_connect_dots_fixed_gap`` is the same fo
 this one by a test; this file exists because the library composes event by event in Python loops.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -29,8 +29,6 @@ before this file. B' above ``MANY_ROWS`` uses ``one_call_pair`` (looser, constan
 Reference: PRIVACY §4; for B' = 1 zero-out this is Zhu, Dong & Wang 2022, Theorem 11.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

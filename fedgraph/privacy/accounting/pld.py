@@ -16,8 +16,6 @@ Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
 **Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.normalised``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

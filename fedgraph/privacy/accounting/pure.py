@@ -11,8 +11,6 @@
     multi-bit, m bits at a        m·a
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.privacy.events import ApproxDP, BoundedRange, Event, Laplace, MultiBit, PureDP, RandomizedResponse

@@ -23,8 +23,6 @@ Gaussian and without-replacement steps at sensitivity 1 instead of 2 (8.08 where
 **Edge cases.** δ = 0 → ∞. Parameters 0 and ∞ are settled in ``accountant.normalised``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

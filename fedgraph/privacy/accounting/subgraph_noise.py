@@ -16,8 +16,6 @@ Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the b
 **Edge cases.** A client with fewer than k rows: k is cut to n. No client, T = 0 → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

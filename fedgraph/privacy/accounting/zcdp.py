@@ -18,8 +18,6 @@ What each release costs:
 **Edge cases.** ρ = 0 → ε = 0; ρ = ∞ or δ = 0 → ε = ∞; NaN or negative → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 
 from scipy.optimize import minimize_scalar

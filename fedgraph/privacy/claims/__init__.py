@@ -3,8 +3,6 @@
 ``rows()`` returns every ``Claim``; ``python -m fedgraph.privacy claims`` prints them (``table``).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from fedgraph.privacy.claims import dpar, gap, gcon, local, sage

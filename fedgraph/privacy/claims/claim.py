@@ -1,7 +1,5 @@
 """One published statement beside what can be proven."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

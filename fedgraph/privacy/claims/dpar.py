@@ -20,8 +20,6 @@ replacement (the zeroed node). The lower bounds are for a worst-case data set an
 **Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -16,8 +16,6 @@ refill a slot change further rows (``refill_sensitivity``, a diagnostic).
 **Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -23,8 +23,6 @@ anything not finite and > 0 where that is needed → ``PrivacyError``. a = 1 or 
 β = ∞ (no noise is needed, as no edge is used).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

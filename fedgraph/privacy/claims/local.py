@@ -15,8 +15,6 @@ the shared model, whose FedAvg updates are not protected at all (that path is �
 **Edge cases.** n, h, m < 1 or ε not finite and > 0 → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.errors import PrivacyError

@@ -15,8 +15,6 @@ Both are ε-DP on the upper triangle; perturbing (u, v) and (v, u) separately co
 **Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

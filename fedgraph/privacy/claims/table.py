@@ -1,7 +1,5 @@
 """The claims as text: the DPAR table with both columns, then one line per claim; or as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ unit is the loss of its part, and the release as a whole is at most as bad as it
 are not those of all blocks together → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ comparing bits lazily is old: Knuth & Yao 1976. Canonne, Kamath & Steinke 2020 s
 **Edge cases.** σ < ½ or above ``MOST_STD`` → ``PrivacyError``; a generator that gives equal bits for ever does not happen.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Sequence

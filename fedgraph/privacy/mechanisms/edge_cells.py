@@ -10,8 +10,6 @@ cell of one client (parallel composition over clients).
 **Edge cases.** Ids that are not strictly increasing, or outside 0 … n − 1 → ``PrivacyError``; fewer than two nodes → no cell.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

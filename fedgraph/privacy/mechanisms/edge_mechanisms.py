@@ -17,8 +17,6 @@ count and for the cells, ε₁ + ε₂ = ε). Perturbing (u, v) and (v, u) separ
 cell, no edge; T̃ is clamped to [0, cells]; a graph too large for ``most_cells`` → ``PrivacyError`` before anything is drawn.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

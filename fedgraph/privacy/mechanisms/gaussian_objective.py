@@ -19,8 +19,6 @@ most (ε/2, δ/2), and an inner edge, which moves Z by Ψ at one client, at most
 **Edge cases.** Ψ = 0: no noise, and the event costs nothing. Λ not above its bound: ``PrivacyError`` that names the bound.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@ A *step* is what one unit of the whole numbers is worth in data units. The modul
 without noise) → ``UnboundedValueError``; step ≤ 0, bits outside 2 … 64 → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

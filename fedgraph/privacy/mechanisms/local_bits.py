@@ -11,8 +11,6 @@ m·a, pure (``events.MultiBit``), and rows of other nodes do not depend on it.
 **Edge cases.** Entries outside [low, high] are clamped; m > d sends all d; NaN or ±inf → ``UnboundedValueError``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -19,8 +19,6 @@ not whole → ``UnboundedValueError``. −1 is a masked label. −2 is no node a
 (0.887, 0.596)
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ one compiled loop without ``fastmath``: the same bits on every machine. The usua
 53 more random bits, so radii reach 10.8 σ, and steps between neighbouring radii stay below 10⁻⁶ everywhere but near zero.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -31,8 +31,6 @@ Iyengar et al. 2019, Theorem 1).
 References: Wei et al. 2024 (GCON), Theorem 1, Algorithm 1; Chaudhuri et al. 2011, Algorithm 2; Iyengar et al. 2019.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -9,8 +9,6 @@ are independent, so their ratios add up. The coins that choose which bits are se
 without a rule here → ``PrivacyError``.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ runs; default: all of the task's, and ``nobody`` for a method in which every nod
 budgets; default the task's).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

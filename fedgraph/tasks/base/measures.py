@@ -4,8 +4,6 @@ A classifier that always names the largest class has the accuracy of that class'
 little more than zero, and an AUROC of one half. Definitions are scikit-learn's, averages over classes are unweighted.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.errors import RuntimeFailure

@@ -1,7 +1,5 @@
 """What a task says of itself beside its functions, and how a task is found by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast

@@ -4,8 +4,6 @@ A guarantee that rests on a promised degree says nothing about graphs that break
 the run at ε = ∞, and says how far the data are from the promise and what ε would be if they kept it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.methods.base import Plan

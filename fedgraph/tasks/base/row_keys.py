@@ -5,8 +5,6 @@ and the method itself never sees them. Example: in ``{method: gcon, label: GCON,
 ``label`` and ``epsilons``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One method trained in one world: its rounds, and their price."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 

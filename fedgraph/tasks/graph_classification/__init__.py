@@ -12,8 +12,6 @@ Every table holds the rows that expose what size alone gives away: ``graph size`
 embedding``, the encoder applied to embeddings that are ½ everywhere.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From distances between graphs to accuracies: a support vector machine, and votes of the nearest neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

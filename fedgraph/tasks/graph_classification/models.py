@@ -1,7 +1,5 @@
 """What a trained model gave: embeddings in the collection's order, its own accuracy, what its release can show at most."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

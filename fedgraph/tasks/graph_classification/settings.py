@@ -1,7 +1,5 @@
 """What a scenario writes about classifying the graphs of a collection."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator

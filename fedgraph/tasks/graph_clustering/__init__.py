@@ -9,8 +9,6 @@ Every table has the rows ``graph size`` (clusters made from the public number of
 ``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -8,8 +8,6 @@
 ``mean`` and ``fgw`` read rows that were made unbiased; all of them are post-processing of one release and cost nothing more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -11,8 +11,6 @@ holds the nodes and who is trusted:
 * ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

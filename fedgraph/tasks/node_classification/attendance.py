@@ -1,7 +1,5 @@
 """A federation in which not every client answers in every round, as a task runs and tells it (``federation.participation``)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

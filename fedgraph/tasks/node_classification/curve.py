@@ -1,7 +1,5 @@
 """How accuracy grows over the rounds of one cell: for the experimenter's eyes, since it compares with true labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

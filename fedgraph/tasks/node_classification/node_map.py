@@ -4,8 +4,6 @@ The map reads the private training graph itself, so it is for the eyes of whoeve
 nothing of it is priced. What noise does shows in how far nodes of one class keep together.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import cdist
 

@@ -1,7 +1,5 @@
 """What each client of a federation reaches, and what its dearest unit pays; one record per participation and client."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ large that a small move of a row turns its answer around. The kernel has to proj
 without that the rows move many times as far as is priced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from unittest import mock
 

@@ -6,8 +6,6 @@ of client 0 that it can come by; where they open the message, that is its score,
 it reads the sum, as it should.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

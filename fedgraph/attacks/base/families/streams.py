@@ -4,8 +4,6 @@ The viewer sees every message and knows every name of a stream, and all values b
 that it knows, or that another message holds, and looks whether zeros and ones are left; else the message itself is its score.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import TypeAlias

@@ -4,8 +4,6 @@ One sample of ego-networks (of a graph) or of whole graphs (of a collection), an
 on all of them at once. Nothing here is released: a task that uses it claims no ε.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metric spaces of released embeddings, and of embeddings that are constant, which show what the size alone gives away."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A collection of labelled graphs, split and dealt to clients: what graph classification trains and tests on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

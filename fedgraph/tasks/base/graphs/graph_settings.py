@@ -1,7 +1,5 @@
 """What a scenario writes about releases of graphs: ε, and the models of a table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A set is named by what it was made of: the spaces, and how they are compared. A 
 name, and since a pair's result depends on nothing else it goes on as if it had not stopped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A table shows these rows beside those of released embeddings. ``graph size`` and
 known without any release; the others read raw data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

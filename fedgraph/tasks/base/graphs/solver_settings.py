@@ -5,8 +5,6 @@ careful``).
 ``variation`` solves a small sample of pairs both ways, so that every report can say what one descent misses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
