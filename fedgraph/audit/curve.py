@@ -26,8 +26,7 @@ point of it**: "these releases are μ-GDP" is wrong, for any μ up to the one fo
 without being μ-GDP is not accused. ``of_gaussian`` turns the refuted μ into the ε that μ-GDP has at δ.
 
 **Curves.** ``gaussian(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact. ``approximate(ε,
-δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else. ``sampled(epsilons, deltas)``: an accountant's own
-curve at some points, the lines between them being weaker claims and so never accused falsely.
+δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else.
 
 **Guarantee.** Under any mechanism with the stated curve, refuted with probability at most α, for any scores, any m and any
 attack, provided that r was fixed without looking at the coins. Several r: share α between them.
@@ -37,7 +36,7 @@ outside (0, 1) → ``PrivacyError``.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from scipy.special import ndtr, ndtri
 
@@ -68,17 +67,6 @@ def approximate(epsilon: float, delta: float) -> Inverse:
     return lambda right: min(1.0, max(0.0, (right - delta) * shrink, 1.0 - delta - grow * (1.0 - right)))
 
 
-def sampled(epsilons: Sequence[float], deltas: Sequence[float]) -> Inverse:
-    """g⁻¹ of an accountant's curve, (ε_k, δ_k)-DP for every k: the largest of their bounds.
-
-    Fewer points are a weaker claim. Raises ``PrivacyError`` for no points or lists of different length.
-    """
-    if not epsilons or len(epsilons) != len(deltas):
-        raise PrivacyError(f"a curve needs as many ε as δ, at least one; found {len(epsilons)} and {len(deltas)}")
-    parts = [approximate(e, d) for e, d in zip(epsilons, deltas, strict=True)]
-    return lambda right: max(part(right) for part in parts)
-
-
 def refuted(found: Count, least: Inverse, alpha: float = ALPHA) -> bool:
     """Whether P[V ≥ v] ≥ alpha is impossible under the curve whose g⁻¹ is ``least``."""
     return found.guesses > 0 and needed_mass(found, least, _checked(alpha)) > 1.0 + 1e-12
@@ -102,17 +90,6 @@ def needed_mass(found: Count, least: Inverse, tail: float) -> float:
     return mass
 
 
-def p_value(found: Count, least: Inverse) -> float:
-    """The largest P[V ≥ v] under the curve: 1 where nothing speaks against it."""
-    if not found.guesses or needed_mass(found, least, 1.0) <= 1.0:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if needed_mass(found, least, middle) <= 1.0 else (low, middle)
-    return high
-
-
 def mu_lower(found: Count, alpha: float = ALPHA) -> float:
     """The largest μ that ``found`` refutes: with probability ≥ 1 − alpha a mechanism with a Gaussian curve has no smaller μ.
 
@@ -130,11 +107,6 @@ def of_gaussian(found: Count, delta: float, alpha: float = ALPHA) -> float:
 def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
     """The largest ε such that (ε, δ)-DP is refuted, for any mechanism."""
     return _largest(lambda epsilon: refuted(found, approximate(epsilon, delta), alpha), 100.0)
-
-
-def ceiling(coins: int, guesses: int, delta: float, alpha: float = ALPHA) -> float:
-    """What ``of_gaussian`` says where every guess is right."""
-    return of_gaussian(Count(coins, guesses, guesses), delta, alpha)
 
 
 def _largest(is_refuted: Callable[[float], bool], most: float) -> float:

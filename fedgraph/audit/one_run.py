@@ -28,9 +28,9 @@ The ε for which (*) is at most α are refuted with confidence 1 − α; so is a
 are (ε, δ)-DP in each coin (parallel composition) and (*) holds with the sums of m, r and v, if every run is (ε, δ)-DP.
 
 **Guarantee.** The result exceeds the true ε at ``delta`` with probability at most ``alpha``, for any scores and any m, provided
-that r was fixed without looking at coins. Several r may be tried if each is given its share of alpha (``largest``).
+that r was fixed without looking at coins. Several r may be tried if each is given its share of alpha.
 
-**Edge cases.** r = 0 → 0; v = r → ``ceiling``; v ≤ r/2 → 0; counts that cannot be, alpha outside (0, 1), δ outside [0, 1),
+**Edge cases.** r = 0 → 0; v ≤ r/2 → 0; counts that cannot be, alpha outside (0, 1), δ outside [0, 1),
 a NaN score → ``PrivacyError``.
 
 Reference: arXiv:2305.08846v1, Theorems 5.1 and 5.2.
@@ -39,7 +39,6 @@ Reference: arXiv:2305.08846v1, Theorems 5.1 and 5.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,16 +94,6 @@ def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if p_value(found, middle, delta) <= alpha else (low, middle)
     return low
-
-
-def ceiling(coins: int, guesses: int, delta: float, alpha: float = ALPHA) -> float:
-    """What ``epsilon_lower`` says where every guess is right: no attack can show more with so many guesses."""
-    return epsilon_lower(Count(coins, guesses, guesses), delta, alpha)
-
-
-def largest(counts: Sequence[Count], delta: float, alpha: float = ALPHA) -> float:
-    """The best bound over several numbers of guesses, each at alpha divided by their number (union bound)."""
-    return max((epsilon_lower(found, delta, alpha / len(counts)) for found in counts), default=0.0)
 
 
 def count(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> Count:

@@ -78,11 +78,3 @@ def of_gaussian(mu: float, delta: float) -> tuple[float, float]:
     [4.377, 0.383]
     """
     return gaussian.epsilon(mu, delta), float(2 * ndtr(mu / 2) - 1)
-
-
-def most_tpr(epsilon: float, delta: float, fpr: float) -> float:
-    """The largest expected TPR at this FPR under (ε, δ)-DP."""
-    if math.isinf(epsilon):
-        return 1.0
-    grow = math.exp(min(epsilon, 700.0))
-    return max(0.0, min(1.0, grow * fpr + delta, 1 - (1 - delta - fpr) / grow))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.cells.agreements import Agreement, Barycentres
+from fedgraph.cells.solving import SolverFacts
 
 Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.Count``
 
@@ -134,41 +134,6 @@ class SentBytes:
     partial: PartialRounds | None = None
 
 
-@dataclass(frozen=True)
-class SolvedPairs:
-    """Gromov-Wasserstein problems that were solved. file: where each is kept, as seen from the run's folder; None: nowhere."""
-
-    file: str | None
-    pairs: int
-    converged: int
-
-
-@dataclass(frozen=True)
-class LocalMinima:
-    """How the ends of one descent compare with the best of ``descents``, on a sample of ``pairs``.
-
-    lower: share of pairs where the best is lower. drop: by which share of the value, on average over all. careful: whether the
-    task itself takes the best.
-    """
-
-    pairs: int
-    lower: float
-    drop: float
-    descents: int
-    careful: bool
-
-
-@dataclass(frozen=True)
-class SolverFacts:
-    """How discrepancies were found. asked: (pairs that a vote needed, all pairs) where only those were solved."""
-
-    solved: SolvedPairs | None = None
-    minima: LocalMinima | None = None
-    asked: tuple[int, int] | None = None
-    verified: Agreement | None = None
-    barycentres: Barycentres | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What any task may say of a cell.
@@ -258,7 +223,7 @@ class GraphClassificationFacts(Facts):
     graph_epsilon: tuple[float, float, float] | None = None
     bayes_balanced: float | None = None
     bayes_given_size: float | None = None
-    solver: SolverFacts = SolverFacts()
+    solver: SolverFacts = field(default_factory=SolverFacts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +244,7 @@ class GraphClusteringFacts(Facts):
     release: str = ""
     node_losses: tuple[float, ...] = ()
     worst_node_clients: int = 0
-    solver: SolverFacts = SolverFacts()
+    solver: SolverFacts = field(default_factory=SolverFacts)
 
 
 @dataclass(frozen=True, kw_only=True)

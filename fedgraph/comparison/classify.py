@@ -58,27 +58,6 @@ class Classified:
         return float(self.accuracies.std())
 
 
-def folds(labels: np.ndarray, num_folds: int, rng: np.random.Generator) -> tuple[Split, ...]:
-    """Stratified cross-validation, no validation rows. Classes with fewer members than folds are spread as far as they go."""
-    return tuple(_stratified(np.asarray(labels), num_folds, rng))
-
-
-def repeated(
-    labels: np.ndarray, num_rounds: int, rng: np.random.Generator, shares: tuple[float, float] = (0.7, 0.2)
-) -> tuple[Split, ...]:
-    """``num_rounds`` random splits, by default 7 : 2 : 1 into training, validation and test.
-
-    Every part gets at least one row. Raises ``ValueError`` for fewer than three rows.
-    """
-    count = np.asarray(labels).size
-    if count < 3 or not (shares[0] > 0 and shares[1] > 0 and sum(shares) < 1):
-        raise ValueError(f"need at least 3 rows and positive shares below 1 in sum, found {count} rows and {shares}")
-    first = min(max(1, round(shares[0] * count)), count - 2)
-    second = min(max(first + 1, round((shares[0] + shares[1]) * count)), count - 1)
-    orders = [rng.permutation(count) for _ in range(num_rounds)]
-    return tuple(Split(np.sort(o[:first]), np.sort(o[first:second]), np.sort(o[second:])) for o in orders)
-
-
 def kernel(distances: np.ndarray, gamma: float, handling: Handling = "clip") -> tuple[np.ndarray, float]:
     """exp(−γ D) made fit for a support vector machine, and its smallest eigenvalue before that."""
     if handling not in ("as_is", "clip", "shift"):

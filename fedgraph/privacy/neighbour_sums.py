@@ -15,8 +15,8 @@ An undirected edge has two ends, at its two rows; each end alone changes one row
 released apart, with independent noise, an edge costs two Gaussians of Δ₂ = 1: together what √2 costs at once.
 
 Node level holds under ``promised-degree`` D only. A sampler that cuts larger neighbourhoods to D lets others
-refill the freed slots, which changes further rows (``learning.sampling.neighbour_sampling.refill_sensitivity`` measures
-it); the published analyses of GAP-NDP do not count that, and neither does the promise.
+refill the freed slots, which changes further rows; the published analyses of GAP-NDP do not count that, and neither
+does the promise.
 
 **Edge cases.** A relation that is not listed, a node relation without D, D < 1 → ``PrivacyError``.
 

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from fedgraph.audit import curve, one_run
 from fedgraph.audit.one_run import Count
+from tests.audit_p_values import p_value as curve_p_value
 
 COINS, DELTA, CROWD, ALPHA = 2000, 0.02, 0.2, 0.05
 GUESSES, RUNS = 400, 400
@@ -36,7 +37,7 @@ def test_bounds_of_one_run_hold_for_a_mechanism_that_leaks_in_crowds() -> None:
     found = counts(np.random.default_rng(0))
     for p_value in (
         lambda c: one_run.p_value(c, 0.0, DELTA),
-        lambda c: curve.p_value(c, curve.approximate(0.0, DELTA)),
+        lambda c: curve_p_value(c, curve.approximate(0.0, DELTA)),
     ):
         known = {c: p_value(c) for c in set(found)}
         accused = sum(known[c] <= ALPHA for c in found)

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.special import ndtr
 from scipy.stats import binom
 
 from fedgraph.audit import curve, estimators, one_run
 from fedgraph.audit.one_run import Count
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
+from tests.audit_p_values import p_value
 
 
 def mu_of(epsilon: float, delta: float) -> float:
@@ -42,24 +42,14 @@ def test_the_largest_tail_is_that_of_the_linear_program(coins: int, guesses: int
     least = curve.approximate(epsilon, delta)
     for right in {guesses, guesses - guesses // 4, guesses // 2 + 1}:
         expected = largest_tail(coins, guesses, right, epsilon, delta)
-        assert curve.p_value(Count(coins, guesses, right), least) == pytest.approx(expected, abs=2e-6)
+        assert p_value(Count(coins, guesses, right), least) == pytest.approx(expected, abs=2e-6)
 
 
 def test_randomised_response_is_the_worst_pure_mechanism() -> None:
     """δ = 0: no tail below that of independent coins of bias e^ε/(1 + e^ε), which is reached by a real mechanism."""
     for right in (60, 75, 90):
         truth = float(binom.sf(right - 1, 100, math.e / (1 + math.e)))
-        assert curve.p_value(Count(100, 100, right), curve.approximate(1.0, 0.0)) >= truth - 1e-12
-
-
-def test_a_gaussian_curve_is_a_limit_of_its_own_points() -> None:
-    mu = 1.3
-    epsilons = np.linspace(0.0, 12.0, 400)
-    deltas = [float(ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)) for e in epsilons]
-    exact, points = curve.gaussian(mu), curve.sampled(list(epsilons), deltas)
-    for right in (1e-4, 0.01, 0.2, 0.5, 0.9):
-        assert points(right) <= exact(right) + 1e-12, "fewer points may only accuse less"
-        assert points(right) == pytest.approx(exact(right), rel=2e-3, abs=1e-6)
+        assert p_value(Count(100, 100, right), curve.approximate(1.0, 0.0)) >= truth - 1e-12
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 8.0])
@@ -98,37 +88,21 @@ def test_a_third_of_the_noise_is_refuted() -> None:
 def test_edges_of_the_domain() -> None:
     assert not curve.refuted(Count(10, 0, 0), curve.gaussian(0.0))
     assert curve.mu_lower(Count(100, 100, 50)) == 0.0
-    assert curve.of_gaussian(Count(50, 50, 50), 1e-5) == curve.ceiling(50, 50, 1e-5) > 0
-    assert curve.p_value(Count(100, 100, 40), curve.gaussian(0.0)) == 1.0
+    assert curve.of_gaussian(Count(50, 50, 50), 1e-5) > 0
+    assert p_value(Count(100, 100, 40), curve.gaussian(0.0)) == 1.0
     for wrong in (lambda: curve.gaussian(-1.0), lambda: curve.gaussian(math.nan), lambda: curve.approximate(1.0, 1.0)):
         with pytest.raises(PrivacyError):
             wrong()
     with pytest.raises(PrivacyError):
-        curve.sampled([], [])
-    with pytest.raises(PrivacyError):
         curve.refuted(Count(10, 10, 10), curve.gaussian(1.0), alpha=0.0)
 
 
-def test_five_estimates_of_one_vector() -> None:
+def test_the_curve_says_more_than_counting_and_neither_too_much() -> None:
     rng, delta = np.random.default_rng(1), 1e-3
     coins = rng.random(4000) < 0.5
-    mu = mu_of(4.0, delta)
-    scores = rng.standard_normal(coins.size) + mu * coins
-    found = {e.name: e for e in estimators.all_five(scores, coins, delta)}
-    assert list(found) == ["counting", "counting-tight", "curve", "independent-runs", "gaussian-fit"]
-    assert found["independent-runs"].epsilon is None, "scores of one run are not independent"
-    assert not found["gaussian-fit"].bound
-    assert found["gaussian-fit"].epsilon == pytest.approx(4.0, rel=0.15)
-    for name in ("counting", "counting-tight", "curve"):
-        value = found[name].epsilon
-        assert value is not None
-        assert 0 < value < 4.0
-    curve_value, counted = found["curve"].epsilon, found["counting"].epsilon
-    assert curve_value is not None
-    assert counted is not None
-    assert curve_value > counted
-    several = estimators.all_five(scores, coins, delta, independent=True)[3].epsilon
-    assert several is not None
-    assert 0 < several <= 4.4
+    count = one_run.count(rng.standard_normal(coins.size) + mu_of(4.0, delta) * coins, coins, 0.1)
+    found = {name: estimators.epsilon_lower([count], delta, name) for name in ("counting", "counting-tight", "curve")}
+    assert all(0 < value < 4.0 for value in found.values())
+    assert found["curve"] > found["counting"]
     with pytest.raises(PrivacyError, match="unknown estimator"):
         estimators.epsilon_lower([], delta, "guessing")

@@ -1,9 +1,12 @@
 """Classification from distances: splits, kernels, nearest neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
-from fedgraph.comparison.classify import folds, kernel, nearest, repeated, svm, vote
+from fedgraph.comparison.classify import Split, kernel, nearest, svm, vote
 
 
 @pytest.fixture(scope="module")
@@ -14,20 +17,13 @@ def easy():
     return (places[:, None] - places[None, :]) ** 2, labels
 
 
-def test_folds_cover_each_row_once(easy):
-    parts = folds(easy[1], 10, np.random.default_rng(0))
-    assert np.array_equal(np.sort(np.concatenate([part.test for part in parts])), np.arange(60))
-    assert all(not set(part.train) & set(part.test) for part in parts)
+def folds(labels, count):
+    parts = StratifiedKFold(count, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels)
+    return tuple(Split(train, np.zeros(0, np.int64), test) for train, test in parts)
 
 
-def test_repeated_shares(easy):
-    for part in repeated(easy[1], 3, np.random.default_rng(0)):
-        assert (part.train.size, part.validation.size, part.test.size) == (42, 12, 6)
-        assert np.unique(np.concatenate([part.train, part.validation, part.test])).size == 60
-    tiny = repeated(np.zeros(3), 1, np.random.default_rng(0))[0]
-    assert (tiny.train.size, tiny.validation.size, tiny.test.size) == (1, 1, 1)
-    with pytest.raises(ValueError, match="3 rows"):
-        repeated(np.zeros(2), 1, np.random.default_rng(0))
+def shuffled_train(part):
+    return replace(part, train=np.random.default_rng(2).permutation(part.train))
 
 
 def test_kernel_handling():
@@ -50,8 +46,9 @@ def test_kernel_handling():
 @pytest.mark.parametrize("protocol", ["folds", "repeated"])
 def test_svm_learns_what_can_be_learnt(easy, handling, protocol):
     distances, labels = easy
-    make = folds if protocol == "folds" else repeated
-    splits = make(labels, 4, np.random.default_rng(2))
+    splits = folds(labels, 4)
+    if protocol != "folds":  # a part of what trains validates
+        splits = tuple(Split(part.train[:-12], part.train[-12:], part.test) for part in map(shuffled_train, splits))
     small = {"costs": (0.1, 1.0, 10.0), "gammas": (0.01, 0.1, 1.0), "inner_folds": 2}
     found = svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
     assert found.mean > 0.8
@@ -64,13 +61,13 @@ def test_svm_learns_what_can_be_learnt(easy, handling, protocol):
 
 def test_svm_with_one_class_in_training(easy):
     distances, _ = easy
-    splits = repeated(np.zeros(60), 1, np.random.default_rng(0))
+    splits = (Split(np.arange(42), np.arange(42, 54), np.arange(54, 60)),)
     assert svm(distances, np.zeros(60), splits, np.random.default_rng(0), costs=(1.0,), gammas=(1.0,)).mean == 1.0
 
 
 def test_nearest(easy):
     distances, labels = easy
-    splits = folds(labels, 5, np.random.default_rng(0))
+    splits = folds(labels, 5)
     assert nearest(distances, labels, splits, 5).mean > 0.85
     assert vote(distances[:, 10:], labels[10:], 500).tolist() == [1] * 60  # more neighbours than rows: the majority
 

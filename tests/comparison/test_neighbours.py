@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
-from fedgraph.cells.facts import SolvedPairs
+from fedgraph.cells.solving import SolvedPairs
 from fedgraph.comparison import bounds, neighbours
 from fedgraph.comparison.classify import Split, nearest
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs

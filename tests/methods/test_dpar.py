@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 from scipy import stats
 
+from benchmarks.pagerank_oracle import published_loop
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.optimisers.optimiser import Optimiser
-from fedgraph.learning.propagation.pagerank import published_loop
 from fedgraph.learning.sampling import neighbours
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams

@@ -70,7 +70,7 @@ def test_dpar_formulas_invert():
 
 def test_gap_formulas():
     std = gap.edge_std_slides(4.0, 2, 1e-7)
-    assert gap.edge_epsilon_slides(std, 2, 1e-7) == pytest.approx(4.0)
+    assert 2 / (2 * std**2) + math.sqrt(4 * math.log(1e7)) / std == pytest.approx(4.0)
     assert gap.refill_sensitivity(100, 42) == pytest.approx(21.0, abs=0.05)
     slides = gap.node_epsilon_slides(12.0, 1000, 100, 3, 1.0, 2, 10, 1e-5)
     assert slides == pytest.approx(_slides_by_hand(12.0, 1000, 100, 3, 1.0, 2, 10, 1e-5), rel=1e-9)

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from fedgraph import data
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.learning.sampling.neighbour_sampling import refill_sensitivity
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
 from fedgraph.privacy.degree_caps import DegreeCap, limited, log_cap
+from tests.refills import refill_sensitivity
 
 
 def without(adjacency: sp.csr_array, node: int) -> sp.csr_array:

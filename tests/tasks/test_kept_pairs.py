@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
-from fedgraph.cells.facts import SolverFacts
+from fedgraph.cells.solving import SolverFacts
 from fedgraph.cells.store import PairStore
 from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding

@@ -30,12 +30,6 @@ from fedgraph.privacy.sensitivity import require_positive
 PAPER = "GAP (slides 2022)"
 
 
-def edge_epsilon_slides(noise_std: float, hops: int, delta: float) -> float:
-    """K/(2σ²) + √(2K ln(1/δ))/σ."""
-    require_positive("noise_std", noise_std)
-    return hops / (2 * noise_std**2) + math.sqrt(2 * hops * math.log(1 / delta)) / noise_std
-
-
 def edge_std_slides(epsilon: float, hops: int, delta: float) -> float:
     """The σ at which the slides' formula gives ``epsilon``: with x = √K/σ, x²/2 + x√(2 ln 1/δ) = ε."""
     require_positive("epsilon", epsilon)

@@ -17,7 +17,8 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import encoded_graphs
-from fedgraph.cells.facts import GraphClusteringFacts, SolverFacts
+from fedgraph.cells.facts import GraphClusteringFacts
+from fedgraph.cells.solving import SolverFacts
 from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds

@@ -17,8 +17,7 @@ from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import seeds
-from fedgraph.cells.agreements import Barycentres
-from fedgraph.cells.facts import SolverFacts
+from fedgraph.cells.solving import Barycentres, SolverFacts
 from fedgraph.comparison import agreement, classify, cluster, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
 from fedgraph.tasks.base import Cell, Context

@@ -5,8 +5,7 @@ that it knows, or that another message holds, and looks whether zeros and ones a
 """
 
 import math
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from fedgraph.privacy.units import Relation, Viewer
 EPSILON, DELTA = 2.0, 1e-3
 RUNS = 4_000
 SURE = 1e6  # a score, where the noise is gone
-Sent: TypeAlias = Callable[[bool, int], np.ndarray]  # (whether the units are there, round) → what client 0 or its block sent
 
 
 def cases() -> Iterator[Case]:

@@ -16,11 +16,8 @@ from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.partition.ego import reach
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.types import Graph, GraphCollection
-
-RAW = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC,))
 
 
 class Model(Settings):

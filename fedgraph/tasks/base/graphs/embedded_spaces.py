@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.cells.facts import SolverFacts
+from fedgraph.cells.solving import SolverFacts
 from fedgraph.comparison import classify, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding
 from fedgraph.tasks.base import Context

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.cells.facts import SolvedPairs
+from fedgraph.cells.solving import SolvedPairs
 from fedgraph.comparison.gromov import GromovOptions, PairResults
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.tasks.base import Pairs

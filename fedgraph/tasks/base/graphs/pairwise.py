@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.cells.agreements import Agreement
-from fedgraph.cells.facts import SolvedPairs, SolverFacts
+from fedgraph.cells.solving import Agreement, SolvedPairs, SolverFacts
 from fedgraph.comparison import agreement, batch_descent, gromov
 from fedgraph.comparison.classify import Split
 from fedgraph.comparison.metric_space import MetricSpace

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.cells.facts import SolverFacts
+from fedgraph.cells.solving import SolverFacts
 from fedgraph.comparison import classify, gromov
 from fedgraph.comparison.metric_space import MetricSpace, Weights, from_topology
 from fedgraph.tasks.base import Context

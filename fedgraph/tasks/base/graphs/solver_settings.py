@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fedgraph.cells.facts import LocalMinima
+from fedgraph.cells.solving import LocalMinima
 from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.documents.settings import Settings
