@@ -16,6 +16,7 @@ The map of the house, in the order in which data travels (``runs/experiment.py``
     comparison         released embeddings become metric spaces; Gromov-Wasserstein, clusters
     attacks, audit     attacks on whole methods and on mechanisms, sound and broken
     cells              what names a cell, what it leaves behind, where that is kept
+    models             a row trained once for use: its file, whom it may answer, what it was charged
     report             tables, plots, one page, the privacy of every row in words
     pricing            configurations of other systems, read as data: what does their privacy buy? (``fedgraph price``)
 
@@ -29,18 +30,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fedgraph.library import compare as compare
     from fedgraph.library import run as run
+    from fedgraph.models.model import Model as Model
+    from fedgraph.models.model import load as load
     from fedgraph.pricing import price as price
     from fedgraph.runs.run import Run as Run
     from fedgraph.runs.run import open_run as open_run
 
 # name → its module, imported when it is first asked for
 _LATER = {
+    "Model": "fedgraph.models.model",
     "compare": "fedgraph.library",
+    "load": "fedgraph.models.model",
     "price": "fedgraph.pricing",
     "Run": "fedgraph.runs.run",
     "open_run": "fedgraph.runs.run",
 }
-__all__ = ["Run", "__version__", "compare", "open_run", "price", "run"]
+__all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "run"]
 
 
 def __getattr__(name: str) -> Any:

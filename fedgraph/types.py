@@ -55,6 +55,15 @@ class Masks:
             raise DataError(f"{name}: node {twice} is in two of train, validation and test; allowed: one")
 
 
+@dataclass(frozen=True)
+class Names:
+    """What the data call things: ids of the nodes, columns of the features, classes. Each is empty where they have no names."""
+
+    ids: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An attributed, undirected, unweighted graph without self-loops.
@@ -63,10 +72,10 @@ class Graph:
     labels: int64 [n], ``-1`` where unknown. num_classes: c. owner: int64 [n], the number of the organisation that each node
     came from, where the data are a federation (``partition: natural``); owner_names: their names. features_from_edges: a
     node's features were computed from its edges, so that another node's edges enter them. masks: the splits that were published
-    (or brought) with the data. validation: int64 [n], labels of nodes that choose and stop but do not train, −1 elsewhere; None
-    where the split has none. columns_from_rows: which columns there are (a vocabulary, a list of
-    codes), or their weights (TF-IDF), were computed from the rows of all nodes. nodes_from_edges: which nodes there are was
-    computed from the edges (the largest component). These three have no default: a reader of data has to say them.
+    (or brought) with the data. names: of nodes, columns, classes. validation: int64 [n], labels of nodes that choose and stop
+    but do not train, −1 elsewhere; None where the split has none. columns_from_rows: which columns there are (a vocabulary, a
+    list of codes), or their weights (TF-IDF), were computed from the rows of all nodes. nodes_from_edges: which nodes there are
+    was computed from the edges (the largest component). These three have no default: a reader of data has to say them.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -84,6 +93,7 @@ class Graph:
     nodes_from_edges: bool = field(kw_only=True)
     masks: tuple[Masks, ...] = ()
     validation: np.ndarray | None = None
+    names: Names = Names()
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]
@@ -114,6 +124,11 @@ class Graph:
         return int(self.adjacency.shape[0])
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        """The names of the nodes; their numbers where they have none."""
+        return self.names.ids or tuple(map(str, range(self.num_nodes)))
+
+    @property
     def num_edges(self) -> int:
         """Undirected edges, each counted once."""
         return int(self.adjacency.nnz // 2)
@@ -138,6 +153,7 @@ class Graph:
             owner=None if self.owner is None else self.owner[nodes],
             masks=(),
             validation=None if self.validation is None else self.validation[nodes],
+            names=replace(self.names, ids=tuple(self.names.ids[node] for node in nodes) if self.names.ids else ()),
         )
 
 

@@ -47,6 +47,10 @@ ALLOWED: dict[str, set[str] | None] = {
         "data", "partition", "worlds", "methods", "federation", "privacy", "comparison", "learning", "runtime", "types",
         "errors", "seeds", "plugins", "audit", "attacks", "documents", "cells",
     },
+    "models": {
+        "scenario", "tasks", "cells", "methods", "data", "worlds", "privacy", "runtime", "documents", "types", "errors",
+        "seeds",
+    },
     "report": {"privacy", "worlds", "audit", "types", "errors", "plugins", "cells", "documents"},
     "pricing": {"privacy", "errors", "plugins"},
     "scenario": {"privacy", "errors", "plugins", "documents", "data", "types", "methods", "tasks"},
@@ -55,7 +59,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "library": EVERYTHING,
     "__main__": EVERYTHING,
     "run": EVERYTHING,
-    "__init__": {"pricing", "library", "runs", "commands"},
+    "__init__": {"pricing", "library", "models", "runs", "commands"},
 }  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def test_a_mapping_runs_and_answers(tiny: Any) -> None:
     assert tiny.best(unit="node", trust="nobody", epsilon=1) is None, "the curator is trusted in every row"
     assert tiny.best(unit="edge", trust="curator", epsilon=1) is None
     assert "node level" in tiny.answer
-    assert tiny.score(best.anchor) is best
+    assert tiny.score(best.anchor).row is best.row
     assert (tiny.folder / "report.html").is_file()
     assert tiny.figure().axes
     assert "<html" in tiny.sheet(best.anchor)
@@ -212,4 +212,4 @@ def test_comparing_writes_nothing_that_was_not_asked_for(
 
 
 def test_dir_shows_what_users_may_use() -> None:
-    assert dir(fedgraph) == ["Run", "__version__", "compare", "open_run", "price", "run"]
+    assert dir(fedgraph) == ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "run"]

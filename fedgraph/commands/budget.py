@@ -7,7 +7,7 @@ import csv
 from pathlib import Path
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import budget_book
+from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.person_price import joint_epsilon
 from fedgraph.privacy.units import Unit
 
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.action == "init":
         people = read_ids(options.people)
-        book = budget_book.create(options.file, Unit(options.unit), options.epsilon, options.delta, people)
+        book = budget_charges.create(options.file, Unit(options.unit), options.epsilon, options.delta, people)
         print(f"{options.file}: ε = {book.epsilon:g} at δ = {book.delta:g} for each of {book.num_people:,} people")
         return 0
     print(as_text(budget_book.read(options.file)))

@@ -22,15 +22,11 @@ line off; killed later, the charge stands. Whoever may write the file can cut of
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import json
 import math
-import os
-import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,11 +34,8 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, from_dict, to_dict
-from fedgraph.privacy.lines import Line
-from fedgraph.privacy.person_price import dearest_events, joint_epsilon
-from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.events import Event, Gaussian, from_dict
+from fedgraph.privacy.person_price import joint_epsilon
 from fedgraph.privacy.units import Protection, Unit
 
 FORMAT = 1
@@ -102,7 +95,7 @@ class BudgetBook:
             if said["kind"] != "budget" or said["format"] != FORMAT:
                 raise PrivacyError(f"kind {said['kind']!r}, format {said['format']!r}; allowed: budget, {FORMAT}")
             self.unit = Unit(said["unit"])
-            self.epsilon, self.delta = _cap(said["epsilon"], said["delta"])
+            self.epsilon, self.delta = checked_cap(said["epsilon"], said["delta"])
             people = said["people"]
             if not isinstance(people, list) or not all(isinstance(one, str) for one in people):
                 raise PrivacyError("people is no list of texts")
@@ -168,35 +161,6 @@ class BudgetBook:
         return mask
 
 
-def create(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequence[str]) -> BudgetBook:
-    """A new budget file.
-
-    Args:
-        path: the file; it must not exist.
-        unit: what one person's data is.
-        epsilon: the cap of each person, > 0.
-        delta: of that cap, below one over the number of people.
-        people: their ids, each once.
-
-    Raises:
-        PrivacyError: a cap that protects nobody, a person twice, or a file that is there already.
-    """
-    epsilon, delta = _cap(epsilon, delta)
-    twice = len(people) - len(set(people))
-    if twice or not people:
-        raise PrivacyError(f"the list of people has {twice} ids twice; allowed: each once" if people else "nobody is listed")
-    if delta * len(people) >= 1:
-        most = 1 / len(people)
-        raise PrivacyError(f"δ = {delta:g} would allow publishing one of {len(people):,} people; allowed: below {most:.2g}")
-    head = {"kind": "budget", "format": FORMAT, "unit": unit.value, "epsilon": epsilon, "delta": delta, "people": list(people)}
-    try:
-        with path.open("xb") as file:
-            _append(file.fileno(), head, "")
-    except FileExistsError:
-        raise PrivacyError(f"{path}: exists already; a budget is never replaced. Choose another file") from None
-    return read(path)
-
-
 def read(path: Path) -> BudgetBook:
     """The verified content. ``PrivacyError`` names the first line that is not as it was written."""
     try:
@@ -205,61 +169,7 @@ def read(path: Path) -> BudgetBook:
         raise PrivacyError(f"{path}: {error.strerror or error}") from error
 
 
-def charge(
-    path: Path, what: str, guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease], ids: Sequence[str] | None
-) -> BudgetBook:
-    """Write down what will be released, before it is; everything before counts.
-
-    Args:
-        path: the budget file.
-        what: one phrase that names the run or model.
-        guarantee: of the releases: unit, relation, promises.
-        releases: all that the plan declares.
-        ids: the people whose data are used; None: all of the book.
-
-    Returns:
-        The book with the charge. Only now may the releases be made.
-
-    Raises:
-        PrivacyError: it would exceed the cap, the guarantee is of another unit or relation, or its promise is broken.
-    """
-    dearest = dearest_events(guarantee, releases)
-    with _locked(path) as descriptor:
-        book = BudgetBook(path, path.read_bytes())
-        if book.torn:
-            os.ftruncate(descriptor, path.stat().st_size - book.torn)
-        people = book.people_of(ids)
-        _require_same_relation(book, guarantee.protection)
-        paid = book.epsilon_with(dearest, people)
-        if paid > book.epsilon:
-            raise PrivacyError(
-                f"{path}: with {what} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g} "
-                f"(δ = {book.delta:g}); what is left is one release of ε = {book.left(people):.3g}. Nothing was released"
-            )
-        said = {
-            "kind": "charge",
-            "what": what,
-            "protection": guarantee.protection.to_dict(),
-            "dearest": [to_dict(event) for event in dearest],
-            "people": ALL if people.all() else _packed(people),
-            "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-        _append(descriptor, said, book.head)
-    return read(path)
-
-
-def _require_same_relation(book: BudgetBook, protection: Protection) -> None:
-    if protection.unit is not book.unit:
-        raise PrivacyError(f"{book.path}: is for one {book.unit.value}, and this protects one {protection.unit.value}")
-    for earlier in book.charges:
-        if earlier.protection.relation is not protection.relation:
-            raise PrivacyError(
-                f"{book.path}: {earlier.what} was charged under the relation {earlier.protection.relation.value}, and this has "
-                f"{protection.relation.value}: they do not compose. Allowed: rows of one relation in one budget"
-            )
-
-
-def _cap(epsilon: object, delta: object) -> tuple[float, float]:
+def checked_cap(epsilon: object, delta: object) -> tuple[float, float]:
     numbers = []
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < float(value) < math.inf:
@@ -268,33 +178,6 @@ def _cap(epsilon: object, delta: object) -> tuple[float, float]:
     if numbers[1] >= 1:
         raise PrivacyError(f"delta is {numbers[1]:g}; allowed: below 1")
     return numbers[0], numbers[1]
-
-
-def _append(descriptor: int, said: Mapping[str, object], before: str) -> None:
-    line = json.dumps({**said, "before": before}, allow_nan=False, separators=(",", ":"), ensure_ascii=False) + "\n"
-    os.lseek(descriptor, 0, os.SEEK_END)
-    left = memoryview(line.encode())
-    while left:
-        left = left[os.write(descriptor, left) :]
-    os.fsync(descriptor)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """The file, open for writing, while no other process has it."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError as error:
-        raise PrivacyError(f"{path}: {error.strerror or error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _packed(people: np.ndarray) -> str:
-    return base64.b64encode(zlib.compress(np.packbits(people).tobytes())).decode()
 
 
 def _unpacked(text: str, num_people: int) -> np.ndarray:

@@ -152,6 +152,15 @@ class Ledger:
         ledger.extend(found)
         return ledger
 
+    @classmethod
+    def of_lines(cls, texts: Iterable[str]) -> Ledger:
+        """Inverse of ``lines``."""
+        ledger, found = cls(), list[Line]()
+        for text in texts:
+            found += ledger._read_line(json.loads(text))
+        ledger.extend(found)
+        return ledger
+
     def _read_line(self, data: dict[str, Any]) -> list[Line]:
         if data["kind"] == "account":
             self.open(Account.from_dict(data))

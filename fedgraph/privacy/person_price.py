@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Composed, Event
+from fedgraph.privacy.events import Composed, Event, SampledOnce
+from fedgraph.privacy.ledger import Account, spent
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.settle import Guarantee, client_events
 
@@ -37,6 +38,16 @@ def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Pla
         most = int((holdings[clients] != 0).sum(axis=0).max()) if clients else 0
         worst += [kind] * most
     return (Composed(tuple(worst)),)
+
+
+def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, ...]:
+    """The same, from a ledger: it names the holders of the worst unit where several clients release something of one."""
+    events = spent(lines)
+    if account.holders is not None:
+        events = {0: Composed(tuple(events[client] for client in account.holders if client in events))}
+    if account.sampled_once is not None:
+        events = {client: SampledOnce(event, account.sampled_once) for client, event in events.items()}
+    return tuple(dict.fromkeys(events.values())) or (Composed(()),)
 
 
 def joint_epsilon(charges: Sequence[tuple[Event, ...]], delta: float) -> float:

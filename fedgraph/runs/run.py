@@ -7,17 +7,21 @@ run.best(unit="node", trust="sums", epsilon=1)      # its name, mean, provable �
 run.figure().savefig("answer.png")
 run.to_tensorboard("logs"); run.to_mlflow()         # every row in somebody's dashboard (extras)
 run.sheet(run.best(unit="node", trust="sums", epsilon=1).anchor)
+run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fedgraph.models
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
+from fedgraph.privacy.budget_charges import Candidate
+from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.trust import trust_called
 from fedgraph.report import answer, report_rows
 from fedgraph.report import saved_run as stored
@@ -26,6 +30,53 @@ from fedgraph.report.scores import Score, row_anchor
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
+    from fedgraph.models.model import Model
+
+
+@dataclass(frozen=True)
+class ChosenRow(Score):
+    """A row of a run, which can be fitted. run: that it belongs to."""
+
+    run: Run
+
+    def fit(
+        self,
+        data: object = None,
+        *,
+        public: object = None,
+        budget: str | Path | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        columns: Mapping[str, object] | None = None,
+        nothing_protected: bool = False,
+    ) -> Model:
+        """Train this row once, on everybody, with noise from the operating system.
+
+        Args:
+            data: a folder of CSV files, a file, the name of a data set, or a graph in memory; None: the run's own data.
+            public: the same, of people whose rows and edges are public, for rows that take a test graph as public.
+            budget: the file of ``fedgraph budget`` that is charged before anything is released.
+            epsilon: in the place of the row's.
+            delta: in the place of the row's.
+            columns: how own tables are read, as for ``own/csv``; default: as in the run.
+            nothing_protected: needed for a row whose ε is ∞.
+
+        Returns:
+            The model: ``predict``, ``predict_proba``, ``classes_``, ``save``.
+
+        Raises:
+            PrivacyError: the budget does not allow it, or nothing would be protected.
+            ScenarioError: rows of this task are no models.
+            DataError: the data cannot be read.
+
+        Example:
+            >>> model = run.best(unit="node", trust="curator", epsilon=4).fit("people", public="volunteers")
+        """
+        from fedgraph.models import fit as fits
+
+        wanted = fits.Wanted(epsilon, delta, None if budget is None else Path(budget), public, nothing_protected, columns)
+        return fits.fit(self.run.folder_of(self.row), self.row.head.row_key, data, wanted, self.run.candidates())
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +140,9 @@ class Run:
         """The sentences of the first screen, one per line."""
         return "\n".join(self.answered.sentences)
 
-    def best(self, *, unit: str = "node", trust: str = "curator", epsilon: float, dataset: str | None = None) -> Score | None:
+    def best(
+        self, *, unit: str = "node", trust: str = "curator", epsilon: float, dataset: str | None = None
+    ) -> ChosenRow | None:
         """The best row that provably keeps an ε and needs no more trust than is given.
 
         Args:
@@ -116,9 +169,10 @@ class Run:
         if len({a[0] for a in asked}) > 1:
             names = ", ".join(sorted({a[0] for a in asked}))
             raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {names}")
-        return answer.find_best(scores, unit=unit, trust=trusted, epsilon=epsilon, asked=asked[0] if asked else None)
+        found = answer.find_best(scores, unit=unit, trust=trusted, epsilon=epsilon, asked=asked[0] if asked else None)
+        return None if found is None else self._chosen(found)
 
-    def score(self, row: str) -> Score:
+    def score(self, row: str) -> ChosenRow:
         """One row by its name.
 
         Args:
@@ -133,7 +187,7 @@ class Run:
         found = [s for s in self.answered.scores if row in (s.anchor, s.name, f"{s.name} · {s.trust.value}")]
         exact = [s for s in found if s.anchor == row]
         if len(exact) == 1 or len(found) == 1:
-            return (exact or found)[0]
+            return self._chosen((exact or found)[0])
         listed = "; ".join(s.anchor for s in (found or self.answered.scores)[:12])
         what = "names several rows" if found else "is no row of this run"
         raise ScenarioError(f"{row!r} {what}; say one of: {listed}")
@@ -185,7 +239,7 @@ class Run:
         from fedgraph.report import sheet
 
         asked = self.score(row).row
-        run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self._folder_of(asked) == folder)
+        run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self.folder_of(asked) == folder)
         return sheet.sheet(run, asked).html
 
     def to_tensorboard(self, folder: str | Path) -> int:
@@ -215,8 +269,21 @@ class Run:
 
         return trackers.mlflow(self.answered.scores, experiment, self.folder.name, uri)
 
-    def _folder_of(self, row: report_rows.Row) -> Path:
+    def folder_of(self, row: report_rows.Row) -> Path:
+        """The run that ``row`` is of."""
         return next(folder for folder, own in self._owned if own is row)
+
+    def candidates(self) -> list[Candidate]:
+        """Rows that a budget might still carry, those of the best mean first."""
+        scores = sorted((s for s in self.answered.scores if s.private and s.usable), key=lambda s: -s.mean)
+        found = []
+        for score in scores:
+            ledger = Ledger.of_lines(score.row.head.ledger)
+            found += [Candidate(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
+        return found
+
+    def _chosen(self, score: Score) -> ChosenRow:
+        return ChosenRow(**{f.name: vars(score)[f.name] for f in fields(score)}, run=self)
 
     def __repr__(self) -> str:
         return f"<Run {', '.join(str(f) for f in self.folders)}: {len(self.rows)} rows>"

@@ -34,7 +34,7 @@ from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, Names, Provenance
 
 
 class CsvParams(ColumnRules, EdgeRules):
@@ -42,7 +42,7 @@ class CsvParams(ColumnRules, EdgeRules):
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
     features: str = Field("features.csv", description="file of features: node id, then one number per feature")
-    labels: str = Field("labels.csv", description="file of labels: node id, label")
+    labels: str = Field("labels.csv", description="file of labels: node id, label (empty: nobody's is known)")
     masks: str = Field("", description="file of the split: node id, train | validation | test (empty: masks.csv, if any)")
 
 
@@ -100,13 +100,14 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
     cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
     weighted = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
     graph = _graph(path, cleaned, feature_matrix(attributes), labels, raw, weighted, rules)
-    return replace(graph, masks=_masks.read(raw.read(path.name), str(path), values.size))
+    named = Names(classes=labels.classes)
+    return replace(graph, names=named, masks=_masks.read(raw.read(path.name), str(path), values.size))
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
-    files = (params.edges, params.features, params.labels)
+    files = (params.edges, params.features, *((params.labels,) if params.labels else ()))
     missing = [name for name in files if not (path / name).exists()]
     if missing:
         raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}")
@@ -116,13 +117,16 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     names = table.names or tuple(columns.unnamed(place) for place in range(len(table.cells[0])))
     read = columns.read_columns(names, table.cells, params, str(path / params.features), table.lines, list(rows))
     sources, targets, more = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
-    words = tables.label_words(raw.read(params.labels), str(path / params.labels), rows)
-    labels = read_labels(words, str(path / params.labels))
+    labels = ReadLabels(np.full(len(rows), -1, dtype=np.int64), (), ())
+    if params.labels:
+        words = tables.label_words(raw.read(params.labels), str(path / params.labels), rows)
+        labels = read_labels(words, str(path / params.labels))
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
     unused = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
     cleaned = undirected(sources, targets, len(rows))
     graph = _graph(path, cleaned, feature_matrix(read.matrix), labels, raw, unused, params, read)
+    graph = replace(graph, names=Names(tuple(rows), read.names if table.names else (), labels.classes))
     return replace(graph, masks=_masks.of_parts(parts, len(rows), str(path / masks))) if masks else graph
 
 

@@ -21,9 +21,9 @@ from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.data.own.columns import ColumnRules, read_columns
 from fedgraph.data.own.detail import own_graph_detail
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import read_labels
+from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Masks, Provenance
+from fedgraph.types import Graph, Masks, Names, Provenance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +51,12 @@ class _Given:
     remarks: tuple[str, ...] = ()
     columns_from_rows: bool = False
     names: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
 
 
-def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None) -> Graph:
+def graph_of(
+    data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None, labelled: bool = True
+) -> Graph:
     """``data`` as a graph. Edges become undirected, self-loops and repeated edges are dropped, weights too.
 
     Args:
@@ -62,6 +65,7 @@ def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[st
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
         columns: what becomes of columns of a pandas table, as ``columns.ColumnRules`` says; ``from_edges`` of any data.
+        labelled: whether some label must be known. If not, labels are not read, and a table of nodes needs none.
 
     Returns:
         The graph; its provenance says what was not used.
@@ -74,11 +78,11 @@ def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[st
     if isinstance(data, Graph):
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
-        given = _of_tables(*data, label, rules)
+        given = _of_tables(*data, label, rules, labelled)
     elif isinstance(data, tuple) and len(data) == 3:
         given = _of_arrays(*data)
     elif hasattr(data, "edge_index"):
-        return _of_pyg(data, name, rules)
+        return _of_pyg(data, name, rules, labelled)
     elif hasattr(data, "nodes") and hasattr(data, "edges") and hasattr(data, "is_directed"):
         given = _of_networkx(data, label or "y")
     else:
@@ -86,10 +90,10 @@ def graph_of(data: Any, name: str, label: str | None = None, columns: Mapping[st
             f"data is a {type(data).__name__}; allowed: a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, "
             "edges), a fedgraph Graph, or the tuple (adjacency, features, labels)"
         )
-    return _checked(given, name, rules)
+    return _checked(given, name, rules, labelled)
 
 
-def _of_pyg(data: Any, name: str, rules: EdgeRules) -> Graph:
+def _of_pyg(data: Any, name: str, rules: EdgeRules, labelled: bool) -> Graph:
     missing = [key for key in ("x", "edge_index", "y") if getattr(data, key, None) is None]
     if missing:
         raise DataError(f"the PyG data object has no {', '.join(missing)}; needed: x [n, d], edge_index [2, m], y [n]")
@@ -104,7 +108,8 @@ def _of_pyg(data: Any, name: str, rules: EdgeRules) -> Graph:
         )
     masks, alone = _masks_of(data, int(x.shape[0]))
     unused = [f"{key} of the PyG object" for key in list(data.keys()) if key not in READ_OF_PYG] + alone
-    graph = _checked(_Given(arcs[0], arcs[1], x.cpu().numpy(), labels.reshape(-1).tolist(), tuple(unused)), name, rules)
+    given = _Given(arcs[0], arcs[1], x.cpu().numpy(), labels.reshape(-1).tolist(), tuple(unused))
+    graph = _checked(given, name, rules, labelled)
     return replace(graph, masks=masks)
 
 
@@ -149,7 +154,8 @@ def _of_networkx(data: Any, label: str) -> _Given:
     of_edges = sorted({str(key) for *_, attributes in data.edges(data=True) for key in attributes})
     unused = [f"node attribute {key!r}" for key in of_nodes] + [f"edge attribute {key!r}" for key in of_edges]
     unused += ["the direction of edges"] if data.is_directed() else []
-    return _Given(arcs[:, 0], arcs[:, 1], np.stack(given) if given else np.zeros((0, 0)), labels, tuple(unused))
+    rows = np.stack(given) if given else np.zeros((0, 0))
+    return _Given(arcs[:, 0], arcs[:, 1], rows, labels, tuple(unused), ids=tuple(map(str, nodes)))
 
 
 def _of_arrays(adjacency: Any, features: Any, labels: Any) -> _Given:
@@ -163,11 +169,11 @@ def _of_arrays(adjacency: Any, features: Any, labels: Any) -> _Given:
     return _Given(table.coords[0][there], table.coords[1][there], features, words, unused)
 
 
-def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rules: ColumnRules) -> _Given:
+def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rules: ColumnRules, labelled: bool) -> _Given:
     """nodes: its id is the column ``id``, else the index. edges: the columns of the ends by name, else the first two."""
     columns = [str(column) for column in nodes.columns]
     chosen = label or next((column for column in columns if column.casefold() in LABEL_COLUMNS), None)
-    if chosen is None or chosen not in columns:
+    if labelled and (chosen is None or chosen not in columns):
         raise DataError(f"the table of nodes has no column {label or ' or '.join(LABEL_COLUMNS)}; found: {', '.join(columns)}")
     ids = [str(one) for one in (nodes["id"] if "id" in columns else nodes.index)]
     if len(set(ids)) < len(ids):
@@ -178,7 +184,8 @@ def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rule
     ends = _ends([str(column) for column in edges.columns])
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
-    return _Given(one, two, read.matrix, nodes[chosen].tolist(), unused, read.remarks, read.from_rows, read.names)
+    words = nodes[chosen].tolist() if chosen in columns else [None] * len(ids)
+    return _Given(one, two, read.matrix, words, unused, read.remarks, read.from_rows, read.names, tuple(ids))
 
 
 def _ends(columns: Sequence[str]) -> tuple[str, str]:
@@ -206,8 +213,8 @@ def _cell(value: object) -> str:
     return str(value).strip()
 
 
-def _checked(given: _Given, name: str, rules: EdgeRules) -> Graph:
-    """The parts as a graph."""
+def _checked(given: _Given, name: str, rules: EdgeRules, labelled: bool) -> Graph:
+    """The parts as a graph. labelled: whether some label must be known; if not, none is read."""
     features = given.features
     rows = sp.csr_array(features) if sp.issparse(features) else sp.csr_array(np.atleast_2d(np.asarray(features, np.float64)))
     words = list(given.labels)
@@ -217,7 +224,7 @@ def _checked(given: _Given, name: str, rules: EdgeRules) -> Graph:
     one, two = given.one, given.two
     if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n):
         raise DataError(f"an edge names node {max(one.max(), two.max())}; allowed: 0 … {n - 1}")
-    labels = read_labels(words, "the labels")
+    labels = read_labels(words, "the labels") if labelled else ReadLabels(np.full(n, -1, dtype=np.int64), (), ())
     cleaned = undirected(one, two, n)
     matrix = feature_matrix(rows)
     digest = hashlib.sha256()
@@ -247,4 +254,5 @@ def _checked(given: _Given, name: str, rules: EdgeRules) -> Graph:
         columns_from_rows=given.columns_from_rows,
         features_from_edges=from_edges,
         nodes_from_edges=False,
+        names=Names(given.ids, given.names, labels.classes),
     )

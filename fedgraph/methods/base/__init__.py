@@ -37,6 +37,7 @@ from fedgraph.methods.base.facts import setting_assumptions as setting_assumptio
 from fedgraph.methods.base.facts import several_colluders as several_colluders
 from fedgraph.methods.base.offers import Draft as Draft
 from fedgraph.methods.base.offers import Offers as Offers
+from fedgraph.methods.base.offers import Reads as Reads
 from fedgraph.methods.base.offers import Situation as Situation
 from fedgraph.methods.base.plan import Plan as Plan
 from fedgraph.methods.base.plan import Schedule as Schedule

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,6 +27,15 @@ S = TypeVar("S")  # what its server remembers
 
 Kind = Literal["classifier", "embedder"]
 Given = Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection"]
+
+
+class Reads(Enum):
+    """What an answer for one node is computed from, beside released values and public facts."""
+
+    NOTHING = "nothing else: only who was in the training graph has an answer"
+    OWN_ROW = "its own row"
+    OWN_EDGES = "its own row, and its own edges to people of the training graph"
+    PUBLIC_GRAPH = "the rows of other nodes, and the edges among them, without noise"
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,7 @@ class Offers(Generic[P, M, W, S]):
     reads_stand_ins: it reads generated neighbours in the place of lost ones.
     drafts: rows that ``fedgraph new`` writes for it.
 
+    reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
     num_sent: numbers of a message that masks hide in a sum.
     tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
     says: what the training found, as sentences for the report.
@@ -125,6 +136,7 @@ class Offers(Generic[P, M, W, S]):
     answers_every_round: bool = False
     reads_stand_ins: bool = False
     drafts: tuple[Draft, ...] = ()
+    reads: Callable[[Plan[P, M]], Reads | None] | None = None
     num_sent: Callable[[Plan[P, M]], int] | None = None
     tuned: Callable[[Plan[P, M], State[S], Graph, np.random.Generator], State[S]] | None = None
     says: Callable[[Plan[P, M], State[S]], tuple[str, ...]] | None = None

@@ -42,6 +42,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -298,6 +299,7 @@ def _rows(plan: Plan[Params, Made], work: Work, round_: int, streams: Streams, d
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
+    reads=lambda plan: Reads.PUBLIC_GRAPH,
     situations=(
         Situation("inductive", settings={"epochs": 4}),
         Situation("inductive", (Trust.CURATOR,), {"variant": "gm", "epochs": 4}),

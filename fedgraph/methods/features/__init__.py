@@ -42,6 +42,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -261,6 +262,7 @@ def _inputs(plan: Plan[Params, Made], graph: Graph) -> FeatureMatrix:
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
+    reads=lambda plan: Reads.PUBLIC_GRAPH if plan.facts.public.name == "test-graph" else Reads.OWN_ROW,
     situations=(Situation("inductive", settings={"steps": 5}), Situation("asking", settings={"steps": 5})),
     any_broadcast=True,  # each row is clipped at whatever parameters are sent
     private_test_nodes=True,

@@ -32,6 +32,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -239,6 +240,7 @@ _NO_EDGES = "reads no edge: a private method has to be better than this"
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.EDGE,),
+    reads=lambda plan: Reads.PUBLIC_GRAPH if plan.made.new_nodes else Reads.NOTHING,
     situations=(Situation("transductive"), Situation("inductive-edges")),
     reads_stand_ins=True,
     drafts=(

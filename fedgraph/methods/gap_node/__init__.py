@@ -32,6 +32,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -230,6 +231,7 @@ def _descent(plan: Plan[Params, Made]) -> Descent:
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
+    reads=lambda plan: Reads.PUBLIC_GRAPH,
     situations=(
         Situation("inductive", settings={"steps": 4, "projection": 16}),
         Situation("inductive", settings={"steps": 4, "projection": 16, "cap": "gate"}),

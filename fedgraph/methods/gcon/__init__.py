@@ -42,6 +42,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -246,9 +247,17 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
 
 
+def reads(plan: Plan[Params, Made]) -> Reads | None:
+    """What an answer reads; new nodes that read their own edges to one another are no case of ``Reads``."""
+    if not plan.made.own_edges:
+        return Reads.PUBLIC_GRAPH
+    return Reads.OWN_EDGES if plan.made.same_nodes else None
+
+
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.EDGE,),
+    reads=reads,
     situations=(Situation("transductive"), Situation("inductive-edges")),
     drafts=(Draft("graph", "edge", {"label": "GCON"}, "perturbed objective of a linear classifier"),),
     reads_rounds=reads_rounds,

@@ -43,6 +43,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -213,8 +214,9 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     scores = logits(plan.made.layout, state.memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan) ** 2)
     facts, answers = plan.facts, state.memory.answers
-    if answers is not None and facts.public.asking.size and graph.num_nodes == facts.sizes.num_nodes:
+    if answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
         affinity, shares, keep = _measured(plan, answers, state.memory.meetings)
+        answers = np.append(answers, np.full(graph.num_nodes - answers.size, -1))  # who came later has answered nothing
         return np.asarray(
             softmax(log_softmax(scores, axis=1) + votes(graph.adjacency, answers, affinity, shares, keep), axis=1)
         )
@@ -262,9 +264,17 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
     return np.asarray((said == units[:, 2]).astype(float) - (said == units[:, 1]))
 
 
+def reads(plan: Plan[Params, Made]) -> Reads:
+    """What an answer reads: on a public graph the others' rows, too; for who asks, the answers of its own neighbours."""
+    if plan.facts.public.name == "test-graph":
+        return Reads.PUBLIC_GRAPH
+    return Reads.OWN_EDGES if plan.made.first and plan.facts.public.asking.size else Reads.OWN_ROW
+
+
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
+    reads=reads,
     situations=(Situation("asking", settings={"steps": 5}), Situation("inductive", settings={"steps": 5})),
     private_test_nodes=True,  # each answers from its own row and its own edges
     drafts=(

@@ -33,6 +33,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -210,6 +211,7 @@ _DRAFTS = (
 OFFERS: Offers[Params, Asked, local.Work, phases.Training] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
+    reads=lambda plan: Reads.PUBLIC_GRAPH,
     situations=(
         Situation("inductive", settings={"rounds": 3}),
         Situation("transductive", settings={"rounds": 3}),

@@ -24,6 +24,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -185,6 +186,7 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.EDGE,),
+    reads=lambda plan: Reads.NOTHING,
     situations=(
         Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
         Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "lapgraph"}),

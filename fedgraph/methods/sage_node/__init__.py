@@ -30,6 +30,7 @@ from fedgraph.methods.base import (
     Offers,
     Plan,
     PublicFacts,
+    Reads,
     Schedule,
     Situation,
     State,
@@ -245,6 +246,7 @@ def _descent(plan: Plan[Params, Made]) -> Descent:
 OFFERS: Offers[Params, Made, Work, Descended] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
+    reads=lambda plan: Reads.PUBLIC_GRAPH,
     situations=(
         Situation("inductive", settings={"steps": 5, "projection": 16}),
         Situation("inductive", (Trust.CURATOR,), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),

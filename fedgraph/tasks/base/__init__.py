@@ -18,5 +18,6 @@ from fedgraph.cells.cell import Context as Context
 from fedgraph.cells.cell import Outcome as Outcome
 from fedgraph.cells.cell import Pairs as Pairs
 from fedgraph.cells.cell import require_distinct as require_distinct
+from fedgraph.tasks.base.offers import Models as Models
 from fedgraph.tasks.base.offers import TaskOffers as TaskOffers
 from fedgraph.tasks.base.offers import task as task

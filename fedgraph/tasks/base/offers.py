@@ -8,10 +8,26 @@ from fedgraph import plugins
 from fedgraph.cells.cell import Cell, Context, Outcome
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base.row_keys import RowKeys
+from fedgraph.tasks.base.training import Fitted
+from fedgraph.worlds.protocols import Setting
 
 P = TypeVar("P")  # the task's settings
 Nested: TypeAlias = tuple[tuple[str | int, ...], str, dict[str, Any]]  # (place in the settings, room of plugins, its settings)
+
+
+@dataclass(frozen=True)
+class Models(Generic[P]):
+    """How a task's rows become models that are used, and what a budget is charged for a cell.
+
+    params: its settings. spends: plan and guarantee of a cell, promises looked up. give_setting: what it trains on. train: it.
+    """
+
+    params: type[P]
+    spends: Callable[[P, Cell, Context], tuple[Plan, Guarantee]]
+    give_setting: Callable[[P, Cell, Context, Setting], None]
+    train: Callable[[P, Cell, Context], Fitted]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +39,7 @@ class TaskOffers(Generic[P]):
     one_method: ``method: {…}`` is understood as a list of one.
     refuses: why the method of that name cannot serve here (kind, protocol, setting), one sentence for the scenario's line.
     alone: whether one worker can do the whole cell, so that cells may run side by side; None: never.
+    models: how its rows are fitted and charged; None: they cannot be.
     """
 
     needs_data: bool = True
@@ -30,6 +47,7 @@ class TaskOffers(Generic[P]):
     one_method: bool = False
     refuses: Callable[[P, str], str | None] | None = None
     alone: Callable[[P, Cell], bool] | None = None
+    models: Models[P] | None = None
 
 
 class Task(Protocol):

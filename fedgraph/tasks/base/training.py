@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
+from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import Attendance
@@ -11,7 +12,7 @@ from fedgraph.methods.base import Plan, kinds
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.trust import Trust
-from fedgraph.tasks.base import Cell, Context, promises
+from fedgraph.tasks.base import promises
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import trusting
@@ -24,6 +25,15 @@ class Trained:
     outcome: rounds.Outcome
     guarantee: Guarantee
     settled: Settlement
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """One training of a cell, and what it was made of."""
+
+    plan: Plan
+    world: DealtWorld
+    done: Trained
 
 
 def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: Cell, protocol: str) -> None:

@@ -12,6 +12,7 @@ holds the nodes and who is trusted:
 """
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from fedgraph.cells.facts import NodeClassificationFacts, pack_right
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.methods.base import Budget, Calibration, Plan, State, kinds
 from fedgraph.partition import base
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, measures, training
+from fedgraph.privacy.settle import Guarantee
+from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, grid, measures, promises, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.row_keys import of_method
@@ -81,17 +83,36 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     return attendance.behind_masks(params.federation, made, budget, method)
 
 
+def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
+    """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
+
+    Raises ``ScenarioError`` where the cell would read private data beside its plan.
+    """
+    if params.attack is not None or params.map:
+        raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
+    made = plan(params, cell, context)
+    looked_up = promises.looked_up(made, _partition(params, cell, context))
+    return made, replace(made.guarantee, promises=looked_up)
+
+
+def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
+    """All rounds of the cell, and their price; nothing is tested."""
+    made, world = plan(params, cell, context), _world(params, cell, context)
+    who = attendance.drawn(params.federation, made, cell, context)
+    masks, keep = (
+        attendance.masks_of(params.federation, made),
+        _curve.Curve(params.curve, made, _method(params, cell)[0]).rounds,
+    )
+    key = _partition_key(params, cell)
+    done = training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
+    return training.Fitted(made, world, done)
+
+
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train, count, test."""
-    made = plan(params, cell, context)
-    world = _world(params, cell, context)
-    setting, partition = world.setting, world.partition
-    who = attendance.drawn(params.federation, made, cell, context)
-    masks = attendance.masks_of(params.federation, made)
-    method, _ = _method(params, cell)
-    curve = _curve.Curve(params.curve, made, method)
-    key = _partition_key(params, cell)
-    done = training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=curve.rounds)
+    fitted, method = train(params, cell, context), _method(params, cell)[0]
+    made, done, setting, partition = fitted.plan, fitted.done, fitted.world.setting, fitted.world.partition
+    curve, who = _curve.Curve(params.curve, made, method), attendance.drawn(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = protocols.question(setting, made, lambda: settled.epsilon)
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
@@ -184,6 +205,11 @@ def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
     return module, module.Params(**of_method(spec, ROW))
 
 
+def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
+    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    context.cached(("setting", context.dataset, split_key(params), cell.seed), lambda: setting)
+
+
 def _setting(params: Params, seed: int, context: Context) -> protocols.Setting:
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
@@ -248,4 +274,6 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     return context.cached(key, make)
 
 
-TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, alone=alone)
+TASK: TaskOffers[Params] = TaskOffers(
+    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, spends, give_setting, train)
+)

@@ -1,0 +1,44 @@
+"""``fedgraph fit RUN ROW``: a row of a run, trained once on everybody, as a file that answers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "train a row of a run once, on everybody, and write it as a model"
+ACCEPT = "--i-know-that-nothing-is-protected"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument("row", metavar="ROW", help="a row's name, as its link in the report, or the row of fedgraph show")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="the file to write")
+    parser.add_argument("--graph", metavar="GRAPH", help="folder, file or data set of the people (default: the run's)")
+    parser.add_argument("--public", metavar="GRAPH", help="people whose rows and edges are public, where the row needs some")
+    parser.add_argument("--budget", type=Path, metavar="FILE", help="charge this budget before anything is released")
+    parser.add_argument("--epsilon", type=float, metavar="ε", help="in the place of the row's")
+    parser.add_argument("--delta", type=float, metavar="δ", help="in the place of the row's (with --budget: of the budget's)")
+    parser.add_argument(ACCEPT, action="store_true", dest="nothing_protected", help="needed where ε is ∞")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fedgraph.commands.base.files import require_free
+    from fedgraph.runs.run import open_run
+
+    require_free(options.out)
+    row = open_run(options.run).score(options.row)
+    model = row.fit(
+        options.graph,
+        public=options.public,
+        budget=options.budget,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        nothing_protected=options.nothing_protected,
+    )
+    model.save(options.out)
+    print(f"{options.out}: {model.row}")
+    for sentence in model.statement:
+        print(f"  {sentence}")
+    if options.budget is not None:
+        print(f"  Charged to {options.budget}; fedgraph budget show {options.budget} says what is left.")
+    return 0

@@ -1,0 +1,40 @@
+"""``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "ask a model about the people of a graph"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a file of fedgraph fit")
+    parser.add_argument("graph", metavar="GRAPH", help="folder, file or data set of those who are asked about")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="answers.csv, or .parquet")
+    parser.add_argument(
+        "--people",
+        choices=("public", "own"),
+        help="public: everybody may know their rows and edges; own: each answer is shown to its own person alone",
+    )
+    parser.add_argument("--force", action="store_true", help="replace a file that is already there")
+    parser.add_argument(
+        "--i-know-that-nothing-is-protected", action="store_true", dest="nothing_protected", help="needed where ε is ∞"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from fedgraph.commands.base.files import require_free, write_new
+    from fedgraph.models.model import load
+
+    require_free(options.out, options.force)
+    model = load(options.model)
+    graph = model.graph_of(options.graph)
+    table = model.answers(graph, options.people, options.nothing_protected)
+    parquet = options.out.suffix == ".parquet"
+    write_new(options.out, table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode(), options.force)
+    print(f"{options.out}: {len(table):,} answers of {model.row}")
+    print(f"  {model.statement[0]}")
+    if options.people == "own":
+        print("  Each line is for its own person alone: shown to others it may tell of that person, and no ε counts it.")
+    return 0

@@ -1,0 +1,202 @@
+"""Whom a model may answer, and from what.
+
+A model is post-processing of what was released, and costs nothing more. An *answer* also reads the asked node's row, and with
+some methods its edges or its neighbours' rows (``Offers.reads``): whoever is shown it may learn of them. Nobody priced that, so
+it is refused unless the rows are public, or the answer goes to its own person alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import DataError, PrivacyError
+from fedgraph.methods.base import Plan, Reads, State, kinds
+from fedgraph.privacy.units import Unit
+from fedgraph.types import Graph, Names
+
+ACCEPT = "--i-know-that-nothing-is-protected"
+
+
+class Shown(Enum):
+    """Who is asked about, and who reads the answers."""
+
+    PUBLIC = "public"
+    OWN = "own"
+
+
+@dataclass(frozen=True, eq=False)
+class Roster:
+    """Who was in the training graph, which its guarantee takes as public: a keyed digest of each id, uint64 [n], in order.
+
+    salt: its key, so that two models cannot be compared person by person without trying ids. Empty where data name nobody.
+    """
+
+    salt: str
+    digests: np.ndarray
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> Roster:
+        """For the people ``ids``."""
+        salt = secrets.token_hex(16)
+        return cls(salt, digests(salt, ids))
+
+    def places(self, ids: Sequence[str]) -> np.ndarray:
+        """int64 [len(ids)]: the number of each in the training graph, −1 for whoever was not in it."""
+        known = {int(digest): place for place, digest in enumerate(self.digests)}
+        return np.array([known.get(int(one), -1) for one in digests(self.salt, ids)], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What answers are made from.
+
+    row: what the model is called. names: columns and classes. people: who trained. checksums: of the training data.
+    epsilon: its price.
+    """
+
+    row: str
+    method: str
+    plan: Plan
+    state: State
+    names: Names
+    people: Roster
+    checksums: Mapping[str, str]
+    epsilon: float
+
+
+def digests(salt: str, ids: Sequence[str]) -> np.ndarray:
+    """uint64 [len(ids)]."""
+    key = bytes.fromhex(salt)
+    found = b"".join(hashlib.blake2b(one.encode(), digest_size=8, key=key).digest() for one in ids)
+    return np.frombuffer(found, dtype="<u8")
+
+
+def shown_to(word: str | None) -> Shown | None:
+    """The word of a command or call. ``DataError`` for another one."""
+    if word is None:
+        return None
+    if word not in (one.value for one in Shown):
+        raise DataError(f"people is {word!r}; allowed: public, own")
+    return Shown(word)
+
+
+def scores(model: Trained, graph: Graph, shown: Shown | None, nothing_protected: bool) -> np.ndarray:
+    """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced."""
+    reads = _reads(model)
+    places = model.people.places(graph.ids)
+    graph = in_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
+    if math.isinf(model.epsilon):
+        if not nothing_protected:
+            raise PrivacyError(f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT}, or fit another")
+    else:
+        _require_priced(model, reads, shown, graph, places)
+    asked = graph
+    if reads in (Reads.NOTHING, Reads.OWN_EDGES):
+        asked, places = _among_trained(model, reads, graph, places)
+    else:
+        places = np.arange(graph.num_nodes)
+    found = kinds.classifier(model.method).predict(model.plan, model.state, asked)
+    return np.asarray(found)[places]
+
+
+def _reads(model: Trained) -> Reads:
+    reads = kinds.method(model.method).OFFERS.reads
+    found = None if reads is None else reads(model.plan)
+    if found is None:
+        raise PrivacyError(f"nobody has said what an answer of {model.method} reads under these settings, so it gives none")
+    return found
+
+
+def _require_priced(model: Trained, reads: Reads, shown: Shown | None, graph: Graph, places: np.ndarray) -> None:
+    """``PrivacyError`` that says what would be released, and the way out."""
+    alone = ", ".join(kinds.names_offering(lambda offers: offers.private_test_nodes))
+    node_level = model.plan.guarantee.protection.unit is Unit.NODE
+    trained = int((places >= 0).sum()) if node_level else 0
+    same = node_level and bool(model.checksums) and dict(model.checksums) == dict(graph.provenance.checksums)
+    if reads is Reads.NOTHING:
+        return
+    if shown is None:
+        raise PrivacyError(
+            f"an answer of {model.method} reads {reads.value}. Say whose rows these are: --people public (everybody may "
+            "know them and their edges), or --people own (each answer is shown to its own person alone)"
+        )
+    if reads is Reads.PUBLIC_GRAPH and shown is Shown.OWN:
+        raise PrivacyError(
+            f"an answer of {model.method} reads {reads.value}: it would show a private person the rows of others, and "
+            f"nobody priced that. Allowed: --people public, if it is true; or fit a row that answers from own rows ({alone})"
+        )
+    if shown is Shown.PUBLIC and (trained or same):
+        who = f"{trained:,} of {graph.num_nodes:,} people" if trained else "these people"
+        raise PrivacyError(
+            f"{who} were in the training graph, which the model protects: they are not public, and nobody priced their "
+            f"answers. Leave them out; or fit a row that answers from one's own row ({alone}) and say --people own"
+        )
+    if shown is Shown.PUBLIC and reads is Reads.OWN_EDGES and not node_level:
+        raise PrivacyError(
+            f"an answer of {model.method} reads {reads.value}, which the model protects: shown to others it may tell of them. "
+            "Say --people own, and show each answer to its own person alone"
+        )
+
+
+def _among_trained(model: Trained, reads: Reads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
+    """(the asked graph in the training graph's numbers, newcomers behind it; where each asked node stands there)."""
+    n, new = model.plan.facts.sizes.num_nodes, np.flatnonzero(places < 0)
+    if new.size and (reads is Reads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):
+        raise DataError(
+            f"{new.size:,} of {places.size:,} people were not in the training graph, the first is {graph.ids[new[0]]!r}; "
+            f"{model.method} answers those alone. Fit a row of protocol inductive, inductive-edges or asking for newcomers"
+        )
+    where = places.copy()
+    where[new] = n + np.arange(new.size)
+    size = n + new.size
+    put = sp.csr_array((np.ones(where.size, dtype=np.float32), (where, np.arange(where.size))), shape=(size, where.size))
+    adjacency = sp.csr_array(put @ graph.adjacency @ put.T)
+    labels = np.full(size, -1, dtype=np.int64)
+    whole = replace(
+        graph, adjacency=adjacency, features=sp.csr_array(put @ graph.features), labels=labels,
+        names=replace(graph.names, ids=()), owner=None, masks=(), validation=None,
+    )  # fmt: skip
+    return whole, where
+
+
+def in_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
+    """``graph`` with its features in the order of ``columns``. ``DataError`` names a column that is missing or too many.
+
+    A column of a text or of empty cells that no row here has is 0.
+    """
+    own = graph.names.columns
+    if not columns or not own:
+        if graph.num_features != num_columns:
+            raise DataError(f"{graph.name}: {graph.num_features} feature columns; allowed: the model's {num_columns}")
+        return graph
+    more = [name for name in own if name not in columns]
+    if more:
+        raise DataError(f"{graph.name}: the model does not know the column {more[0]!r}; allowed: {_listed(columns)}")
+    place = {name: number for number, name in enumerate(own)}
+    absent = [name for name in columns if name not in place and not _not_needed(name, own)]
+    if absent:
+        raise DataError(f"{graph.name}: the column {absent[0]!r} is missing; needed: {_listed(columns)}")
+    there = [(place[name], number) for number, name in enumerate(columns) if name in place]
+    rows, targets = (np.array(side, dtype=np.int64) for side in zip(*there, strict=True))
+    move = sp.csr_array((np.ones(rows.size, dtype=np.float32), (rows, targets)), shape=(len(own), len(columns)))
+    features = sp.csr_array(graph.features @ move).astype(np.float32)
+    features.sort_indices()
+    return replace(graph, features=features, names=replace(graph.names, columns=tuple(columns)))
+
+
+def _not_needed(name: str, own: Sequence[str]) -> bool:
+    """Whether the column says that a cell of a column that is here holds a certain text, or none: no cell does."""
+    base, mark, text = name.rpartition(" is ")
+    return bool(mark) and (any(other.startswith(f"{base} is ") for other in own) or (text == "missing" and base in own))
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:12]) + (f" and {len(columns) - 12} more" if len(columns) > 12 else "")

@@ -1,0 +1,196 @@
+"""Trains a row of a run once, on everybody, with noise from the operating system.
+
+A run trains on a part of the people and tests on the others. A model trains on all of them: nobody is held back, so nobody is
+counted twice. Where the row takes a test graph as public, another graph has to be named whose people are public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from fedgraph import runtime, seeds
+from fedgraph.cells.cell import Cell, Context
+from fedgraph.cells.entry import RowKey
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.methods.base import Plan, Reads, kinds
+from fedgraph.models.answers import ACCEPT, Roster, in_columns
+from fedgraph.models.model import Model, read_people, without_rows
+from fedgraph.privacy import budget_book, budget_charges
+from fedgraph.privacy.budget_charges import Candidate, still_fitting
+from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.settle import Guarantee
+from fedgraph.runtime import versions
+from fedgraph.scenario import read as scenarios
+from fedgraph.scenario.read import DatasetSettings, TaskSettings
+from fedgraph.tasks import base as tasks
+from fedgraph.tasks.base import Models
+from fedgraph.tasks.base.node_settings import Params
+from fedgraph.types import Graph
+from fedgraph.worlds import protocols, public_part
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a fit may say beside the row. epsilon, delta: in the place of the row's. budget: the file that is charged.
+
+    public: a graph whose people are public. nothing_protected: whether ε = ∞ is accepted. columns: how own tables are read.
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    budget: Path | None = None
+    public: object = None
+    nothing_protected: bool = False
+    columns: Mapping[str, object] | None = None
+
+
+def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Sequence[Candidate] = ()) -> Model:
+    """Train the row ``row`` of the run in ``folder`` once, on ``people``; charge the budget first, if one is named.
+
+    Args:
+        folder: of a finished run.
+        row: names its row.
+        people: a folder, a file, the name of a data set, or a graph in memory; None: the run's own data.
+        wanted: what differs from the row.
+        others: the run's other rows, the best first, of which one is named where this one exceeds the budget.
+
+    Raises:
+        ScenarioError: the row cannot be fitted.
+        PrivacyError: the budget does not allow it, or nothing would be protected and nobody has said that this is known.
+        DataError: the data cannot be read.
+    """
+    (task, settings), name = _asked(folder, row), f"{row.method} · {row.variant}, {row.world.words}"
+    models = tasks.task(task.kind).TASK.models
+    if models is None:
+        raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows of tasks that classify nodes")
+    reading = wanted.columns if wanted.columns is not None else settings.parameters
+    graph = read_people(people, reading) if people is not None else _own(settings)
+    public = None if wanted.public is None else read_people(wanted.public, reading, labelled=False)
+    if public is not None:
+        public = in_columns(public, graph.names.columns, graph.num_features)
+    with runtime.start("serial") as engine:
+        context = Context(row.task, row.dataset, graph, seeds.root("secret"), 1, engine)
+        params, cell = _cell(models, task, row, context, wanted)
+        setting = setting_of(params, graph, public)
+        models.give_setting(params, cell, context, setting)
+        made, guarantee = models.spends(params, cell, context)
+        offered = kinds.method(cell.method).OFFERS.reads
+        reads = None if offered is None else offered(made)
+        if reads is None:
+            raise ScenarioError(f"nobody has said what an answer of {cell.method} reads under these settings; it is no model")
+        broken = any(not promise.kept for promise in guarantee.promises)
+        if (broken or math.isinf(made.provable().epsilon)) and not wanted.nothing_protected:
+            raise PrivacyError(f"{name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
+        if wanted.budget is not None:
+            _charge(wanted.budget, f"model {name}", made, guarantee, graph, others)
+        fitted = models.train(params, cell, context)
+    settled, made_with = fitted.done.settled, versions.own()
+    named = bool(graph.names.ids) or reads in (Reads.NOTHING, Reads.OWN_EDGES)
+    plan, state = without_rows(fitted.plan, fitted.done.outcome.state)
+    return Model(
+        row=name,
+        method=row.method,
+        plan=plan,
+        state=state,
+        reading=reading,
+        names=replace(graph.names, ids=()),
+        people=Roster.of(graph.ids if named else ()),
+        checksums=graph.provenance.checksums,
+        epsilon=settled.epsilon,
+        delta=made.guarantee.delta,
+        statement=statement(settled.epsilon, guarantee),
+        ledger=tuple(Ledger([settled.account(cell.key, fitted.done.guarantee)], fitted.done.outcome.releases).lines()),
+        versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
+    )
+
+
+def statement(epsilon: float, guarantee: Guarantee) -> tuple[str, ...]:
+    """What the training protects, one sentence each."""
+    protection = guarantee.protection
+    unit = protection.unit.value
+    if math.isinf(epsilon):
+        return (f"Nothing is protected: ε = ∞ for each {unit}.",)
+    first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {guarantee.delta:.3g} for each {unit}: {protection.relation.words}."
+    holds = (f"It holds if {protection.sentence(assumption)}." for assumption in protection.assumptions)
+    return (first, f"Hidden from {protection.viewer.words}.", *holds)
+
+
+def setting_of(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
+    """Everybody in ``graph`` trains; ``public`` takes the place of what the task made public. ``ScenarioError`` without one."""
+    held = replace(graph, masks=(), validation=None)
+    if params.component == "largest":
+        held = protocols.largest_component(held)
+    labelled, nobody = int((held.labels >= 0).sum()), np.full(held.num_nodes, -1, dtype=np.int64)
+    if not labelled:
+        raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
+    given = public_part.unlabelled(public) if public is not None else None
+    needs = isinstance(params.public, public_part.PublicSet) or (
+        params.public == "test-graph" and params.protocol in ("inductive", "inductive-edges")
+    )
+    called = public_part.called(params.public) if needs else "nothing"
+    if needs and given is None:
+        raise ScenarioError(
+            f"the row takes some people as public (public: {called}), and in a model everybody trains: name other people whose "
+            "rows and edges are public (--public GRAPH), or fit a row with public: nothing"
+        )
+    if given is not None and not needs:
+        raise ScenarioError(f"the row takes nobody as public (protocol: {params.protocol}): leave --public away")
+    attributes = protocols.without_edges(held) if params.protocol in ("transductive", "inductive-edges") else None
+    if params.protocol == "transductive":
+        return protocols.Setting(held, held, nobody, labelled, None, attributes, "attributes", split="random")
+    if params.protocol == "asking":
+        asking = np.flatnonzero(held.labels < 0)
+        return protocols.Setting(held, held, nobody, labelled, given, None, called, asking, split="random")
+    asked = given if given is not None and called == "test-graph" else held
+    return protocols.Setting(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
+
+
+def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
+    """The row's task and data set, as the run's scenario says."""
+    ready = scenarios.load(folder / "scenario.yaml")
+    task = next((t for t in ready.tasks if t.label == row.task), None)
+    settings = next((d for d in ready.scenario.datasets if (d.label or d.name) == row.dataset), None)
+    if task is None or settings is None:
+        raise ScenarioError(f"{folder / 'scenario.yaml'}: has no task {row.task!r} on {row.dataset!r}; it is not of this run")
+    return task, settings
+
+
+def _own(settings: DatasetSettings) -> Graph:
+    if settings.name == "own/object":
+        raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
+    from fedgraph import data
+
+    found = data.load(settings.name, root=settings.root, path=settings.path, parameters=settings.parameters)
+    assert isinstance(found, Graph)
+    return found
+
+
+def _cell(models: Models[Params], task: TaskSettings, row: RowKey, context: Context, wanted: Wanted) -> tuple[Params, Cell]:
+    """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
+    assert isinstance(task.params, models.params)
+    quiet: dict[str, object] = {"attack": None, "map": False, "curve": 0}
+    if wanted.delta is not None:
+        quiet["delta"] = wanted.delta
+    elif wanted.budget is not None:
+        delta, written = budget_book.read(wanted.budget).delta, task.params.delta
+        quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
+    params = task.params.model_copy(update=quiet)
+    for cell in tasks.task(task.kind).cells(params, context):
+        key = RowKey(cell.task, cell.dataset, cell.method, cell.variant, cell.world, cell.epsilon, cell.calibrated_by)
+        if cell.seed == 0 and key == row:
+            return params, cell if wanted.epsilon is None else replace(cell, epsilon=wanted.epsilon)
+    raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
+
+
+def _charge(book: Path, what: str, made: Plan, guarantee: Guarantee, graph: Graph, others: Sequence[Candidate]) -> None:
+    """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
+    ids = graph.names.ids or None
+    try:
+        budget_charges.charge(book, what, guarantee, made.schedule.releases, ids)
+    except PrivacyError as error:
+        raise PrivacyError(f"{error}. {still_fitting(budget_book.read(book), others, ids)}") from error

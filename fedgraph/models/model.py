@@ -1,0 +1,157 @@
+"""A trained row that can be kept, read back and asked.
+
+model = fedgraph.open_run("runs/mine").best(epsilon=4).fit("people")       # or: fedgraph fit runs/mine ROW --graph people
+model.save("people.model")
+fedgraph.load("people.model").predict("newcomers", people="public")        # or: fedgraph predict people.model newcomers
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedgraph.data.own import objects
+from fedgraph.data.own.columns import ColumnRules
+from fedgraph.errors import DataError, PrivacyError
+from fedgraph.methods.base import Plan, State
+from fedgraph.models import answers, file
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.lines import Line
+from fedgraph.privacy.settle import again
+from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class Model(answers.Trained):
+    """One training of one row, and all that its answers need.
+
+    reading: how own tables are read (bounds, texts, empty cells). delta, statement, ledger: what it cost, and toward whom.
+    versions: of what it was made with.
+    """
+
+    reading: Mapping[str, object]
+    delta: float
+    statement: tuple[str, ...]
+    ledger: tuple[str, ...]
+    versions: Mapping[str, str]
+
+    @cached_property
+    def classes_(self) -> np.ndarray:
+        """The classes, in the order of the columns of ``predict_proba``; their numbers where the data named none."""
+        return np.array(self.names.classes or [str(k) for k in range(self.plan.facts.sizes.num_classes)])
+
+    def predict(self, data: object, people: str | None = None, nothing_protected: bool = False) -> np.ndarray:
+        """The class of each node of ``data``; the arguments are those of ``predict_proba``."""
+        return self.classes_[self.predict_proba(data, people, nothing_protected).argmax(axis=1)]
+
+    def predict_proba(self, data: object, people: str | None = None, nothing_protected: bool = False) -> np.ndarray:
+        """float64 [n, c], each row adding up to 1.
+
+        Args:
+            data: a folder of CSV files, an ``.npz`` file, or a graph in memory as for ``fedgraph.compare``, without labels.
+            people: ``public`` (the rows of these people and the edges among them are public) or ``own`` (each answer is
+                shown to its own person alone).
+            nothing_protected: needed for a model whose ε is ∞.
+
+        Raises:
+            PrivacyError: an answer would release what nobody has priced; the line says what to do.
+            DataError: the columns are not those of the model.
+        """
+        graph = data if isinstance(data, Graph) else self.graph_of(data)
+        found = answers.scores(self, graph, answers.shown_to(people), nothing_protected)
+        if (found < 0).any() or not np.allclose(found.sum(axis=1), 1.0):  # scores of other methods are logits
+            found = np.exp(found - found.max(axis=1, keepdims=True))
+        return np.asarray(found / found.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def answers(self, graph: Graph, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
+        """One line per node: its id, the most likely class, and the probability of each; arguments as of ``predict_proba``."""
+        import pandas
+
+        shares = self.predict_proba(graph, people, nothing_protected)
+        table = pandas.DataFrame({"id": list(graph.ids), "class": self.classes_[shares.argmax(axis=1)]})
+        return table.join(pandas.DataFrame(shares, columns=[f"p({name})" for name in self.classes_]))
+
+    def graph_of(self, data: object) -> Graph:
+        """``data`` read as the training data were, without labels."""
+        return read_people(data, self.reading, labelled=False)
+
+    def to_bytes(self) -> bytes:
+        """The model's file."""
+        return file.to_bytes(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model's file. ``DataError`` where something is there already."""
+        try:
+            with Path(path).open("xb") as out:
+                out.write(self.to_bytes())
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror or error}; a model is never replaced") from error
+
+
+def load(path: str | Path) -> Model:
+    """Read a model that ``fedgraph fit`` or ``Model.save`` wrote.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The model; ``predict`` and ``predict_proba`` ask it.
+
+    Raises:
+        DataError: another file, a damaged or an edited one; one whose ledger does not cost what it states.
+    """
+    found = file.read(Path(path))
+    if not isinstance(found, Model) or found.plan.method != found.method:
+        raise DataError(f"{path}: holds no model; allowed: a file that 'fedgraph fit' wrote")
+    try:
+        cost = priced(found.ledger)
+    except (ValueError, KeyError, TypeError, PrivacyError) as error:
+        raise DataError(f"{path}: its ledger cannot be read ({' '.join(str(error).split())[:200]})") from error
+    if not math.isclose(cost, found.epsilon, rel_tol=1e-6):
+        raise DataError(f"{path}: states ε = {found.epsilon:.4g}, and its ledger costs ε = {cost:.4g}: it was edited")
+    return found
+
+
+def priced(ledger: tuple[str, ...]) -> float:
+    """ε of one account's ledger lines, composed anew."""
+    account, *lines = (json.loads(line) for line in ledger)
+    return again(Account.from_dict(account), [Line.from_dict(line) for line in lines]).epsilon
+
+
+def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
+    """A folder, a file, the name of a data set, or a graph in memory. labelled: whether labels are read.
+
+    Raises:
+        DataError: one line that says what was found and what is allowed.
+    """
+    from fedgraph import data as library
+
+    if isinstance(data, (str, Path)):
+        path = Path(data)
+        if path.is_dir():
+            found = library.load("own/csv", path=path, parameters={**reading, **({} if labelled else {"labels": ""})})
+        else:
+            found = library.load("own/npz", path=path) if path.exists() else library.load(str(data))
+        if not isinstance(found, Graph):
+            raise DataError(f"{data}: a collection of graphs; allowed: one graph of people")
+        return found
+    rules = {key: value for key, value in reading.items() if key in ColumnRules.model_fields}
+    return objects.graph_of(data, "people", columns=rules, labelled=labelled)
+
+
+def without_rows(plan: Plan, state: State) -> tuple[Plan, State]:
+    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
+    return replace(plan, facts=replace(plan.facts, public=replace(plan.facts.public, graph=None))), replace(state, seen=())

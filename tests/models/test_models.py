@@ -1,0 +1,267 @@
+"""Rows as models: every method answers the same after its file was read back; what must be refused gets one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fedgraph
+from fedgraph.commands.base import main
+from fedgraph.errors import DataError, FedgraphError, PrivacyError, ScenarioError
+from fedgraph.methods.base import kinds
+from fedgraph.models import file
+from fedgraph.models.model import Model
+from fedgraph.privacy import budget_book, budget_charges
+from fedgraph.runs.run import Run
+
+BOUNDS = {"bounds": {"age": [0, 100]}, "text": "one-hot"}
+ROWS = {
+    "inductive": [{"method": "features"}, {"method": "gap_node", "steps": 4}, {"method": "dpar", "epochs": 4},
+                  {"method": "sage_node", "steps": 4}, {"method": "nonprivate", "rounds": 3}],
+    "asking": [{"method": "features", "label": "alone", "steps": 5}, {"method": "label_hop", "steps": 5}],
+    "transductive": [{"method": "gap_edge"}, {"method": "gcon"}, {"method": "sage_edge"}],
+}  # fmt: skip
+
+
+def write_people(
+    folder: Path, count: int, first: int, seed: int, header: str = "id,age,member,city", known: bool = True
+) -> Path:
+    """Three classes that columns and edges show."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    labels = rng.integers(0, 3, count)
+    rows = {
+        "id": [f"p{first + k}" for k in range(count)],
+        "age": np.clip(rng.normal(20 + 20 * labels, 5), 0, 100).round(1),
+        "member": (rng.random(count) < 0.2 + 0.3 * labels).astype(int),
+        "city": [("Bern", "Genf", "Basel")[label] for label in labels],
+    }
+    table = pd.DataFrame(rows)[header.split(",")]
+    table.to_csv(folder / "features.csv", index=False)
+    ends = [(a, rng.choice(np.flatnonzero(labels == labels[a]))) for a in rng.integers(0, count, 2 * count)]
+    lines = [f"{rows['id'][a]},{rows['id'][b]}" for a, b in ends]
+    (folder / "edges.csv").write_text("source,target\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    words = [f"{one},{('low', 'mid', 'high')[label]}" for one, label in zip(rows["id"], labels, strict=True)]
+    if known:
+        unknown = 10  # the last of them only ask
+        (folder / "labels.csv").write_text("id,label\n" + "\n".join(words[:-unknown]) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """People, volunteers (public) and newcomers, each a folder; and a run of every method in its protocol."""
+    home = tmp_path_factory.mktemp("use")
+    write_people(home / "people", 150, 0, 1)
+    write_people(home / "volunteers", 60, 1000, 2, known=False)
+    write_people(home / "newcomers", 40, 2000, 3, header="id,city,member,age", known=False)
+    (home / "people.csv").write_text("id\n" + "\n".join(f"p{k}" for k in range(150)), encoding="utf-8")
+    tasks = [
+        {"task": "node_classification", "label": protocol, "protocol": protocol, "trust": ["curator"], "epsilons": [4],
+         "methods": rows, "delta": 1e-4}
+        for protocol, rows in ROWS.items()
+    ]  # fmt: skip
+    data = [{"name": "own/csv", "path": str(home / "people"), "parameters": BOUNDS}]
+    asked = {"name": "use", "runtime": {"engine": "serial"}, "datasets": data, "tasks": tasks}
+    fedgraph.run(asked, out=home / "run", quiet=True)
+    return home
+
+
+@pytest.fixture(scope="module")
+def run(place: Path) -> Run:
+    return fedgraph.open_run(place / "run")
+
+
+@pytest.fixture(scope="module")
+def models(place: Path, run: Run) -> dict[str, Model]:
+    found = {}
+    for protocol, rows in ROWS.items():
+        for row in rows:
+            name = f"{protocol} {row['method']}"
+            score = next(s for s in run.answered.scores if (s.task, s.method) == (protocol, row["method"]))
+            public = place / "volunteers" if protocol == "inductive" else None
+            found[name] = run.score(score.anchor).fit(str(place / "people"), public=public, nothing_protected=True)
+    return found
+
+
+def who(model: Model) -> dict[str, Any]:
+    reads = kinds.method(model.method).OFFERS.reads
+    assert reads is not None
+    public = reads(model.plan).name in ("PUBLIC_GRAPH", "NOTHING")
+    return {"people": "public" if public else "own", "nothing_protected": np.isinf(model.epsilon)}
+
+
+def test_every_method_answers_the_same_after_its_file_was_read_back(
+    place: Path, models: dict[str, Model], tmp_path: Path
+) -> None:
+    assert len(models) == sum(map(len, ROWS.values()))
+    for name, model in models.items():
+        asked = str(place / ("people" if "transductive" in name else "newcomers"))
+        before = model.predict_proba(asked, **who(model))
+        model.save(tmp_path / name)
+        again = fedgraph.load(tmp_path / name)
+        assert np.array_equal(before, again.predict_proba(asked, **who(model))), name
+        assert before.shape == (150 if "transductive" in name else 40, 3)
+        assert np.allclose(before.sum(axis=1), 1), name
+        assert list(again.classes_) == ["high", "low", "mid"]
+        assert model.epsilon <= 4 or model.method == "nonprivate", name
+        assert (again.statement, again.ledger) == (model.statement, model.ledger)
+
+
+def test_answers_are_right_for_new_people_whatever_the_order_of_columns(place: Path, models: dict[str, Model]) -> None:
+    truth = pd.read_csv(place / "newcomers" / "features.csv")["city"].map({"Bern": "low", "Genf": "mid", "Basel": "high"})
+    for name in ("inductive nonprivate", "inductive gap_node"):
+        model = models[name]
+        assert (model.predict(str(place / "newcomers"), **who(model)) == truth).mean() > 0.8, name
+
+
+def test_a_newcomer_hears_the_answers_of_its_neighbours(place: Path, run: Run, tmp_path: Path) -> None:
+    """label_hop: the same person, once with edges to people who answered and once without."""
+    anchor = next(s.anchor for s in run.answered.scores if s.method == "label_hop")
+    model = run.score(anchor).fit(str(place / "people"), epsilon=500)
+    shares = {}
+    for edges in ("", "new,p1\nnew,p2\nnew,p3\n"):
+        folder = tmp_path / f"asked{len(edges)}"
+        folder.mkdir()
+        (folder / "features.csv").write_text(
+            "id,age,member,city\n" + "".join(f"p{k},50,0,Genf\n" for k in (3, 1, 2)) + "new,50,0,Genf\n", encoding="utf-8"
+        )
+        (folder / "edges.csv").write_text("source,target\n" + edges, encoding="utf-8")
+        shares[bool(edges)] = model.predict_proba(folder, people="own")[3]
+    assert not np.allclose(shares[True], shares[False])
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "people", "why"),
+    [
+        ("inductive gap_node", "newcomers", "own", "show a private person the rows of others.*features, label_hop"),
+        ("inductive features", "people", "public", "150 of 150 people were in the training graph"),
+        ("asking label_hop", "people", "public", "150 of 150 people were in the training graph.*--people own"),
+        ("asking label_hop", "newcomers", None, "reads its own row, and its own edges.*Say whose rows these are"),
+        ("transductive gcon", "people", "public", "own edges to people of the training graph, which the model protects"),
+        ("inductive nonprivate", "newcomers", "public", "ε is ∞.*--i-know-that-nothing-is-protected"),
+    ],
+)
+def test_what_nobody_priced_is_refused_with_a_way_out(
+    place: Path, models: dict[str, Model], name: str, asked: str, people: str | None, why: str
+) -> None:
+    with pytest.raises(PrivacyError, match=why):
+        models[name].predict(str(place / asked), people=people)
+
+
+def test_other_columns_and_people_get_one_line(place: Path, models: dict[str, Model], tmp_path: Path) -> None:
+    model = models["inductive features"]
+    for number, (edit, why) in enumerate([
+        (lambda t: t.drop(columns="age"), "there is no column 'age'"),
+        (lambda t: t.drop(columns="member"), "the column 'member' is missing"),
+        (lambda t: t.assign(shoe=3), "does not know the column 'shoe'"),
+        (lambda t: t.assign(city="Rom"), "does not know the column 'city is Rom'"),
+    ]):  # fmt: skip
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        edit(pd.read_csv(place / "newcomers" / "features.csv")).to_csv(folder / "features.csv", index=False)
+        (folder / "edges.csv").write_text("source,target\n", encoding="utf-8")
+        with pytest.raises(DataError, match=why):
+            model.predict(folder, people="public")
+    with pytest.raises(DataError, match="40 of 40 people were not in the training graph, the first is 'p2000'"):
+        models["transductive gap_edge"].predict(str(place / "newcomers"))
+
+
+def test_hostile_files_get_one_line(models: dict[str, Model], tmp_path: Path) -> None:
+    content = models["inductive features"].to_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+
+    def changed(old: str, new: str, honest: bool = False) -> bytes:
+        metadata = {**header["__metadata__"], "fedgraph": header["__metadata__"]["fedgraph"].replace(old, new, 1)}
+        assert metadata["fedgraph"] != header["__metadata__"]["fedgraph"]
+        rest = {name: said for name, said in header.items() if name != "__metadata__"}
+        if honest:
+            metadata["sha256"] = file._digest(metadata["fedgraph"], rest, [content[8 + size :]])
+        head = json.dumps({"__metadata__": metadata, **rest}, ensure_ascii=False).encode()
+        return len(head).to_bytes(8, "little") + head + content[8 + size :]
+
+    stated = f'"epsilon":{models["inductive features"].epsilon!r}'
+    cases = {
+        b"": "header", b"\x80\x04garbage": "header", content[:-4]: "array", content[:-1] + b"\0": "checksum",
+        changed('"epsilon"', '"epsilom"'): "checksum",
+        changed(stated, '"epsilon":0.5', honest=True): "states ε = 0.5, and its ledger costs ε = ",
+        changed("fedgraph.models.model:Model", "subprocess:Popen", honest=True): "records of fedgraph's own",
+        changed("fedgraph.models.model:Model", "fedgraph.models.model:load", honest=True): "does not have",
+        changed("fedgraph.types:Names", "fedgraph.types:Provenance", honest=True): "has the fields",
+        changed('"method":"features"', '"method":["x"]', honest=True): "a list",
+    }  # fmt: skip
+    for number, (bad, why) in enumerate(cases.items()):
+        (tmp_path / str(number)).write_bytes(bad)
+        with pytest.raises(DataError, match=why) as error:
+            fedgraph.load(tmp_path / str(number))
+        assert "\n" not in str(error.value)
+
+
+def test_the_weights_are_laid_out_as_safetensors(models: dict[str, Model], tmp_path: Path) -> None:
+    content = models["inductive features"].to_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    assert all(isinstance(text, str) for text in header.pop("__metadata__").values())
+    assert size % 8 == 0
+    ends = [tuple(said["data_offsets"]) for said in header.values()]
+    assert [first for first, _ in ends] == [0, *(last for _, last in ends[:-1])]
+    assert ends[-1][1] == len(content) - 8 - size
+
+
+def test_a_budget_is_charged_before_and_refuses_what_exceeds_it(place: Path, run: Run, tmp_path: Path) -> None:
+    book = tmp_path / "book"
+    budget_charges.create(book, budget_book.Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
+    row = run.best(unit="node", trust="curator", epsilon=4)
+    assert row is not None
+    asking = run.score(next(s.anchor for s in run.answered.scores if s.variant == "alone"))
+    model = asking.fit(str(place / "people"), budget=book)
+    charged = budget_book.read(book)
+    assert [charge.what for charge in charged.charges] == [f"model {model.row}"]
+    assert charged.groups()[0].epsilon == pytest.approx(model.epsilon, rel=1e-3)
+    before = book.read_bytes()
+    with pytest.raises(PrivacyError, match=r"would have paid ε = .* of 6 .*Nothing was released\. No other row would fit"):
+        asking.fit(str(place / "people"), budget=book)
+    assert book.read_bytes() == before
+    asking.fit(str(place / "people"), budget=book, epsilon=1.0)
+    assert len(budget_book.read(book).charges) == 2
+    with pytest.raises(PrivacyError, match="40 people of these data are not in the budget"):
+        asking.fit(str(write_people(tmp_path / "more", 40, 5000, 7)), budget=book)
+
+
+def test_rows_that_are_no_models_say_why(place: Path, run: Run) -> None:
+    node = next(s.anchor for s in run.answered.scores if (s.task, s.method) == ("inductive", "features"))
+    with pytest.raises(ScenarioError, match="name other people whose rows and edges are public"):
+        run.score(node).fit(str(place / "people"))
+    edge = next(s.anchor for s in run.answered.scores if s.task == "transductive")
+    with pytest.raises(ScenarioError, match="leave --public away"):
+        run.score(edge).fit(str(place / "people"), public=str(place / "volunteers"))
+    ceiling = next(s.anchor for s in run.answered.scores if s.method == "nonprivate")
+    with pytest.raises(FedgraphError, match="--i-know-that-nothing-is-protected"):
+        run.score(ceiling).fit(str(place / "people"), public=str(place / "volunteers"))
+
+
+def test_the_commands_go_from_a_row_to_answers(
+    place: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    anchor = next(s.anchor for s in run.answered.scores if (s.task, s.method) == ("inductive", "features"))
+    model, out = str(tmp_path / "m"), tmp_path / "answers.csv"
+    fit = ["fit", str(place / "run"), anchor, "--public", str(place / "volunteers"), "-o", model]
+    assert main(fit) == 0
+    assert "ε = 4 at δ = 0.0001 for each node" in capsys.readouterr().out
+    assert main(fit) == 2, "never over a file that is there"
+    asked = ["predict", model, str(place / "newcomers"), "--people", "public"]
+    assert main([*asked, "-o", str(out)]) == 0
+    table = pd.read_csv(out)
+    assert list(table.columns) == ["id", "class", "p(high)", "p(low)", "p(mid)"]
+    assert table["id"].tolist() == [f"p{2000 + k}" for k in range(40)]
+    assert main([*asked, "-o", str(tmp_path / "answers.parquet")]) == 0
+    assert pd.read_parquet(tmp_path / "answers.parquet")["class"].tolist() == table["class"].tolist()
+    capsys.readouterr()
+    assert main(["predict", model, str(place / "newcomers"), "-o", str(tmp_path / "other.csv")]) == 1
+    assert "Say whose rows these are" in capsys.readouterr().err
