@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import as_json, as_sarif, as_text, documents, html_page, questions
+    from fedgraph.pricing import as_sarif, as_text, documents, pages, questions
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
@@ -60,14 +60,14 @@ def _run(options: argparse.Namespace) -> int:
     else:
         quotes = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:
-        _write(options.html, html_page.of(quotes), options.files)
+        _write(options.html, pages.html(quotes), options.files)
     if options.sarif:
         _write(options.sarif, as_sarif.report(quotes, options.at_most), options.files)
     if options.json:
-        found = [as_json.of(q, options.details) for q in quotes]
+        found = [q.to_dict(options.details) for q in quotes]
         print(json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False, indent=1, allow_nan=False))
     else:
-        print("\n\n".join(as_text.of(q) for q in quotes))
+        print("\n\n".join(as_text.printed(q) for q in quotes))
     return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in quotes)
 
 

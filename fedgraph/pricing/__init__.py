@@ -4,8 +4,8 @@
     quote(document, reader, fix) -> Quote              the same, where the file is read already
 
 A reader is one file of ``readers``, found by its name (``base`` states the contract). The file is parsed, never run
-(``documents``, ``python_program``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_text`` and
-``html_page`` show it.
+(``documents``, ``python_program``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_text``,
+``as_json``, ``as_sarif`` and ``pages`` show it.
 This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 
@@ -70,7 +70,7 @@ def quote(document: Document, reader: ModuleType, fix: float | None = None, give
     """
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    return quotes.of(document, reader, fix, given)
+    return quotes.ask_accountants(document, reader, fix, given)
 
 
 def reader_of(document: Document, system: str | None = None) -> ModuleType:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fedgraph.pricing.base import Quote, shown
+from fedgraph.pricing.base import Quote, written_epsilon
 from fedgraph.pricing.command_lines import Tree
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -41,10 +41,10 @@ def _results(quote: Quote, limit: float | None) -> Iterator[Tree]:
     dear = limit is not None and total is not None and total > limit
     rule = "open" if total is None else "unprotected" if math.isinf(total) else "too-dear" if dear else "priced"
     level = {"priced": "note", "open": "warning"}.get(rule, "error" if limit is not None else "warning")
-    said = "open" if total is None else f"ε = {shown(total)}"
+    said = "open" if total is None else f"ε = {written_epsilon(total)}"
     asked = "".join(f" Question: {a.unknown.question}" for a in quote.asked)
     seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
-    text = f"{quote.system}: {said} in total {seen}: {top.row.why}.{asked}"
+    text = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
     path, line = quote.place or _place(Path(quote.path))
     where: dict[str, Tree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
     yield {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": where}]}

@@ -1,17 +1,14 @@
 """The contract of a reader: what it finds in a foreign configuration, and what is made of it.
 
-One file per system. Its name is its key (``--as flower``), and it holds
+One file of ``readers`` per system, and one entry of ``catalogue.yaml`` of the same name: what people call it, the versions it
+was checked with, where that was read, what its authors say, and the parameters of what it reads. The file holds
 
-    SYSTEM      the system's name, for people
-    VERSION     the version it was written for
-    SOURCE      where the facts were read, with the version or commit there, and the date
-    SAID        what the authors themselves say of the option (in our words)
     recognises(document) -> bool        whether this file is one of its own
     read(document) -> Reading           what the file says; ``PricingError`` in one line for what it cannot mean
 
-A ``Reading`` prices nothing. Its ``rows`` are a function of the facts that the file leaves out (``Unknown``) and of a
-factor on all of its noise, so that the same description answers "what is it worth", "what if 1 % take part" and "how much
-noise would buy ε".
+A reader prices nothing. What the file leaves out it asks of ``document.answers``, which gives back what the user says, or the
+worst that it can be (then it is a question). It multiplies all noise by ``document.louder``. So the same few lines answer "what
+is it worth", "what if 1 % take part" and "how much noise would buy ε": the file is read again with another answer or factor.
 """
 
 from __future__ import annotations
@@ -20,13 +17,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
+from fedgraph.pricing.catalogue import System
 from fedgraph.privacy.accounting.accountant import Price
 
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Cost = Callable[[int, float], Price]  # (number of rounds, δ) → what they cost together
-Facts = Mapping[str, float]
-Setting = float | int | str
+Setting = float | int | str | Callable[[], float]
 SERVER = "the server, which sees each client's message"
 SUMS = "the server and the other clients, who see sums over clients"
 MODELS = "whoever receives the models; the server is trusted"
@@ -73,33 +71,26 @@ class Unknown:
     worst: float | None = None
 
 
-Rows = Callable[[Facts, float], tuple[Row, ...]]
-Settings = Callable[[float], Mapping[str, Setting]]
-
-
 @dataclass(frozen=True)
 class Reading:
-    """rows(facts, factor): the guarantees, the claimed one first, with all noise multiplied by ``factor``. settings(factor):
-    the options that multiply the noise, as the user would write them; None where no setting can (``no_fix`` says why)."""
+    """rows: the guarantees, the claimed one first. settings: the options that hold the noise, as the user would write them;
+    None where no setting can buy more (``no_fix`` says why). assumed: what the price takes for granted and somebody may change.
+    people: how many units there are in all, where the file says so: a δ above one over them is said."""
 
-    rows: Rows
+    rows: tuple[Row, ...]
     published: tuple[Published, ...] = ()
-    unknowns: tuple[Unknown, ...] = ()
     unprotected: tuple[str, ...] = ()
     not_priced: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-    settings: Settings | None = None
+    settings: Mapping[str, Setting] | None = None
     no_fix: str = ""
-    assumed: tuple[str, ...] = ()  # what the price takes for granted and somebody may change: defaults of options
+    assumed: tuple[str, ...] = ()
+    people: float | None = None
 
 
-def delta_said(delta: float | None, people: float | None) -> tuple[str, ...]:
-    """A δ above one over the people lets a mechanism give one of them away in full."""
-    if not delta or not people or delta <= 1 / people:
-        return ()
-    return (
-        f"δ = {delta:g} is above 1/{people:,.0f}, one over the number of those protected: it allows giving one of them away.",
-    )
+def no_claim(words: str) -> tuple[Published, ...]:
+    """What a file publishes that states no ε."""
+    return (Published(None, None, "none", words),)
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ class Fix:
     """Settings that buy ``target``, and what they provably cost; settings None: none do, and ``why``."""
 
     target: float
-    settings: Mapping[str, Setting] | None
+    settings: Mapping[str, float | int | str] | None
     epsilon: float | None
     why: str
 
@@ -134,10 +125,7 @@ class Quote:
     """Everything that is said about one file."""
 
     path: str
-    system: str
-    version: str
-    source: str
-    said: str
+    system: System
     reading: Reading
     rows: tuple[Priced, ...]
     asked: tuple[Asked, ...] = ()
@@ -148,11 +136,11 @@ class Quote:
     def headline(self) -> Priced:
         return self.rows[0]
 
-    def to_dict(self, details: bool = False) -> dict[str, Any]:
-        """What ``--json`` prints."""
+    def to_dict(self, details: bool = False) -> dict[str, Json]:
+        """What ``--json`` prints. ∞ is the string ``"inf"``, as in results.json; an open ε is null."""
         from fedgraph.pricing import as_json
 
-        return as_json.of(self, details)
+        return as_json.quoted(self, details)
 
 
 def rounded_up(value: float, digits: int = 4) -> float:
@@ -164,11 +152,11 @@ def rounded_up(value: float, digits: int = 4) -> float:
     if not math.isfinite(value) or value <= 0:
         return value
     places = digits - 1 - math.floor(math.log10(value))
-    shown = round(value, places)
-    return shown if shown >= value * (1 - 1e-12) else round(value + 10.0**-places / 2, places)
+    near = round(value, places)
+    return near if near >= value * (1 - 1e-12) else round(value + 10.0**-places / 2, places)
 
 
-def shown(epsilon: float | None) -> str:
+def written_epsilon(epsilon: float | None) -> str:
     """An ε for people: ∞, a dash for none, four digits rounded up."""
     if epsilon is None:
         return "–"

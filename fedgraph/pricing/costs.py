@@ -21,13 +21,14 @@ amplification, never less than the truth.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 from scipy.stats import binom
 
-from fedgraph.pricing.base import Cost, Facts, Published, Reading, Row
-from fedgraph.privacy.accounting import losses, mixture
+from fedgraph.pricing.base import Cost, Published, Reading, Row, no_claim
+from fedgraph.privacy.accounting import calibrate, losses, mixture
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.curves import gaussian_deltas
@@ -186,6 +187,12 @@ def _log_expm1(e: Array) -> Array:
     return np.asarray(np.where(e > 30, e, np.log(np.expm1(np.minimum(e, 30.0)))))
 
 
+@lru_cache(maxsize=256)
+def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The noise multiplier at which so many Poisson-sampled sums cost (epsilon, delta), zero-out; never below it."""
+    return calibrate.noise_multiplier(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
+
+
 def gaussian_delta(epsilon: float, mu: float) -> float:
     """δ of one μ-Gaussian release at ε (for checks)."""
     return float(np.exp(log_ndtr(mu / 2 - epsilon / mu)) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
@@ -196,10 +203,19 @@ def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-def in_clear(unit: str, viewer: str, reason: str, no_fix: str, rounds: int = 1, relation: str = "zero-out") -> Reading:
+def in_clear(
+    unit: str,
+    viewer: str,
+    reason: str,
+    no_fix: str,
+    rounds: int = 1,
+    relation: str = "zero-out",
+    *,
+    published: tuple[Published, ...] | None = None,
+    unprotected: tuple[str, ...] = ("everything",),
+    not_priced: tuple[str, ...] = (),
+) -> Reading:
     """Nothing protects the unit: ∞, because."""
-
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        return (Row(unit, relation, viewer, unprotected(reason), max(rounds, 1), 0.0, reason),)
-
-    return Reading(rows, (Published(None, None, "none", "no ε is stated"),), unprotected=("everything",), no_fix=no_fix)
+    row = Row(unit, relation, viewer, events(Unprotected(reason)), max(rounds, 1), 0.0, reason)
+    claim = no_claim("no ε is stated") if published is None else published
+    return Reading((row,), claim, unprotected, not_priced, no_fix=no_fix)

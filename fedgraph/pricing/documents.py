@@ -12,24 +12,22 @@ aliases written out.
 
 from __future__ import annotations
 
-import json
+import math
 import re
-import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import NoReturn
-
-import yaml
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import command_lines, hocon, python_program
+from fedgraph.pricing import command_lines, formats, python_program
 from fedgraph.pricing.command_lines import Tree
+from fedgraph.pricing.formats import table
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call
-from fedgraph.pricing.questions import Answers
+from fedgraph.pricing.python_values import Call, Value
+from fedgraph.pricing.questions import Answers, text
 
-MOST_BYTES, DEEPEST, MOST_VALUES = 1_000_000, 60, 100_000
+MOST_BYTES = 1_000_000
+FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
 KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", ".sh", ".txt", ".cmd", ".args", ".log")
 
 
@@ -49,11 +47,28 @@ class Document:
     followed: Program | None = None
 
     @property
+    def louder(self) -> float:
+        """What all noise of the file is multiplied by."""
+        return self.answers.louder
+
+    @property
     def program(self) -> Program:
         """The file, and those of its folder that it imports, followed as a program."""
-        if self.followed is not None:
-            return self.followed
-        found = _followed(self.path, self.text, tuple(sorted(self.answers.given.items())))
+        return self.followed or self.follow(self.path, self.text)
+
+    def follow(
+        self,
+        path: Path,
+        text: str,
+        config: Mapping[str, Value] | None = None,
+        root: Path | None = None,
+        more: tuple[Path, ...] = (),
+    ) -> Program:
+        """A program, followed once for all answers that it does not depend on (arguments: ``python_program.follow``)."""
+        key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
+        if key not in self.answers.programs:
+            self.answers.programs[key] = python_program.follow(path, text, text_of, self.answers.given, config, root, more)
+        found = self.answers.programs[key]
         self.answers.used |= found.used
         self.answers.notes |= dict.fromkeys(found.skipped)
         return found
@@ -61,6 +76,10 @@ class Document:
     @property
     def imports(self) -> frozenset[str]:
         return self.program.imports if self.kind == "python" or self.followed else frozenset()
+
+    def imports_of(self, *packages: str) -> bool:
+        """Whether a Python file imports something of one of these packages."""
+        return self.kind == "python" and any(name.split(".")[0] in packages for name in self.imports)
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -77,14 +96,46 @@ class Document:
             return found
         return live
 
+    def used(self, *names: str) -> tuple[list[Call], str]:
+        """The calls of these names that are reached and taken, and, where there are none, why not."""
+        found = self.made(*names)
+        taken = [call for call in found if self.answers.taken(call)]
+        if taken:
+            return taken, ""
+        if found:
+            return [], f"{found[0].name} (line {found[0].line}) is only made where {' and '.join(found[0].conditions)} holds"
+        if dead := self.dead(*names):
+            return [], f"{dead.name} stands in {dead.function or 'a function'}() (line {dead.line}), which nothing calls"
+        return [], f"nothing calls {names[0]}"
+
     def dead(self, *names: str) -> Call | None:
         """A call of these names that nothing reaches, where no other one is reached."""
         found = [call for call in self.calls if call.name in names and not call.reached]
         return found[0] if found and not self.made(*names) else None
 
-    def number(self, call: Call, name: str, position: int | None = None, asked: str = "") -> float | None:
-        """The number of an argument, None where it is not given; asked: the fact's name where it is not the argument's."""
-        return self.answers.number(call.get(name, position), asked or name, call.line)
+    def number(self, call: Call, name: str, asked: str = "") -> float | None:
+        """The number of an argument, or what the program sets on the object later; None where it is not given.
+
+        asked: the fact's name where it is not the argument's.
+        """
+        return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
+
+    def need(
+        self,
+        call: Call,
+        name: str,
+        least: float | None = None,
+        above: float | None = None,
+        below: float = math.inf,
+    ) -> float:
+        """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
+        value = self.number(call, name)
+        if value is None or (least is not None and value < least) or (above is not None and value <= above) or value >= below:
+            bound = f"≥ {least:g}" if least is not None else f"> {above:g}" if above is not None else ""
+            bound = f"in ({above or 0:g}, {below:g})" if below < math.inf else bound
+            message = f"{call.name} needs {name} as a number {bound}, found {text(call.held(name))}; write it out"
+            raise self.error(f"{message}, or answer --given {name}=…", line=call.line, path=call.path)
+        return value
 
     def line(self, *keys: str) -> int:
         """The line of a key, or of the nearest one above it."""
@@ -92,8 +143,8 @@ class Document:
             keys = keys[:-1]
         return self.lines.get(keys, 1)
 
-    def error(self, message: str, *keys: str, line: int | None = None) -> PricingError:
-        return PricingError(f"{self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
+    def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
+        return PricingError(f"{path or self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
 
 
 def read(path: Path) -> Document:
@@ -109,7 +160,7 @@ def read(path: Path) -> Document:
     try:
         return _parsed(path, suffix, text)
     except RecursionError:
-        raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read") from None
+        raise PricingError(f"{path}:1: nested too deeply; at most {formats.DEEPEST} levels are read") from None
 
 
 def text_of(path: Path) -> str:
@@ -126,11 +177,6 @@ def text_of(path: Path) -> str:
         raise PricingError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise PricingError(f"{path}:1: not UTF-8 text; allowed: {', '.join(KINDS)}") from error
-
-
-@lru_cache(maxsize=16)
-def _followed(path: Path, text: str, given: tuple[tuple[str, float], ...]) -> Program:
-    return python_program.follow(path, text, text_of, dict(given))
 
 
 def _job(folder: Path) -> Document | None:
@@ -158,127 +204,14 @@ def _inside(folder: Path) -> Path:
 
 
 def _parsed(path: Path, suffix: str, text: str) -> Document:
-    if suffix in (".yaml", ".yml"):
-        return _yaml(path, text)
-    if suffix == ".json":
-        return _json(path, text)
-    if suffix == ".toml":
-        return _toml(path, text)
-    if suffix == ".py":
-        return Document(path, "python", text=text)
-    if suffix == ".ipynb":
-        return Document(path, "python", text=_notebook(path, text))
-    if suffix == ".conf":
-        return Document(path, "json", _mapping(path, hocon.parse(path, text)))
-    if suffix in (".sh", ".txt", ".cmd", ".args", ".log", ""):
+    if suffix in FORMATS:
+        data, lines = formats.parsed(path, suffix, text)
+        return Document(path, FORMATS[suffix], data, lines=lines)
+    if suffix in (".py", ".ipynb"):
+        return Document(path, "python", text=text if suffix == ".py" else formats.notebook(path, text))
+    if suffix in KINDS or not suffix:
         return from_text(path, text)
     raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
-
-
-def _shallow(path: Path, text: str) -> None:
-    """Refuse brackets nested deeper than any configuration, before a parser spends its time on them."""
-    depth = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            if depth > 4 * DEEPEST:
-                raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read")
-        elif character in "]}":
-            depth = max(0, depth - 1)
-
-
-def _yaml(path: Path, text: str) -> Document:
-    _shallow(path, text)
-    lines: dict[tuple[str, ...], int] = {}
-    count = 0
-
-    def refuse(node: yaml.Node, message: str) -> NoReturn:
-        raise PricingError(f"{path}:{node.start_mark.line + 1}: {message}")
-
-    def walk(node: yaml.Node, at: tuple[str, ...]) -> None:
-        nonlocal count
-        count += 1
-        if count > MOST_VALUES or len(at) > DEEPEST:
-            refuse(node, f"a YAML bomb: more than {MOST_VALUES:,} values or {DEEPEST} levels once aliases are written out")
-        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
-            refuse(node, f"the tag {node.tag!r} would run code or build objects; only plain values are read")
-        lines.setdefault(at, node.start_mark.line + 1)
-        if isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                name = str(key.value) if isinstance(key, yaml.ScalarNode) else refuse(key, "a key must be a single word")
-                if name in seen:
-                    refuse(key, f"key {name!r} appears twice")
-                seen.add(name)
-                lines[(*at, name)] = key.start_mark.line + 1
-                walk(value, (*at, name))
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                walk(value, (*at, str(index)))
-
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if node is not None:
-            walk(node, ())
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        raise PricingError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {getattr(error, 'problem', error)}") from None
-    return Document(path, "yaml", _mapping(path, found), lines=lines)
-
-
-def _json(path: Path, text: str) -> Document:
-    def once(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
-        names = [name for name, _ in pairs]
-        twice = [n for n in names if names.count(n) > 1] if len(names) < 2000 else []
-        if twice:
-            raise ValueError(f"key {twice[0]!r} appears twice")
-        return dict(pairs)
-
-    def constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is not a number of JSON")
-
-    try:
-        found = json.loads(text, object_pairs_hook=once, parse_constant=constant)
-    except ValueError as error:
-        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not JSON: {getattr(error, 'msg', error)}") from None
-    return Document(path, "json", _mapping(path, found))
-
-
-def _notebook(path: Path, text: str) -> str:
-    """The code cells of a notebook, one below the other; lines for the shell and magic words are left out."""
-    cells = _json(path, text).data.get("cells")
-    rows: list[str] = []
-    for cell in cells if isinstance(cells, list) else ():
-        source = table(cell).get("source") if table(cell).get("cell_type") == "code" else None
-        joined = (
-            "".join(str(part) for part in source) if isinstance(source, list) else source if isinstance(source, str) else ""
-        )
-        rows += (
-            ["pass" if re.match(r"\s*[%!?]", row) else row for row in joined.splitlines()]
-            if not joined.startswith("%%")
-            else []
-        )
-    return "\n".join(rows) + "\n"
-
-
-def _toml(path: Path, text: str) -> Document:
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError) as error:
-        line = re.search(r"line (\d+)", str(error))
-        raise PricingError(f"{path}:{line[1] if line else 1}: not TOML: {error}") from None
-    lines: dict[tuple[str, ...], int] = {}
-    table: tuple[str, ...] = ()
-    for number, line_text in enumerate(text.splitlines(), 1):
-        head = re.match(r"\s*\[+([^\[\]]+)\]+\s*(#.*)?$", line_text)
-        key = re.match(r"\s*([\w.\"'-]+)\s*=", line_text)
-        if head:
-            table = tuple(part.strip(" \"'") for part in head[1].split("."))
-            lines.setdefault(table, number)
-        elif key:
-            lines[(*table, *(part.strip(" \"'") for part in key[1].split(".")))] = number
-    return Document(path, "toml", found, lines=lines)
 
 
 def from_text(path: Path, text: str) -> Document:
@@ -293,14 +226,3 @@ def from_text(path: Path, text: str) -> Document:
     if pairs and all(pairs):
         return Document(path, "namespace", {m[1].replace("-", "_"): command_lines.scalar(m[2]) for m in pairs if m})
     raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
-
-
-def table(value: Tree) -> dict[str, Tree]:
-    """``value`` where it is a mapping, else an empty one: what is missing is then said by name."""
-    return value if isinstance(value, dict) else {}
-
-
-def _mapping(path: Path, found: object) -> dict[str, Tree]:
-    if not isinstance(found, dict):
-        raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
-    return {str(key): value for key, value in found.items()}

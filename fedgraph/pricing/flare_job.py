@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing.command_lines import Tree
-from fedgraph.pricing.documents import Document, table
+from fedgraph.pricing.documents import Document
+from fedgraph.pricing.formats import table
 
 KNOWN = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
 METRICS = ("validate", "evaluate", "cross_site_validation")
@@ -58,10 +59,7 @@ def read(document: Document) -> Job:
     if "scopes" in document.data:
         _scopes(document, job)
     elif document.path.stem == FILES[1] or ("workflows" in document.data and "executors" not in document.data):
-        job.aside += [
-            f"{f.name} stands in the server's configuration, which clients do not read"
-            for _, f in _all(document, document.data)
-        ]
+        job.aside += _of_the_server(document, document.data)
         job.sites.append(Site("the clients", ()))
     else:
         job.sites.append(_client(document, "the clients", document.data, job))
@@ -70,31 +68,33 @@ def read(document: Document) -> Job:
 
 def _client(document: Document, name: str, data: dict[str, Tree], job: Job) -> Site:
     chains = []
-    for group in _listed(document, data.get("task_result_filters"), "task_result_filters"):
-        held, filters = table(group), _entries(document, _listed(document, table(group).get("filters"), "filters"))
+    for kind, held, filters in _groups(document, data):
+        known = [f.name for f in filters if f.name in KNOWN]
+        if kind == "task_data_filters":
+            job.aside += [f"{used} in task_data_filters: it filters what arrives, not what is sent" for used in known]
+            continue
         direction = str(held.get("direction", "out")).lower()
         if direction not in ("in", "out", "inout"):
             raise document.error(f"direction: found {direction!r}; allowed: in, out, inout", "task_result_filters")
         tasks = held.get("tasks", "*")
         named = tuple(str(t) for t in tasks) if isinstance(tasks, list) else (str(tasks),)
         if direction == "in":
-            job.aside += [
-                f"{f.name} has direction in: it filters what arrives, not what is sent" for f in filters if f.name in KNOWN
-            ]
+            job.aside += [f"{used} has direction in: it filters what arrives, not what is sent" for used in known]
         else:
             chains.append(Chain(named, filters))
-    for kind, used in _all(document, data):
-        if kind == "task_data_filters" and used.name in KNOWN:
-            job.aside.append(f"{used.name} in task_data_filters: it filters what arrives, not what is sent")
-    answered, sent = _executors(document, data)
-    return Site(name, tuple(chains), answered, sent)
+    return Site(name, tuple(chains), *_executors(document, data))
 
 
-def _all(document: Document, data: dict[str, Tree]) -> Iterator[tuple[str, Filter]]:
+def _groups(document: Document, data: dict[str, Tree]) -> Iterator[tuple[str, dict[str, Tree], tuple[Filter, ...]]]:
+    """(key, group, its filters) of both lists of filters."""
     for kind in ("task_result_filters", "task_data_filters"):
         for group in _listed(document, data.get(kind), kind):
-            for used in _entries(document, _listed(document, table(group).get("filters"), kind)):
-                yield kind, used
+            yield kind, table(group), _entries(document, _listed(document, table(group).get("filters"), "filters"))
+
+
+def _of_the_server(document: Document, data: dict[str, Tree]) -> list[str]:
+    words = "stands in the server's configuration, which clients do not read"
+    return [f"{used.name} {words}" for _, _, filters in _groups(document, data) for used in filters]
 
 
 def _executors(document: Document, data: dict[str, Tree]) -> tuple[tuple[str, ...], str | None]:
@@ -159,9 +159,7 @@ def _folder(document: Document) -> Job:
         server, client = table(table(held).get("config_fed_server")), table(table(held).get("config_fed_client"))
         if server:
             job.rounds = job.rounds if job.rounds is not None else _rounds(document, server)
-            job.aside += [
-                f"{f.name} stands in the server's configuration, which clients do not read" for _, f in _all(document, server)
-            ]
+            job.aside += _of_the_server(document, server)
         if client and (not sites or any(s != "server" for s in sites)):
             label = f"app {name}" + (f" ({', '.join(s for s in sites if s != 'server')})" if sites else "")
             job.sites.append(_client(document, label, client, job))

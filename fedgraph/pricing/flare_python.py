@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.base import Unknown
+from fedgraph.pricing.catalogue import places
 from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import KINDS, KNOWN, Chain, Filter, Job, Site
 from fedgraph.pricing.python_values import Call, Items, Name, Value, plain
 from fedgraph.pricing.questions import text
 
-PLACES = {
-    "SVTPrivacy": ("fraction", "epsilon", "noise_var", "gamma", "tau", "data_kinds", "replace", "epsilon_threshold",
-                   "epsilon_query", "epsilon_release"),
-    "PercentilePrivacy": ("percentile", "gamma", "data_kinds"),
-    "GaussianPrivacy": (),
-}  # fmt: skip
 ADDERS = {
     "add_client_output_filter": ("out", "clients"), "add_client_input_filter": ("in", "clients"),
     "add_server_output_filter": ("server", ""), "add_server_input_filter": ("server", ""),
@@ -51,14 +45,9 @@ def read(document: Document) -> Job:
 
 def job_lines(document: Document) -> set[int]:
     """The lines of filters that are given to somebody."""
-    calls = document.made(*ADDERS, "to", "to_clients", "to_server")
-    return {
-        held.line
-        for call in calls
-        for v in (call.get("filter", 0), call.get("obj", 0))
-        for held in values.candidates(plain(v))
-        if isinstance(held, Call)
-    }
+    given = [call.get("filter", 0) for call in document.made(*ADDERS, "to", "to_clients", "to_server")]
+    given += [call.get("obj", 0) for call in document.made("to", "to_clients", "to_server")]
+    return {held.line for value in given for held in values.candidates(plain(value)) if isinstance(held, Call)}
 
 
 def _merged(chains: tuple[Chain, ...]) -> tuple[Chain, ...]:
@@ -71,27 +60,25 @@ def _merged(chains: tuple[Chain, ...]) -> tuple[Chain, ...]:
 
 def _added(document: Document, call: Call, job: Job) -> Iterator[tuple[Filter, str, tuple[str, ...], tuple[str, ...]]]:
     """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
-    held = call.get("filter", 0) if call.name in ADDERS else call.get("obj", 0)
-    target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target", 1), ("*",))
+    held = call.get("filter") if call.name in ADDERS else call.get("obj")
+    target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target"), ("*",))
     inner = plain(held)
     used = inner.name if isinstance(inner, Call) else ""
     if call.name in ADDERS:
         direction, key = ADDERS[call.name]
-        target = _words(call.get(key, 2), ("*",)) if key else ("server",)
+        target = _words(call.get(key), ("*",)) if key else ("server",)
     elif used not in KNOWN:
         yield Filter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()
         return
     else:
         said = plain(call.get("filter_type"))
-        word = said.dotted.rsplit(".", 1)[-1] if isinstance(said, Name) else str(said)
+        word = _last(said)
         if word.upper() not in ("TASK_RESULT", "TASK_DATA"):
             found = "nothing" if said is None else text(said)
-            raise document.error(
-                f"{used}: filter_type is {found}; FLARE needs FilterType.TASK_RESULT or TASK_DATA", line=call.line
-            )
-        direction = (
-            "server" if call.name == "to_server" or target == ("server",) else "out" if word.upper() == "TASK_RESULT" else "in"
-        )
+            message = f"{used}: filter_type is {found}; FLARE needs FilterType.TASK_RESULT or TASK_DATA"
+            raise document.error(message, line=call.line)
+        direction = "out" if word.upper() == "TASK_RESULT" else "in"
+        direction = "server" if call.name == "to_server" or target == ("server",) else direction
     if isinstance(inner, values.Choice) or (not isinstance(inner, Call)):
         return
     if direction in ("in", "server"):
@@ -101,12 +88,7 @@ def _added(document: Document, call: Call, job: Job) -> Iterator[tuple[Filter, s
     if not document.answers.taken(call):
         job.aside.append(f"{used} (line {call.line}) is only added where {' and '.join(call.conditions)} holds")
         return
-    yield (
-        Filter(used, _args(document, inner)),
-        "out",
-        target,
-        _words(call.get("tasks", 1 if call.name in ADDERS else None), ("*",)),
-    )
+    yield Filter(used, _args(document, inner)), "out", target, _words(call.get("tasks"), ("*",))
 
 
 def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -120,71 +102,52 @@ def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _args(document: Document, call: Call) -> dict[str, Tree]:
-    places = PLACES.get(call.name)
-    if places is None:
+    parameters = list(places(call.name))
+    if call.name not in KNOWN:
         return {}
-    if len(call.args) > len(places) or "**" in call.keywords:
+    if len(call.args) > len(parameters) or "**" in call.keywords:
         raise document.error(f"{call.name}: write its options out by name", line=call.line)
     args: dict[str, Tree] = {}
-    for name in {**dict(zip(places, call.args, strict=False)), **call.keywords, **call.attributes}:
-        value = call.attributes.get(name, call.get(name, places.index(name) if name in places else None))
-        held = plain(value)
-        if name == "data_kinds":
-            args[name] = list(_words(held, ())) if held is not None else None
-            args[name] = [str(k).rsplit(".", 1)[-1].strip("`") for k in _kinds(held)] if held is not None else None
-        elif name != "replace" and held is not None:
-            number = document.answers.number(value, name, call.line)
+    for name in {**dict(zip(parameters, call.args, strict=False)), **call.keywords, **call.attributes}:
+        held = plain(call.held(name))
+        if name == "data_kinds" and held is not None:
+            kinds = held if isinstance(held, (Items, tuple)) else ()
+            args[name] = [_last(plain(kind)) for kind in kinds] or ["?"]
+        elif name not in ("replace", "data_kinds") and held is not None:
+            number = document.number(call, name)
             if number is None:
                 raise document.error(f"{call.name}: {name} is not a number in this file; write it out", line=call.line)
             args[name] = number
     return args
 
 
-def _kinds(value: Value) -> list[str]:
-    inner = plain(value)
-    return (
-        [v.dotted if isinstance(v, Name) else v if isinstance(v, str) else "?" for v in inner]
-        if isinstance(inner, (Items, tuple))
-        else ["?"]
-    )
+def _last(value: Value) -> str:
+    """The last part of a name, or a text."""
+    return value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else value if isinstance(value, str) else "?"
 
 
 def _sent(document: Document) -> str | None:
     """The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none."""
-    said = [
-        c
-        for c in document.calls
-        if c.reached and ("params_transfer_type" in c.keywords or c.name.endswith(("Recipe", "ScriptRunner")))
-    ]
     kinds = set()
-    for call in said:
+    for call in document.calls:
         value = plain(call.get("params_transfer_type"))
-        word = (
-            value.dotted.rsplit(".", 1)[-1]
-            if isinstance(value, Name)
-            else value
-            if isinstance(value, str)
-            else "FULL"
-            if value is None
-            else "?"
-        )
-        kinds.add(KINDS.get(str(word).upper()))
+        if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
+            kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
     return kinds.pop() if len(kinds) == 1 else None
 
 
 def _count(document: Document) -> int | None:
     """How many clients there are, where the file says one number."""
     names = ("n_clients", "num_clients", "min_clients")
-    found = {
-        document.number(c, n, asked="clients in all") for c in document.calls for n in names if n in c.keywords and c.reached
-    }
-    return int(most) if (most := max((f for f in found if f is not None), default=None)) is not None else None
+    calls = [c for c in document.calls if c.reached]
+    found = [document.number(c, n, "clients in all") for c in calls for n in names if n in c.keywords]
+    return max((int(f) for f in found if f is not None), default=None)
 
 
 def _python_rounds(document: Document) -> int | None:
     said = [c for c in document.calls if "num_rounds" in c.keywords and c.reached]
-    numbers = sorted({n for c in said if (n := document.number(c, "num_rounds", asked="rounds")) is not None})
+    numbers = sorted({n for c in said if (n := document.number(c, "num_rounds", "rounds")) is not None})
     if len(numbers) > 1:
         words = " and ".join(f"{n:g}" for n in numbers)
-        return int(document.answers.pick(Unknown("rounds", f"How many rounds are run? The file says {words}.", tuple(numbers))))
+        return int(document.answers.ask("rounds", f"How many rounds are run? The file says {words}.", tuple(numbers)))
     return int(numbers[0]) if numbers else None

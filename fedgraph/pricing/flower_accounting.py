@@ -19,17 +19,21 @@ from fedgraph.pricing.python_values import Call, Items, Name, plain
 from fedgraph.pricing.questions import text
 
 ORDERS = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
+WORDS = (
+    "Flower's own ε is that of Rényi orders without amplification; the exact Gaussian price lies below it, and sampling that "
+    "is kept secret lowers it further."
+)
 RELATIONS = {"poisson": "add-or-remove-one", "without-replacement": "replace-one", "no-amplification": "add-or-remove-one"}
 
 
 @dataclass(frozen=True)
 class Counted:
-    """most: rounds before the budget ends. words: where their ε stands against ours."""
+    """most: rounds before the budget ends. people: clients in all."""
 
     delta: float
     most: int
     published: Published
-    words: str
+    people: float
 
 
 def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, ...] = ORDERS) -> float:
@@ -55,39 +59,31 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
 
 def read(app: App, call: Call, multiplier: float, sampled: float, inner: Inner) -> Counted | None:
     """What the strategy's accountant says; None where it has none."""
-    made = plain(call.attributes.get("accountant", call.get("accountant")))
+    made = plain(call.held("accountant"))
     if made is None:
         return None
-    where = f"{call.path}:{call.line}"
+    where, document = f"{call.path}:{call.line}", app.document
     if not isinstance(made, Call) or made.name != "RdpAccountant":
         raise PricingError(f"{where}: accountant is {text(made)}; allowed: RdpAccountant(PrivacyConfig(…))")
-    config = plain(made.get("config", 0))
+    config = plain(made.get("config"))
     if not isinstance(config, Call) or config.name != "PrivacyConfig":
         raise PricingError(f"{where}: RdpAccountant gets {text(config)}; allowed: PrivacyConfig(…)")
-    delta, people = app.number(config, "target_delta", 0), app.number(config, "population_size", 1)
-    relation, method = _word(config, "neighboring_relation", 2), _word(config, "sampling_method", 3)
-    if delta is None or not 0 < delta < 1 or people is None or people < sampled:
-        raise PricingError(
-            f"{config.path}:{config.line}: PrivacyConfig needs target_delta in (0, 1) and population_size ≥ num_sampled_clients"
-        )
-    if (
-        method != "no-amplification"
-        or relation != RELATIONS[method]
-        or multiplier <= 0
-        or inner.gain != 1
-        or inner.name not in ("FedAvg", "FedProx")
-    ):
+    delta = document.need(config, "target_delta", above=0.0, below=1.0)
+    people = document.need(config, "population_size", least=sampled)
+    relation, method = _word(config, "neighboring_relation"), _word(config, "sampling_method")
+    averages = inner.gain == 1 and inner.name in ("FedAvg", "FedProx")
+    if method != "no-amplification" or relation != RELATIONS[method] or multiplier <= 0 or not averages:
         raise PricingError(
             f"{where}: Flower refuses an accountant here; it needs no-amplification with add-or-remove-one (found {method}, "
             f"{relation}), noise and FedAvg"
         )
-    listed = plain(made.get("orders", 1))
+    listed = plain(made.get("orders"))
     orders = (
-        tuple(float(o) for o in (plain(v) for v in listed) if isinstance(o, (int, float)))
+        tuple(float(o) for o in map(plain, listed) if isinstance(o, (int, float)))
         if isinstance(listed, (Items, tuple))
         else ORDERS
     )
-    limit = app.number(config, "max_epsilon", 4) if config.get("max_epsilon", 4) is not None else None
+    limit = document.number(config, "max_epsilon")
     rounds = app.rounds if app.rounds is not None else 10**9
     most = _affordable(multiplier, delta, orders, limit, rounds)
     theirs = epsilon(multiplier, most, delta, orders) if app.rounds is not None or limit is not None else None
@@ -97,12 +93,7 @@ def read(app: App, call: Call, multiplier: float, sampled: float, inner: Inner) 
         else ""
     )
     claim = Published(theirs, delta, "total", f"Flower's RdpAccountant, add/remove of a client, no amplification{ends}")
-    words = (
-        "Flower's own ε is that of Rényi orders without amplification; the exact Gaussian price lies below it, and sampling "
-        "that is kept secret lowers it further."
-    )
-    more = f" δ = {delta:g} is above 1/{people:g}, one over the clients." if delta > 1 / people else ""
-    return Counted(delta, most, claim, words + more)
+    return Counted(delta, most, claim, people)
 
 
 def _affordable(multiplier: float, delta: float, orders: tuple[float, ...], limit: float | None, rounds: int) -> int:
@@ -116,12 +107,13 @@ def _affordable(multiplier: float, delta: float, orders: tuple[float, ...], limi
     return low
 
 
-def _word(call: Call, name: str, position: int) -> str:
+def _word(call: Call, name: str) -> str:
     """An option that is a member of an enumeration, or its value."""
-    value = plain(call.get(name, position))
+    value = plain(call.get(name))
     said = value if isinstance(value, str) else value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else "?"
     found = str(said).lower().replace("_", "-")
-    if found not in (*RELATIONS, *RELATIONS.values()):
-        allowed = ", ".join((*RELATIONS, *sorted(set(RELATIONS.values()))))
-        raise PricingError(f"{call.path}:{call.line}: {name} is {text(value)}; allowed: {allowed}")
+    allowed = (*RELATIONS, *RELATIONS.values())
+    if found not in allowed:
+        words = ", ".join(dict.fromkeys(allowed))
+        raise PricingError(f"{call.path}:{call.line}: {name} is {text(value)}; allowed: {words}")
     return found

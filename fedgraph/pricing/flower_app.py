@@ -8,15 +8,14 @@ What takes part is what is reached: the strategy that ``start`` (or ``ServerAppC
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fedgraph.pricing import documents, python_program
+from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.base import Unknown
 from fedgraph.pricing.command_lines import Tree
-from fedgraph.pricing.documents import Document, table
+from fedgraph.pricing.documents import Document
+from fedgraph.pricing.formats import table
 from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, plain
 from fedgraph.pricing.questions import text
 
@@ -43,8 +42,7 @@ class App:
     strategies: tuple[tuple[Value, int | None], ...]
     chains: tuple[Chain, ...] | None
     clients: int | None
-    queries: tuple[Call, ...]
-    notes: tuple[str, ...]
+    queries: tuple[Call, ...] = ()
 
     @property
     def rounds(self) -> int | None:
@@ -52,49 +50,33 @@ class App:
         found = [rounds for _, rounds in self.strategies]
         return sum(r for r in found if r is not None) if found and None not in found else None
 
-    def number(self, call: Call, name: str, position: int | None = None) -> float | None:
-        """A number that the object holds at the end: what is set on it later counts, what it was made with before."""
-        held = call.attributes.get(name, call.get(name, position))
-        return self.document.answers.number(held, name, call.set_at.get(name, call.line))
-
-    def calls(self, *names: str) -> list[Call]:
-        return self.document.made(*names)
+    def ask_rounds(self) -> int:
+        """The rounds, asked where they are not known."""
+        question = "How many rounds are run (num_rounds, or num-server-rounds)?"
+        return int(self.document.answers.ask("rounds", question, ROUNDS, known=self.rounds))
 
 
 def assemble(document: Document) -> App:
     """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
     if document.kind == "python":
-        clients = _simulated(document)
-        return _assembled(document, None, clients, ())
-    flwr = table(table(document.data.get("tool")).get("flwr"))
+        return _assembled(document, None, _simulated(document))
+    flwr, answers = table(table(document.data.get("tool")).get("flwr")), document.answers
     app = table(flwr.get("app"))
-    components, config = table(app.get("components")), _flat(app.get("config"))
+    components, at = table(app.get("components")), ("tool", "flwr", "app", "components")
     files: dict[str, tuple[Path, str]] = {}
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
         if not isinstance(reference, str):
-            raise document.error(f"missing [tool.flwr.app.components] {role}", "tool", "flwr", "app", "components")
+            raise document.error(f"missing [tool.flwr.app.components] {role}", *at)
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
-    known: dict[str, Value] = {}
-    for key, value in config.items():
-        known[key] = (
-            document.answers.known(key)
-            if document.answers.known(key) is not None
-            else value
-            if values.is_plain(value)
-            else None
-        )
-    program = python_program.follow(
-        server, documents.text_of(server), documents.text_of, document.answers.given, known, document.path.parent, (client,)
-    )
-    document.answers.used |= program.used
-    document.answers.notes |= dict.fromkeys(program.skipped)
+    config = {key: value if values.is_plain(value) else None for key, value in _flat(app.get("config")).items()}
+    known = {key: said if (said := answers.known(key)) is not None else value for key, value in config.items()}
+    program = document.follow(server, documents.text_of(server), known, document.path.parent, (client,))
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
-        raise document.error(f"clientapp: {client.name} has no {name!r}", "tool", "flwr", "app", "components", "clientapp")
-    followed = replace(document, followed=program)
-    return _assembled(followed, found, _nodes(document, flwr), _newer(document))
+        raise document.error(f"clientapp: {client.name} has no {name!r}", *at, "clientapp")
+    return _assembled(replace(document, followed=program), found, _nodes(document, flwr))
 
 
 def _python_file(document: Document, role: str, reference: str) -> Path:
@@ -125,7 +107,7 @@ def _nodes(document: Document, flwr: dict[str, Tree]) -> int | None:
         return counts[0] if counts else None
     if len(counts) > 1 or (counts and len(sizes) > len(counts)):
         words = f"{len(sizes)} federations and no default: how many clients has the one that is run?"
-        return int(document.answers.pick(Unknown("clients in all", words, tuple(float(c) for c in counts), float(counts[0]))))
+        return int(document.answers.ask("clients in all", words, tuple(float(c) for c in counts), float(counts[0])))
     return counts[0] if counts else None
 
 
@@ -133,49 +115,45 @@ def _simulated(document: Document) -> int | None:
     """The nodes that a simulation in the file is started with."""
     for call in document.made("run_simulation", "start_simulation"):
         name = "num_supernodes" if call.name == "run_simulation" else "num_clients"
-        if (found := document.number(call, name, 2, "clients in all")) is not None and found >= 1:
+        if (found := document.number(call, name, "clients in all")) is not None and found >= 1:
             return int(found)
     return None
 
 
-def _assembled(document: Document, client: Value, clients: int | None, notes: tuple[str, ...]) -> App:
-    program = document.program
-    strategies = _strategies(document)
+def _assembled(document: Document, client: Value, clients: int | None) -> App:
+    program, strategies = document.program, _strategies(document)
     apps = [plain(client)] if client is not None else [c for c in program.calls if c.name == "ClientApp" and c.reached]
     if client is None and not apps and document.made("start_client", "start_numpy_client", "start_simulation"):
-        return App(document, strategies, (Chain("the client", (), frozenset(), True),), clients, (), notes)
+        return App(document, strategies, (Chain("the client", (), frozenset(), True),), clients)
     chains = tuple(chain for app in apps for chain in _chains(document, app)) if apps else None
     queries = tuple(
-        c for c in program.calls if c.name == "query" and c.decorates is not None and any(c.owner is app for app in apps)
+        c for c in program.calls if c.name == "query" and c.decorates is not None and any(c.owner is a for a in apps)
     )
-    return App(document, strategies, chains, clients, queries, notes)
+    return App(document, strategies, chains, clients, queries)
 
 
 def _strategies(document: Document) -> tuple[tuple[Value, int | None], ...]:
     """What is started, with its rounds; the same object started twice runs both."""
     answers, found = document.answers, []
+    default: float | None
     for call in document.program.calls:
         if not call.reached or call.own is not None:
             continue
         if call.name == "start" and isinstance(plain(call.owner), (Call, values.Choice)):
-            default = 3.0 if call.get("num_rounds", 2) is None else None
-            rounds = default if default else answers.number(call.get("num_rounds", 2), "rounds", call.line)
-            found.append((plain(call.owner), _whole(rounds), call))
+            said, default, line, strategy = call.get("num_rounds"), 3.0, call.line, call.owner
         elif call.name in STARTERS and call.get("strategy") is not None:
-            config = plain(call.get("config"))
-            rounds = None
-            if isinstance(config, Call) and config.name == "ServerConfig":
-                rounds = (
-                    1.0
-                    if config.get("num_rounds", 0) is None
-                    else answers.number(config.get("num_rounds", 0), "rounds", config.line)
-                )
-            found.append((plain(call.get("strategy")), _whole(rounds), call))
+            config, strategy = plain(call.get("config")), call.get("strategy")
+            own = config if isinstance(config, Call) and config.name == "ServerConfig" else None
+            said, line, default = (own.get("num_rounds"), own.line, 1.0) if own else (None, call.line, None)
+        else:
+            continue
+        rounds = default if said is None else answers.number(said, "rounds", line)
+        found.append((plain(strategy), _whole(rounds), call))
     taken = [(strategy, rounds) for strategy, rounds, call in found if answers.taken(call)]
     looped = next((call for _, _, call in found if call.repeated), None)
     if looped is not None:
         question = f"How often is {looped.name} (line {looped.line}) called by {looped.repeated}?"
-        often = int(answers.pick(Unknown("runs", question, (100.0, 10.0, 1.0))))
+        often = int(answers.ask("runs", question, (100.0, 10.0, 1.0)))
         taken = [(strategy, rounds * often if rounds is not None else None) for strategy, rounds in taken]
     return tuple(taken)
 
@@ -190,14 +168,14 @@ def _chains(document: Document, app: Value) -> list[Chain]:
         return [chain for each in app.values for chain in _chains(document, each)]
     if not isinstance(app, Call) or app.name != "ClientApp":
         return [Chain(f"the client app, {text(app)}", (), frozenset(), False)]
-    first = _mods(document, app.get("mods", 1))
-    if app.get("client_fn", 0) is not None:
+    first = _mods(document, app.get("mods"))
+    if app.get("client_fn") is not None:
         return [Chain("client_fn", *first)]
     out = []
     for call in document.program.calls:
         if call.name == "train" and call.owner is app and call.decorates is not None:
             mods, names, whole = _mods(document, call.get("mods"))
-            action = plain(call.get("action", 0)) or "default"
+            action = plain(call.get("action")) or "default"
             out.append(Chain(f"train ({action}, line {call.line})", (*first[0], *mods), first[1] | names, first[2] and whole))
     return out or [Chain("the client app", *first)]
 
@@ -236,32 +214,15 @@ def _wrapped(document: Document, mod: Function) -> tuple[list[Call], set[str]]:
     node = mod.node
     if isinstance(node, ast.Lambda) or len(node.args.args) != 3:
         return [], set()
-    last = node.args.args[2].arg
-    for statement in node.body:
-        if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Call):
-            handed = statement.value
-            ends = isinstance(handed.args[-1], ast.Name) and handed.args[-1].id == last if len(handed.args) == 3 else False
-            if not ends:
-                return [], set()
-            inside = [
-                c for c in document.program.calls if c.line == handed.lineno and c.path == mod.scope.path and len(c.args) == 3
-            ]
-            owners = [plain(c.owner) for c in inside if c.name == "()"]
-            names = {c.name for c in inside if c.name != "()"}
-            return [o for o in owners if isinstance(o, Call)], names
-        if any(isinstance(n, ast.Return) for n in ast.walk(statement)):
-            return [], set()
-    return [], set()
-
-
-def _newer(document: Document) -> tuple[str, ...]:
-    """Whether the project asks for a version of flwr that this reader has not seen."""
-    listed = table(document.data.get("project")).get("dependencies")
-    for entry in listed if isinstance(listed, list) else ():
-        found = re.match(r"flwr(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*(\d+)\.(\d+)", str(entry))
-        if found and (int(found[1]), int(found[2])) > (1, 42):
-            return (f"The project asks for {entry}; this reader was checked with flwr up to 1.42.",)
-    return ()
+    first = next((s for s in node.body if any(isinstance(n, ast.Return) for n in ast.walk(s))), None)
+    handed = first.value if isinstance(first, ast.Return) else None
+    last = handed.args[-1] if isinstance(handed, ast.Call) and len(handed.args) == 3 else None
+    if handed is None or not isinstance(last, ast.Name) or last.id != node.args.args[2].arg:
+        return [], set()
+    calls = [c for c in document.program.calls if len(c.args) == 3]
+    inside = [c for c in calls if c.line == handed.lineno and c.path == mod.scope.path]
+    owners = [plain(c.owner) for c in inside if c.name == "()"]
+    return [o for o in owners if isinstance(o, Call)], {c.name for c in inside if c.name != "()"}
 
 
 def _flat(held: Tree, at: str = "") -> dict[str, Tree]:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fedgraph.pricing.base import Unknown
+from fedgraph.pricing.catalogue import places
 from fedgraph.pricing.flower_app import App
 from fedgraph.pricing.python_values import Call, Choice, Value
-from fedgraph.pricing.questions import text
+from fedgraph.pricing.questions import RATES, Answers, text
 
 SHARE = "share of clients in a round"
 HEAVIEST = "weight of the heaviest client, in equal shares"
+EARLIER = {"fraction_fit": "fraction_train", "min_fit_clients": "min_train_nodes"}  # names of apps before 1.21
 AVERAGES = ("FedAvg", "FedProx")
 AGGREGATES = {"aggregate_train", "aggregate_fit", "aggregate", "start", "__call__"}
 REMEMBERS = {
@@ -55,26 +56,21 @@ class Part:
         """What one of equal clients weighs, in the shares that the noise is for; the heaviest weighs no less."""
         return self.sampled / (self.real or self.sampled)
 
-    def asked(self, equal: bool, unamplified: bool) -> tuple[Unknown, ...]:
-        """Questions about weights and the share of clients."""
-        out = []
-        even = self.even
-        if not equal:
-            said = (
-                f" They are {self.real:g} and the noise is for {self.sampled:g}: equal clients weigh {even:.4g}."
-                if even != 1
-                else ""
-            )
-            question = (
-                "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the number "
-                f"of sampled clients (1 where all are equal).{said}"
-            )
-            tried = (self.sampled, min(4.0, self.sampled), min(2.0, self.sampled), even)
-            out.append(Unknown(HEAVIEST, question, tuple(dict.fromkeys(tried)), max(self.sampled, even)))
-        if self.rate is None and not unamplified:
-            question = "How many clients are there in all? The share that is sampled in a round, kept secret."
-            out.append(Unknown(SHARE, question, (1.0, 0.1, 0.01, 0.001), 1.0))
-        return tuple(out)
+    def share(self, answers: Answers) -> float:
+        """The share of clients in a round, asked where it is not known."""
+        question = "How many clients are there in all? The share that is sampled in a round, kept secret."
+        return answers.ask(SHARE, question, RATES, 1.0, self.rate)
+
+    def heaviest(self, answers: Answers) -> float:
+        """The largest weight of a client, in the shares that the noise is for."""
+        even, sampled = self.even, self.sampled
+        said = f" They are {self.real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}." if even != 1 else ""
+        question = (
+            "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the number of "
+            f"sampled clients (1 where all are equal).{said}"
+        )
+        tried = (sampled, min(4.0, sampled), min(2.0, sampled), even)
+        return max(answers.ask(HEAVIEST, question, tuple(dict.fromkeys(tried)), max(sampled, even)), even)
 
 
 def gain(rate: float, momentum: float) -> float:
@@ -104,21 +100,22 @@ def inner(app: App, value: Value) -> Inner | str:
         return f"{text(value)}, which is not decided: whether it keeps a state is not known"
     name, own_sampling = value.name, False
     if value.own is not None:
-        foreign = value.own.foreign
-        changed = AGGREGATES & set(value.own.methods())
-        if not foreign or changed or len(foreign) != 1:
+        foreign, methods = value.own.foreign, value.own.methods()
+        changed = AGGREGATES & set(methods)
+        if changed or len(foreign) != 1:
             more = f" with {', '.join(sorted(changed))}" if changed else ""
             return f"{value.name}, a strategy of its own{more}: what it keeps is not followed"
-        name, own_sampling = (
-            foreign[0].rsplit(".", 1)[-1],
-            any(m.startswith("configure_") or m == "__init__" for m in value.own.methods()),
-        )
+        name = foreign[0].rsplit(".", 1)[-1]
+        own_sampling = any(m.startswith("configure_") or m == "__init__" for m in methods)
     if name in AVERAGES:
         return Inner(name, value, 1.0, own_sampling)
     if name == "FedAvgM":
         if own_sampling:
             return f"{value.name} over FedAvgM, whose settings are not followed"
-        rate, momentum = _setting(app, value, "server_learning_rate", 10, 1.0), _setting(app, value, "server_momentum", 11, 0.0)
+        rate, momentum = (
+            _setting(app, value, key, default, name)
+            for key, default in (("server_learning_rate", 1.0), ("server_momentum", 0.0))
+        )
         if rate is None or momentum is None:
             return "FedAvgM, whose server_learning_rate or server_momentum is not a number here: its memory is not noised"
         found = 1.0 if (rate, momentum) == (1.0, 0.0) else gain(rate, momentum)
@@ -128,21 +125,21 @@ def inner(app: App, value: Value) -> Inner | str:
     return f"{name}, which keeps {REMEMBERS[name]}" if name in REMEMBERS else f"{name}, which is no mean that is known here"
 
 
-def _setting(app: App, call: Call, name: str, position: int, default: float) -> float | None:
-    return default if call.get(name, position) is None and name not in call.attributes else app.number(call, name, position)
+def _setting(app: App, call: Call, name: str, default: float, base: str) -> float | None:
+    """A number of a strategy (``base``: Flower's class below it) by name or place; where it is not given, its default."""
+    value = call.attributes.get(name, call.get(name, places(base).get(EARLIER.get(name, name))))
+    return default if value is None else app.document.answers.number(value, name, call.line)
 
 
 def take_part(app: App, under: Inner, sampled: float) -> Part:
     """How many clients are drawn, and out of how many."""
     call, nodes = under.call, app.clients
-    if call is None or under.own_sampling:
+    if call is None or under.own_sampling or "**" in call.keywords or nodes is None:
         return Part(None, None, sampled)
-    old = any(name in call.keywords for name in ("fraction_fit", "min_fit_clients", "min_available_clients"))
-    if "**" in call.keywords:
-        return Part(None, None, sampled)
-    names = ("fraction_fit", "min_fit_clients") if old else ("fraction_train", "min_train_nodes")
-    fraction, least = _setting(app, call, names[0], 0, 1.0), _setting(app, call, names[1], 2, 2.0)
-    if fraction is None or least is None or nodes is None:
+    old = any(name in call.keywords for name in (*EARLIER, "min_available_clients"))
+    names = list(EARLIER) if old else list(EARLIER.values())
+    fraction, least = (_setting(app, call, name, default, under.name) for name, default in zip(names, (1.0, 2.0), strict=True))
+    if fraction is None or least is None:
         return Part(None, None, sampled)
     real = max(math.floor(nodes * fraction), least)
     return Part(min(1.0, real / nodes), float(min(real, nodes)), sampled)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest
+from fedgraph.pricing import catalogue
 from fedgraph.pricing.command_lines import Tree, scalar
 from fedgraph.pricing.documents import Document
 
@@ -14,11 +15,14 @@ MOST_WHOLE, LARGEST = 10**12, 1e60
 
 
 class Options:
-    """data: the mapping. at: the keys under which it stands in the document, for messages."""
+    """data: the mapping, the document's where None. at: the keys under which it stands there, for messages. system: whose
+    options without price (``catalogue.yaml``) are known."""
 
-    def __init__(self, document: Document, data: Mapping[str, Tree], at: tuple[str, ...] = ()) -> None:
-        self._document, self._data, self._at = document, dict(data), at
-        self._read: set[str] = set()
+    def __init__(
+        self, document: Document, data: Mapping[str, Tree] | None = None, at: tuple[str, ...] = (), system: str = ""
+    ) -> None:
+        self._document, self._data, self._at = document, dict(document.data if data is None else data), at
+        self._read = set(catalogue.entries()[system].without_price) if system else set()
 
     def error(self, name: str, message: str) -> PricingError:
         return self._document.error(message, *self._at, name)
@@ -101,8 +105,8 @@ class Options:
         """Options that nobody read."""
         return [name for name in self._data if name not in self._read]
 
-    def finish(self, known: Iterable[str] = ()) -> None:
-        """``PricingError`` naming the first option that is not known."""
+    def finish(self, *also: str) -> None:
+        """``PricingError`` naming the first option that is not known. also: others that a file of another kind has."""
         for name in self.rest:
-            allowed = sorted(self._read | set(known))
+            allowed = sorted(self._read | set(also))
             raise self.error(name, f"unknown option {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}")

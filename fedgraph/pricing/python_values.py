@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fedgraph.pricing.catalogue import places
+
 Value = object
 Stack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)
 MOST_CANDIDATES = 8
@@ -119,11 +121,16 @@ class Call:
     decorates: Function | None = None
     born: Stack = ()
 
-    def get(self, name: str, position: int | None = None) -> Value:
-        """The argument by keyword or position, None where it is not given."""
+    def get(self, name: str, place: int | None = None) -> Value:
+        """The argument by keyword, or by place (that of ``catalogue.yaml`` where none is given); None where it is not given."""
         if name in self.keywords:
             return self.keywords[name]
-        return self.args[position] if position is not None and position < len(self.args) else None
+        place = places(self.name).get(name) if place is None else place
+        return self.args[place] if place is not None and place < len(self.args) else None
+
+    def held(self, name: str) -> Value:
+        """What the object holds at the end: what is set on it later, else what it was made with."""
+        return self.attributes[name] if name in self.attributes else self.get(name)
 
     @property
     def conditions(self) -> tuple[str, ...]:

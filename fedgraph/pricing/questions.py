@@ -11,6 +11,7 @@ import ast
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -18,16 +19,15 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.base import Unknown
 from fedgraph.pricing.command_lines import Tree, scalar
+from fedgraph.pricing.python_program import Program
 from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value, normal
 
-PLAUSIBLE: Mapping[str, tuple[float, ...]] = {
-    "noise_multiplier": (0.5, 1.0, 2.0, 4.0),
-    "delta": (1e-4, 1e-5, 1e-6, 1e-7),
-    "epochs": (100.0, 30.0, 10.0, 1.0),
-    "expected_participations": (100.0, 10.0, 1.0),
-    "steps": (100000.0, 10000.0, 1000.0, 100.0),
-    "sampling rate": (0.1, 0.01, 0.001),
-}
+RATES, DELTAS = (1.0, 0.1, 0.01, 0.001), (1e-7, 1e-6, 1e-5, 1e-4)
+STEPS, EPOCHS, ROUNDS = (100000.0, 10000.0, 1000.0, 100.0), (100.0, 30.0, 10.0, 1.0), (1000.0, 100.0, 10.0, 1.0)
+PLAUSIBLE: Mapping[str, tuple[float, ...]] = {  # of numbers that a program does not decide
+    "noise multiplier": (0.5, 1.0, 2.0, 4.0), "delta": DELTAS[::-1], "epochs": EPOCHS, "steps": STEPS,
+    "expected participations": (100.0, 10.0, 1.0), "sampling rate": RATES[1:],
+}  # fmt: skip
 FILES = (".yaml", ".yml", ".json", ".toml")
 
 
@@ -38,37 +38,57 @@ class Facts(Protocol):
     def data(self) -> dict[str, Tree]: ...
 
 
+@dataclass
 class Answers:
-    """given: what the user says. tried: the value of one open fact."""
+    """given: what the user says. tried: the value of one open fact. louder: a factor on all noise of the file.
 
-    def __init__(self, given: Mapping[str, float] | None = None, tried: Mapping[str, float] | None = None) -> None:
-        self.given = {normal(k): v for k, v in (given or {}).items()}
-        self.tried = {normal(k): v for k, v in (tried or {}).items()}
-        self.open: dict[str, Unknown] = {}
-        self.notes: dict[str, None] = {}
-        self.used: set[str] = set()
-        self.place: tuple[Path, int] | None = None
+    open: what was asked. notes: what is taken for granted. programs: files that are followed already.
+    """
 
-    def trying(self, name: str, value: float) -> Answers:
-        return Answers(self.given, {**self.tried, name: value})
+    given: Mapping[str, float] = field(default_factory=dict)
+    tried: Mapping[str, float] = field(default_factory=dict)
+    louder: float = 1.0
+    programs: dict[str, Program] = field(default_factory=dict, repr=False)
+    open: dict[str, Unknown] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+    place: tuple[Path, int] | None = None
+
+    def again(self, louder: float, tried: Mapping[str, float]) -> Answers:
+        """The same facts, for a file that is read again."""
+        return Answers(self.given, {**self.tried, **{normal(k): v for k, v in tried.items()}}, louder, self.programs)
+
+    def merge(self, other: Answers) -> None:
+        """What another reading of the same file asked and took for granted."""
+        self.open, self.notes, self.used = {**other.open, **self.open}, {**self.notes, **other.notes}, self.used | other.used
 
     def known(self, name: str) -> float | None:
         """The answer to a fact that is missing, if there is one."""
         key = normal(name)
+        self.asked.add(key)
         self.used |= {key} & set(self.given)
         return self.tried.get(key, self.given.get(key))
 
-    def pick(self, unknown: Unknown) -> float:
-        """The answer, or the worst, or the first plausible value: then it is asked."""
-        found = self.known(unknown.name)
-        if found is not None:
-            return found
-        self.open.setdefault(unknown.name, unknown)
-        return unknown.worst if unknown.worst is not None else unknown.values[0]
+    def ask(
+        self, name: str, question: str, values: tuple[float, ...], worst: float | None = None, known: float | None = None
+    ) -> float:
+        """``known`` where the file says it; else the answer, or the worst, or the first plausible value: then it is asked."""
+        if known is not None:
+            return known
+        answer = self.known(name)
+        if answer is None:
+            self.open.setdefault(name, Unknown(name, question, values, worst))
+            return worst if worst is not None else values[0]
+        share = ("share" in name or "rate" in name) and max(values) <= 1
+        if answer < 0 or (share and answer > 1) or (name == "delta" and not 0 < answer < 1):
+            allowed = "in (0, 1)" if name == "delta" else "in [0, 1]" if share else "≥ 0"
+            raise PricingError(f"--given {name}={answer:g}: allowed is a number {allowed}")
+        return answer
 
     def whether(self, name: str, question: str, worst: bool = False) -> bool:
         """Yes or no; the price in the headline is that of ``worst``."""
-        return bool(self.pick(Unknown(name, f"{question} (1 for yes, 0 for no)", (0.0, 1.0), float(worst))))
+        return bool(self.ask(name, f"{question} (1 for yes, 0 for no)", (0.0, 1.0), float(worst)))
 
     def taken(self, call: Call) -> bool:
         """Whether a call is made at all, where branches decide about it that the file does not."""
@@ -77,7 +97,7 @@ class Answers:
         for words in call.conditions:
             line = _line(words, call.line)
             asked = f"Is it so that {words.removeprefix('not ')}? {call.name} (line {call.line}) depends on it (1 yes, 0 no)."
-            if bool(self.pick(Unknown(f"branch at line {line}", asked, (0.0, 1.0)))) == words.startswith("not "):
+            if bool(self.ask(f"branch at line {line}", asked, (0.0, 1.0))) == words.startswith("not "):
                 return False
         return True
 
@@ -91,24 +111,15 @@ class Answers:
             named = self._named(name, tuple(numbers), line)
             if len(numbers) == len(found):
                 words = " or ".join(f"{n:g}" for n in numbers)
-                return self.pick(
-                    Unknown(named, f"Which value has {name} (line {line})? The file leaves {words}.", tuple(numbers))
-                )
+                return self.ask(named, f"Which value has {name} (line {line})? The file leaves {words}.", tuple(numbers))
             inner = next((v for v in found if isinstance(v, (Unresolved, values.Method))), Unresolved("one of several"))
         if isinstance(inner, (int, float)) and not isinstance(inner, bool):
             return float(inner) if math.isfinite(inner) else None
         if inner is None or values.is_plain(inner):
             return None
-        answer = self.known(name)
-        if answer is None and normal(name) in {normal(k) for k in PLAUSIBLE}:
-            plausible = next(v for k, v in PLAUSIBLE.items() if normal(k) == normal(name))
-            return self.pick(
-                Unknown(
-                    name,
-                    f"Which value has {name}? The file says {text(inner)} (line {line}), which it does not decide.",
-                    plausible,
-                )
-            )
+        if (answer := self.known(name)) is None and (plausible := PLAUSIBLE.get(normal(name))):
+            question = f"Which value has {name}? The file says {text(inner)} (line {line}), which it does not decide."
+            return self.ask(name, question, plausible)
         return answer
 
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:

@@ -12,31 +12,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, Cost, Facts, Published, Reading, Row, Setting, Unknown, delta_said
+from fedgraph.pricing.base import RECIPIENT, Cost, Published, Reading, Row
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.questions import DELTAS, EPOCHS, RATES, STEPS, Answers
 from fedgraph.privacy.accounting.accountant import Price
 
-RATES, EPOCHS, STEPS, DELTAS = (
-    (1.0, 0.1, 0.01, 0.001),
-    (100.0, 30.0, 10.0, 1.0),
-    (100000.0, 10000.0, 1000.0, 100.0),
-    (1e-7, 1e-6, 1e-5, 1e-4),
-)
 SEVERAL = (2, 10)
+HOW = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
+CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
 
 
 @dataclass(frozen=True)
 class Training:
-    """What a configuration says; None where it does not. noise: the option that holds ``multiplier``. epochs or steps:
-    either."""
+    """What a configuration says; None where it does not. noise: the option that holds ``multiplier`` (or ``option``)."""
 
     multiplier: float
-    noise: str
+    noise: str = "noise_multiplier"
     sampling: Literal["poisson", "fixed", "shuffled"] = "poisson"
     rate: float | None = None
     epochs: float | None = None
@@ -46,122 +42,69 @@ class Training:
     viewer: str = RECIPIENT
     published: tuple[Published, ...] = ()
     unprotected: tuple[str, ...] = ()
-    not_priced: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-    settings_scale: dict[str, float] = field(default_factory=dict)
     microbatched: bool = False  # one clip bounds a mean over several records: what vanishes may turn it round, 2·clip
-    option: float | None = None  # what the option ``noise`` holds, where it is not ``multiplier``
+    option: float | None = None
     people: float | None = None  # how many units there are in all
     ratio: float = 1.0  # how many clips one unit moves the sum by (under zero-out), more than one where a mean is weighted
 
 
-def reading(t: Training) -> Reading:
+def reading(document: Document, t: Training) -> Reading:
     """Rows for zero-out and replace, and for a person with several records."""
+    question = "At which δ? The file does not say; take one well below one over the number of records."
+    delta = document.answers.ask("delta", question, DELTAS, 1e-7, t.delta)
+    rate, steps = _passes(document.answers, t)
+    multiplier = t.multiplier * document.louder / t.ratio
+    how, rows = HOW.get(t.sampling, CUT).format(rate), []
 
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        rate = t.rate if t.rate is not None else facts.get("sampling rate", 1.0)
-        delta, steps = t.delta if t.delta is not None else facts["delta"], _steps(t, facts, rate)
-        multiplier = t.multiplier * factor / t.ratio
-        how = {"poisson": f"Poisson-sampled at rate {rate:g}", "fixed": f"fixed-size batches of a share {rate:g}"}.get(
-            t.sampling, "batches cut once per epoch, so that a step is an epoch: no amplification"
-        )
-        out = []
-        for relation, replaced in (("zero-out", t.microbatched), ("replace", True)):
-            why = f"noise std = {multiplier:g} times the clip, sensitivity {'2·' if replaced else ''}clip, {how}"
-            out.append(Row(t.unit, relation, t.viewer, _cost(t, multiplier, rate, replaced), steps, delta, why))
-        if t.unit == "example":
-            for k in SEVERAL:
-                why = f"a person with {k} records, which may all vanish"
-                cost = _cost(t, multiplier, rate, t.microbatched, k)
-                out.append(Row("user", "zero-out", t.viewer, cost, steps, delta, why))
-        return tuple(out)
+    def row(unit: str, relation: str, replaced: bool, why: str, records: int = 1) -> None:
+        if t.sampling == "shuffled" or (t.sampling == "fixed" and records > 1):
+            cost = costs.gaussian(multiplier, replaced, records)
+        elif t.sampling == "fixed":
+            cost = costs.fixed_size(multiplier, rate, replaced)
+        else:
+            cost = costs.poisson(multiplier, rate, replaced, records)
+        rows.append(Row(unit, relation, t.viewer, cost, steps, delta, why))
 
-    def settings(factor: float) -> dict[str, Setting]:
-        return {
-            t.noise: (t.multiplier if t.option is None else t.option) * factor,
-            **{name: value * factor for name, value in t.settings_scale.items()},
-        }
-
-    amplified = "Amplification holds for viewers who do not learn who was sampled." if t.sampling != "shuffled" else ""
-    order = (
-        "Clip, sum, noise; steps compose adaptively; everything after a noised sum is post-processing.",
-        *t.order,
-        *delta_said(t.delta, t.people),
-    )
-    unknowns = _unknowns(t)
-    shown = (*order, amplified) if amplified else order
-    settings_or_none = settings if t.multiplier > 0 else None
-    none = "the noise is zero: set it first"
-    more = ("early stopping, tuning and metrics on private data are not counted",)
-    return Reading(rows, t.published, unknowns, (*t.unprotected, *more), t.not_priced, shown, settings_or_none, none)
+    for relation, replaced in (("zero-out", t.microbatched), ("replace", True)):
+        why = f"noise std = {multiplier:g} times the clip, sensitivity {'2·' if replaced else ''}clip, {how}"
+        row(t.unit, relation, replaced, why)
+    for k in SEVERAL if t.unit == "example" else ():
+        row("user", "zero-out", t.microbatched, f"a person with {k} records, which may all vanish", k)
+    amplified = ("Amplification holds for viewers who do not learn who was sampled.",) if t.sampling != "shuffled" else ()
+    first = "Clip, sum, noise; steps compose adaptively; everything after a noised sum is post-processing."
+    settings = {t.noise: (t.multiplier if t.option is None else t.option) * document.louder}
+    return Reading(
+        tuple(rows), t.published, (*t.unprotected, "early stopping, tuning and metrics on private data are not counted"),
+        order=(first, *t.order, *amplified), settings=settings if t.multiplier > 0 else None,
+        no_fix="the noise is zero: set it first", people=t.people,
+    )  # fmt: skip
 
 
-def _steps(t: Training, facts: Facts, rate: float) -> int:
-    epochs = t.epochs if t.epochs is not None else facts.get("epochs")
-    if t.sampling == "shuffled":
-        if epochs is None:
-            epochs = (t.steps or 0) * rate
-        return math.ceil(epochs * (1 - 1e-12))
-    if t.steps is not None:
-        return t.steps
-    if epochs is not None:
-        return math.ceil(epochs / rate * (1 - 1e-12)) if rate > 0 else 0
-    return int(facts["steps"])
-
-
-def _cost(t: Training, multiplier: float, rate: float, replaced: bool, records: int = 1) -> Cost:
-    if t.sampling == "shuffled":
-        return costs.gaussian(multiplier, replaced, records)
-    if t.sampling == "fixed":
-        return costs.gaussian(multiplier, replaced, records) if records > 1 else costs.fixed_size(multiplier, rate, replaced)
-    return costs.poisson(multiplier, rate, replaced, records)
-
-
-def _unknowns(t: Training) -> tuple[Unknown, ...]:
-    out = []
-    if t.delta is None:
-        out.append(
-            Unknown(
-                "delta", "At which δ? The file does not say; take one well below one over the number of records.", DELTAS, 1e-7
-            )
-        )
-    by_epochs = t.epochs is not None
-    needs_rate = t.rate is None and not (t.sampling == "shuffled" and by_epochs)
-    if needs_rate:
+def _passes(answers: Answers, t: Training) -> tuple[float, int]:
+    """(share of the records in a batch, steps; of shuffled batches the epochs). What is missing is asked."""
+    by_epochs, shuffled = t.epochs is not None, t.sampling == "shuffled"
+    rate = t.rate if t.rate is not None else 1.0
+    if t.rate is None and not (shuffled and by_epochs):
         # With epochs given, fewer steps at a higher rate: rate 1 is not the worst, so it stays open there.
-        worst = None if by_epochs or t.steps is None else 1.0
-        values = RATES[1:] if by_epochs else RATES
-        out.append(
-            Unknown(
-                "sampling rate", "Which share of the records is in a batch (batch size / number of records)?", values, worst
-            )
-        )
+        question = "Which share of the records is in a batch (batch size / number of records)?"
+        open_ended = by_epochs or t.steps is None
+        rate = answers.ask("sampling rate", question, RATES[1:] if by_epochs else RATES, None if open_ended else 1.0)
     if t.epochs is None and t.steps is None:
-        name, values = ("epochs", EPOCHS) if t.sampling == "shuffled" else ("steps", STEPS)
-        out.append(Unknown(name, f"How many {name} does the training run?", values))
-    return tuple(out)
-
-
-def protections(document: Document, *names: str) -> tuple[list[Call], str]:
-    """The calls of these names that are reached and taken, and, where there are none, why not."""
-    found = document.made(*names)
-    taken = [call for call in found if document.answers.taken(call)]
-    if taken:
-        return taken, ""
-    if found:
-        return [], f"{found[0].name} (line {found[0].line}) is only made where {' and '.join(found[0].conditions)} holds"
-    if dead := document.dead(*names):
-        return [], f"{dead.name} stands in {dead.function or 'a function'}() (line {dead.line}), which nothing calls"
-    return [], f"nothing calls {names[0]}"
+        name, values = ("epochs", EPOCHS) if shuffled else ("steps", STEPS)
+        return rate, math.ceil(answers.ask(name, f"How many {name} does the training run?", values) * (1 - 1e-12))
+    if t.steps is not None and not (shuffled and by_epochs):
+        return rate, math.ceil(t.steps * rate * (1 - 1e-12)) if shuffled else t.steps
+    passes = (t.epochs or 0.0) / (1.0 if shuffled else rate) if rate > 0 else 0.0
+    return rate, math.ceil(passes * (1 - 1e-12))
 
 
 def times(document: Document, calls: Sequence[Call], what: str) -> int:
     """How often calls in a loop of unknown length are made; 1 outside of loops."""
-    loops = {call.repeated: call for call in calls if call.repeated}
     out = 1
-    for words, call in loops.items():
+    for words, call in {call.repeated: call for call in calls if call.repeated}.items():
         question = f"How often is {call.name} made by {words}? Each one is {what} of its own."
-        out *= max(1, int(document.answers.pick(Unknown(f"{what}s made at line {call.line}", question, (100.0, 10.0, 1.0)))))
+        out *= max(1, int(document.answers.ask(f"{what}s made at line {call.line}", question, (100.0, 10.0, 1.0))))
     return out
 
 
@@ -178,29 +121,17 @@ def several(made: Sequence[Reading], what: str) -> Reading:
     """Several trainings on the same data, whose models are all released: their ε at δ/n each add up."""
     if len(made) == 1:
         return made[0]
-    parts = len(made)
-
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        all_rows = [reading.rows(facts, factor) for reading in made]
-        out = []
-        for group in zip(*all_rows, strict=False):
-            why = f"{parts} {what}s on the same data, each at δ/{parts}, added; the first: {group[0].why}"
-            out.append(replace(group[0], cost=_added([(r.cost, r.rounds) for r in group]), rounds=1, why=why))
-        return tuple(out)
-
-    unknowns = {u.name: u for reading in made for u in reading.unknowns}
-    return replace(made[0], rows=rows, unknowns=tuple(unknowns.values()), settings=None,
-                   no_fix=f"there are {parts} {what}s; give each its own noise", published=made[0].published)  # fmt: skip
+    parts, rows = len(made), []
+    for group in zip(*(reading.rows for reading in made), strict=False):
+        why = f"{parts} {what}s on the same data, each at δ/{parts}, added; the first: {group[0].why}"
+        rows.append(replace(group[0], cost=_added([(r.cost, r.rounds) for r in group]), rounds=1, why=why))
+    return replace(made[0], rows=tuple(rows), settings=None, no_fix=f"there are {parts} {what}s; give each its own noise")
 
 
 def _added(group: Sequence[tuple[Cost, int]]) -> Cost:
     def cost(rounds: int, delta: float) -> Price:
         found = [each(times, delta / len(group)) for each, times in group]
-        return replace(
-            found[0],
-            epsilon=sum(p.epsilon for p in found),
-            delta=delta,
-            theorem=f"basic composition of {len(group)} parts: {found[0].theorem}",
-        )
+        words = f"basic composition of {len(group)} parts: {found[0].theorem}"
+        return replace(found[0], epsilon=sum(p.epsilon for p in found), delta=delta, theorem=words)
 
     return cost

@@ -200,4 +200,4 @@ def test_nothing_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for number, case in enumerate(chosen):
         document = documents.read(written(tmp_path / str(number), case))
         reader = next(r for r in (flower, nvflare, opacus, tf_privacy) if r.recognises(document))
-        assert quotes.of(document, reader, None, case.given).rows
+        assert quotes.ask_accountants(document, reader, None, case.given).rows

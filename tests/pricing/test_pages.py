@@ -9,8 +9,8 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.commands import base as cli
-from fedgraph.pricing import as_text, html_page, markdown_table
-from fedgraph.pricing.base import rounded_up, shown
+from fedgraph.pricing import as_text, pages
+from fedgraph.pricing.base import rounded_up, written_epsilon
 
 ROOT = Path(__file__).parents[2]
 FILES = Path(__file__).parent / "files"
@@ -34,23 +34,23 @@ def test_the_page_is_self_contained_and_shows_every_row(tmp_path: Path, capsys: 
 def test_what_a_file_says_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "<b>.yaml"
     path.write_text("mechanism: gaussian\nunit: client\nnoise_multiplier: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
-    assert "<b>.yaml" not in html_page.of([pricing.price(path)])
+    assert "<b>.yaml" not in pages.html([pricing.price(path)])
 
 
 def test_lines_fit_a_terminal() -> None:
     for file in ("blink.sh", "gap_edp.sh", "flower_local/pyproject.toml"):
-        assert max(len(line) for line in as_text.of(pricing.price(FILES / file)).splitlines()) <= 120
+        assert max(len(line) for line in as_text.printed(pricing.price(FILES / file)).splitlines()) <= 120
 
 
 def test_shown_bounds_are_never_below() -> None:
     for value in (1.23441, 9.9999, 0.0123451, 12345.6, 8.0, 1e-9, 213_000_000.4):
         assert rounded_up(value) >= value * (1 - 1e-12)
-    assert shown(8.0) == "8"
-    assert shown(float("inf")) == "∞"
+    assert written_epsilon(8.0) == "8"
+    assert written_epsilon(float("inf")) == "∞"
 
 
 @pytest.mark.slow
 def test_the_committed_table_is_what_the_command_prints() -> None:
     committed = (ROOT / "docs" / "what_deployed_noise_buys.md").read_text(encoding="utf-8")
-    made = markdown_table.page(FILES, "python -m fedgraph.pricing.markdown_table tests/pricing/files")
+    made = pages.markdown(FILES, "python -m fedgraph.pricing.pages tests/pricing/files")
     assert made == committed

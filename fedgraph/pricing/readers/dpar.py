@@ -13,22 +13,11 @@ from __future__ import annotations
 import math
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, Facts, Published, Reading, Row, Unknown
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.privacy.claims import dpar
-from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated, SampledOnce
-
-SYSTEM = "DPAR"
-VERSION = "the WWW 2024 paper and its settings for Cora-ML"
-SOURCE = (
-    "Zhang et al., WWW 2024 (arXiv 2210.04442), Theorems 1-3 and its Cora-ML settings; derivation in "
-    "fedgraph/privacy/claims/dpar.py"
-)
-SAID = (
-    "The authors prove node level for gradients linear in the propagation matrix and Poisson-sampled batches, amplified by q'."
-)
-KEYS = ("system", "epsilon", "delta", "sampled", "sources", "top", "steps", "batch", "rows", "mechanism")
+from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
 
 
 def recognises(document: Document) -> bool:
@@ -36,52 +25,34 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document) -> Reading:
-    options = Options(document, document.data)
+    options, louder = Options(document), document.louder
     options.without_price(["system", "top"])
     options.choice("mechanism", ("gm",), "gm")
     epsilon, delta = options.need("epsilon", above=True), options.delta("delta", dpar.DELTA) or dpar.DELTA
-    sampled, sources = (
-        options.number("sampled", dpar.SAMPLED, above=True) or dpar.SAMPLED,
-        options.whole("sources", dpar.SOURCES, 1) or 1,
-    )
-    steps, batch, rows_ = (
-        options.whole(n, v, 1) or 1 for n, v in (("steps", dpar.STEPS), ("batch", dpar.BATCH), ("rows", dpar.ROWS))
-    )
-    options.finish(KEYS)
-    if sampled > 1 or batch > rows_:
-        raise options.error("sampled", f"sampled = {sampled:g} and batch / rows = {batch}/{rows_}: both are shares ≤ 1")
+    sampled = options.number("sampled", dpar.SAMPLED, above=True) or dpar.SAMPLED
+    defaults = (("sources", dpar.SOURCES), ("steps", dpar.STEPS), ("batch", dpar.BATCH), ("rows", dpar.ROWS))
+    sources, steps, batch, length = (options.whole(name, default, 1) or 1 for name, default in defaults)
+    options.finish()
+    if sampled > 1 or batch > length:
+        raise options.error("sampled", f"sampled = {sampled:g} and batch / rows = {batch}/{length}: both are shares ≤ 1")
     half, half_delta = epsilon / sampled / 2, delta / sampled / 2
-    sigma = dpar.sgd_multiplier(half, batch / rows_, steps, half_delta)
-    vectors = dpar.gm_multiplier(half, half_delta, sources)
-    visits = math.ceil(steps / math.ceil(rows_ / batch))
-
-    def made(factor: float, entered: float, whole: bool) -> Event:
-        trained = Repeated(Gaussian(sigma * factor / (2 * entered if whole else 1)), visits)
-        shown = (Repeated(Gaussian(vectors * factor / math.sqrt(2)), sources),) if whole else ()
-        return SampledOnce(Composed((trained, *shown)), sampled)
-
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        entered = facts["rows that a node enters"]
-        why = (
-            f"as coded: {visits} visits of a fixed batch, B' = {entered:g}, Δ = 2·B'·clip; {sources} vectors with √2·C1; "
-            "sampled once"
-        )
-        lower = f"own row alone over {visits} visits of a fixed batch, worst data, every step seen: no proof can show less"
-        return (
-            Row("node", "replace", RECIPIENT, costs.events(made(factor, entered, True)), 1, delta, why),
-            Row("node", "zero-out", RECIPIENT, costs.events(made(factor, 1, False)), 1, delta, lower, "lower bound"),
-        )
-
-    asked = (
-        Unknown("rows that a node enters", "In how many rows of the cut matrix does a node stand (B')?", (8.0, 4.0, 2.0, 1.0)),
+    sigma = dpar.sgd_multiplier(half, batch / length, steps, half_delta) * louder
+    vectors = dpar.gm_multiplier(half, half_delta, sources) * louder
+    visits = math.ceil(steps / math.ceil(length / batch))
+    question = "In how many rows of the cut matrix does a node stand (B')?"
+    entered = document.answers.ask("rows that a node enters", question, (8.0, 4.0, 2.0, 1.0))
+    shown = Repeated(Gaussian(vectors / math.sqrt(2)), sources)
+    everything = SampledOnce(Composed((Repeated(Gaussian(sigma / (2 * entered)), visits), shown)), sampled)
+    own = SampledOnce(Composed((Repeated(Gaussian(sigma), visits),)), sampled)
+    why = f"as coded: {visits} visits of a fixed batch, B' = {entered:g}, Δ = 2·B'·clip; {sources} vectors with √2·C1; sampled "
+    why += "once"
+    lower = f"own row alone over {visits} visits of a fixed batch, worst data, every step seen: no proof can show less"
+    rows = (
+        Row("node", "replace", RECIPIENT, costs.events(everything), 1, delta, why),
+        Row("node", "zero-out", RECIPIENT, costs.events(own), 1, delta, lower, "lower bound"),
     )
-    order = ("One secret sample of the nodes, then noised vectors, then DP-SGD; amplification once, on all of it.",)
-    claim = (Published(epsilon, delta, "total", f"q'·(ε_pr + ε_sgd) with q' = {sampled:g}"),)
-    return Reading(
-        rows,
-        claim,
-        asked,
-        ("the sample, against anyone who knows who was sampled",),
-        order=order,
-        no_fix="DPAR has no option for its noise, which follows from epsilon: lower epsilon and price again",
-    )
+    order = "One secret sample of the nodes, then noised vectors, then DP-SGD; amplification once, on all of it."
+    claim = Published(epsilon, delta, "total", f"q'·(ε_pr + ε_sgd) with q' = {sampled:g}")
+    more = ("the sample, against anyone who knows who was sampled",)
+    none = "DPAR has no option for its noise, which follows from epsilon: lower epsilon and price again"
+    return Reading(rows, (claim,), more, order=(order,), no_fix=none)

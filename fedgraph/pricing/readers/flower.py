@@ -19,120 +19,88 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flower_central
-from fedgraph.pricing.base import SERVER, Facts, Published, Reading, Row, Rows, Setting, Unknown, delta_said
+from fedgraph.pricing.base import SERVER, Published, Reading, Row
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flower_app import App, assemble
-from fedgraph.pricing.flower_central import ADAPTIVE, FIXED, app_in_clear, base_of, hidden_sums, need, rounds_asked
+from fedgraph.pricing.flower_central import ADAPTIVE, FIXED, app_in_clear, base_of, hidden_sums
 from fedgraph.pricing.python_values import Call, candidates
 from fedgraph.pricing.readers import opacus
 
-SYSTEM = "Flower"
-VERSION = "flwr 1.8–1.42"
-SOURCE = (
-    "adap/flower at fdef7afb1d (2026-03-29): clientapp/mod/localdp_mod.py, serverapp/strategy/dp_fixed_clipping.py, "
-    "dp_adaptive_clipping.py, common/differential_privacy.py; flwr 1.41.0 from the package index; read 2026-11-21"
-)
-SAID = (
-    "Flower's guide says that noise is scaled to the sensitivity and that clipping norm, sensitivity, ε and δ are set by the "
-    "user; num_sampled_clients is what noise is calibrated to, and Flower warns where another number replies. It claims no "
-    "total over rounds."
-)
-LOCAL = "LocalDpMod"
-LEGACY = ("DPFedAvgFixed", "DPFedAvgAdaptive")
-IN_ALL = Unknown(
-    "steps in all", "How many steps of Opacus does one client take in all rounds together?", (100000.0, 10000.0, 1000.0)
-)
+LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
+IN_ALL = "How many steps of Opacus does one client take in all rounds together?"
 
 
 def recognises(document: Document) -> bool:
     if document.kind == "toml":
         tool = document.data.get("tool")
         return isinstance(tool, dict) and "flwr" in tool
-    return document.kind == "python" and any(name.split(".")[0] in ("flwr", "flower") for name in document.imports)
+    return document.imports_of("flwr", "flower")
 
 
 def read(document: Document) -> Reading:
     """What of Flower's mechanisms takes part in training; several at once are refused."""
     app = assemble(document)
-    legacy = app.calls(*LEGACY)
-    if legacy:
+    if legacy := app.document.made(*LEGACY):
         old = legacy[0]
-        raise PricingError(f"{old.path}:{old.line}: {old.name} is of another version (flwr before 1.8); known here: {VERSION}")
+        raise PricingError(
+            f"{old.path}:{old.line}: {old.name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
+        )
     if app.queries:
         return app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
     local, central = _local_mods(app), list(dict.fromkeys(_wrappers(app)))
     if isinstance(local, Reading):
         return local
     if len(central) > 1 or (local and central):
-        found = [*central, *local]
-        names = ", ".join(f"{call.name} ({call.path.name}:{call.line})" for call in found)
-        raise PricingError(f"{document.path}: several mechanisms, which contradict or compose: {names}; price one file of them")
+        raise _several(document, [*central, *local])
     if central:
         return flower_central.price(app, central[0])
-    if local:
-        return _local(app, local[0])
-    return _neither(app)
+    return _local(app, local[0]) if local else _neither(app)
+
+
+def _several(document: Document, found: list[Call]) -> PricingError:
+    names = ", ".join(f"{call.name} ({call.path.name}:{call.line})" for call in found)
+    return PricingError(f"{document.path}: several mechanisms, which contradict or compose: {names}; price one file of them")
 
 
 def _neither(app: App) -> Reading:
     """Nothing takes part: why, or what Opacus does inside the clients."""
-    made = [c for c in app.document.program.calls if c.name in (LOCAL, *FIXED, *ADAPTIVE) and c.own is None]
+    document = app.document
+    made = [c for c in document.program.calls if c.name in (LOCAL, *FIXED, *ADAPTIVE) and c.own is None]
     if made:
         call = made[0]
         where = "no chain of mods of training has it" if call.name == LOCAL else "it is not the strategy that is started"
         return app_in_clear(app, f"{call.name} is made ({call.path.name}:{call.line}), but {where}: updates go in clear")
-    if app.calls(*opacus.MAKERS):
-        inner = opacus.read(app.document)
-        why = "Opacus inside the clients protects examples; the model that a client sends is a function of all that it holds"
-
-        def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-            steps = "steps and epochs are those of all rounds together; the server sees every model"
-            kept = tuple(replace(r, viewer=SERVER, why=f"{r.why}; {steps}") for r in inner.rows(facts, factor))
-            return (*kept, Row("client", "zero-out", SERVER, costs.unprotected(why), app.rounds or 1, 0.0, why))
-
-        asked = tuple(u for u in inner.unknowns if u.name not in ("epochs", "steps"))
-        if asked != inner.unknowns or app.rounds != 1:
-            return replace(
-                inner,
-                rows=_in_all(app, rows),
-                unknowns=(*asked, IN_ALL),
-                settings=None,
-                no_fix="set Opacus' noise_multiplier",
-                assumed=app.notes,
-            )
-        return replace(inner, rows=rows)
-    return app_in_clear(app, "no differential-privacy strategy or mod of Flower stands in these files: updates go in clear")
-
-
-def _in_all(app: App, rows: Rows) -> Rows:
-    def counted(facts: Facts, factor: float) -> tuple[Row, ...]:
-        steps = int(facts[IN_ALL.name])
-        made = rows({"epochs": 1.0, "steps": 1.0, **facts}, factor)
-        return tuple(replace(r, rounds=max(r.rounds, steps)) if r.unit != "client" else r for r in made)
-
-    return counted
+    if not document.made(*opacus.MAKERS):
+        return app_in_clear(app, "no differential-privacy strategy or mod of Flower stands in these files: updates go in clear")
+    one = document.answers.again(document.louder, {**document.answers.tried, "epochs": 1.0, "steps": 1.0})
+    inner = opacus.read(replace(document, answers=one))
+    whole = app.rounds == 1 and not (one.asked & {"epochs", "steps"})
+    steps = 0 if whole else int(document.answers.ask("steps in all", IN_ALL, (100000.0, 10000.0, 1000.0)))
+    document.answers.merge(one)
+    why = "Opacus inside the clients protects examples; the model that a client sends is a function of all that it holds"
+    more = "steps and epochs are those of all rounds together; the server sees every model"
+    rows = [replace(r, viewer=SERVER, why=f"{r.why}; {more}", rounds=max(r.rounds, steps)) for r in inner.rows]
+    rows.append(Row("client", "zero-out", SERVER, costs.unprotected(why), app.rounds or 1, 0.0, why))
+    if whole:
+        return replace(inner, rows=tuple(rows))
+    return replace(inner, rows=tuple(rows), settings=None, no_fix="set Opacus' noise_multiplier")
 
 
 def _local_mods(app: App) -> list[Call] | Reading:
     """The LocalDpMod that every chain of training has; a chain without it sends in clear."""
-    chains = app.chains or ()
-    held = [[m for m in chain.mods if m.name == LOCAL and app.document.answers.taken(m)] for chain in chains]
+    answers, chains = app.document.answers, app.chains or ()
+    held = [[m for m in chain.mods if m.name == LOCAL and answers.taken(m)] for chain in chains]
     if not any(held):
         return []
     for chain, mods in zip(chains, held, strict=True):
         asked = f"Does {chain.what} have LocalDpMod in its mods?"
-        if not mods and (chain.whole or not app.document.answers.whether("LocalDpMod on every train", asked)):
+        if not mods and (chain.whole or not answers.whether("LocalDpMod on every train", asked)):
             return app_in_clear(app, f"{chain.what} has no LocalDpMod in its mods: its updates are sent in clear")
-    found = list(dict.fromkeys(m for mods in held for m in mods))
     longest = max(held, key=len)
     if len(longest) > 1:
-        names = ", ".join(f"{call.name} ({call.path.name}:{call.line})" for call in longest)
-        raise PricingError(
-            f"{app.document.path}: several mechanisms, which contradict or compose: {names}; price one file of them"
-        )
-    if len(found) > 1:
-        return sorted(found, key=lambda m: -_weakness(app, m))[:1]
-    return found
+        raise _several(app.document, longest)
+    found = dict.fromkeys(m for mods in held for m in mods)
+    return sorted(found, key=lambda m: -_weakness(app, m))[:1]
 
 
 def _weakness(app: App, call: Call) -> float:
@@ -144,62 +112,36 @@ def _weakness(app: App, call: Call) -> float:
 
 def _wrappers(app: App) -> list[Call]:
     """The strategies of central noise that are started."""
-    out = []
-    for strategy, _ in app.strategies:
-        for each in candidates(strategy):
-            if isinstance(each, Call) and base_of(each) in (*FIXED, *ADAPTIVE):
-                out.append(each)
-    return out
+    started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
+    return [each for each in started if isinstance(each, Call) and base_of(each) in (*FIXED, *ADAPTIVE)]
 
 
 def _said(app: App, call: Call) -> tuple[float, float, float, float]:
-    clip, sensitivity, epsilon, delta = (
-        need(app, call, name, i) for i, name in enumerate(("clipping_norm", "sensitivity", "epsilon", "delta"))
-    )
-    if not (clip > 0 and sensitivity >= 0 and epsilon >= 0 and 0 < delta < 1):
-        raise PricingError(
-            f"{call.path}:{call.line}: LocalDpMod needs clipping_norm > 0, sensitivity ≥ 0, epsilon ≥ 0, 0 < delta < 1"
-        )
-    return clip, sensitivity, epsilon, delta
+    need = app.document.need
+    clip, delta = need(call, "clipping_norm", above=0.0), need(call, "delta", above=0.0, below=1.0)
+    return clip, need(call, "sensitivity", least=0.0), need(call, "epsilon", least=0.0), delta
 
 
 def _local(app: App, call: Call) -> Reading:
     clip, sensitivity, epsilon, delta = _said(app, call)
     std = costs.classic_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
-
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        rounds = app.rounds if app.rounds is not None else int(facts["rounds"])
-        made, out = std * factor, []
-        for relation, move in (("zero-out", 1), ("replace", 2)):
-            why = (
-                f"noise std = {made:.6g}, an update may move by {'2·' if move == 2 else ''}clip = {move * clip:g} (μ = "
-                f"{move * clip / made if made else math.inf:.6g} a round)"
-            )
-            out.append(Row("client", relation, SERVER, costs.gaussian(made / clip, move == 2), rounds, delta, why))
-        return tuple(out)
-
-    def settings(factor: float) -> dict[str, Setting]:
-        return {"epsilon": epsilon / factor}
-
+    rounds, made, rows = app.ask_rounds(), std * app.document.louder, []
+    for relation, move in (("zero-out", 1), ("replace", 2)):
+        mu = move * clip / made if made else math.inf
+        size = f"{'2·' if move == 2 else ''}clip = {move * clip:g} (μ = {mu:.6g} a round)"
+        why = f"noise std = {made:.6g}, an update may move by {size}"
+        rows.append(Row("client", relation, SERVER, costs.gaussian(made / clip, move == 2), rounds, delta, why))
+    typed = f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can change, "
+    typed += f"{clip:g}."
+    order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
     words = f"LocalDpMod with clip {clip:g}, sensitivity {sensitivity:g}: noise std = {std:.4g}"
-    order = [
-        "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
-    ]
-    if sensitivity != clip:
-        order.append(
-            f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can "
-            f"change, {clip:g}."
-        )
-    order += [*app.notes, *delta_said(delta, app.clients)]
-    return Reading(
-        rows,
-        (Published(epsilon, delta, "per round", words),),
-        rounds_asked(app),
-        (
-            "the metrics and the number of examples that each reply carries",
-            "one patient among a client's: covered only as a part of the client's whole update, at the client's price",
-            *hidden_sums(app),
-        ),
-        order=tuple(order),
-        settings=settings,
+    unprotected = (
+        "the metrics and the number of examples that each reply carries",
+        "one patient among a client's: covered only as a part of the client's whole update, at the client's price",
+        *hidden_sums(app),
     )
+    return Reading(
+        tuple(rows), (Published(epsilon, delta, "per round", words),), unprotected,
+        order=(order, *([typed] if sensitivity != clip else [])), settings={"epsilon": epsilon / app.document.louder},
+        people=app.clients,
+    )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedgraph.errors import PricingError, PrivacyError
-from fedgraph.pricing.base import Facts, Published, Reading, Row
+from fedgraph.pricing.base import Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.privacy import explain
 from fedgraph.privacy.accounting.accountant import Price, price
@@ -11,11 +11,6 @@ from fedgraph.privacy.accounting.composition import disjoint
 from fedgraph.privacy.events import Composed, Event, SampledOnce
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Unit
-
-SYSTEM = "fedgraph ledger"
-VERSION = "fedgraph 0.1–0.2"
-SOURCE = "fedgraph/privacy/ledger.py"
-SAID = ""
 
 
 def recognises(document: Document) -> bool:
@@ -31,14 +26,10 @@ def read(document: Document) -> Reading:
     if not ledger.accounts:
         raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
     priced = sorted(((total(ledger, account), account) for account in ledger.accounts), key=lambda pair: -pair[0].epsilon)
-
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        return tuple(_row(paid, account) for paid, account in priced)
-
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
     return Reading(
-        rows,
-        (Published(None, None, "none", f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit"),),
+        tuple(_row(paid, account) for paid, account in priced),
+        no_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit"),
         order=tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items())),
         no_fix="a ledger is history; change the scenario's epsilons and run again",
     )
@@ -58,15 +49,7 @@ def _sampled(event: Event, account: Account) -> Event:
 
 
 def _row(paid: Price, account: Account) -> Row:
-    protection = account.protection
-    return Row(
-        protection.unit.value,
-        protection.relation.value.removeprefix(f"{protection.unit.value}-")
-        if protection.unit is not Unit.EDGE
-        else protection.relation.value,
-        protection.viewer.words,
-        lambda rounds, delta: paid,
-        1,
-        account.delta,
-        f"cell {account.cell}",
-    )
+    said = account.protection
+    relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
+    words = f"cell {account.cell}"
+    return Row(said.unit.value, relation, said.viewer.words, lambda rounds, delta: paid, 1, account.delta, words)

@@ -5,8 +5,8 @@ job, or a Python file that builds one. The price is that of the dearest site.
     SVTPrivacy(fraction=0.1, epsilon=0.1, noise_var=0.1, gamma=1e-5, tau=1e-6)
 
 SVT, with N parameters and c = ⌈N·fraction⌉ uploads: threshold noise Laplace(γ/ε₁), queries Laplace(2γc/ε₂), ε₁ + ε₂ = ε;
-values in
-[−γ, γ] are released with Laplace(2γc/ε₃), and ε₃ = c·noise_var unless epsilon_release is set. What is proven: each accepted
+values
+in [−γ, γ] are released with Laplace(2γc/ε₃), and ε₃ = c·noise_var unless epsilon_release is set. What is proven: each accepted
 query costs ε₂/c; a pass may accept more than c (at most N), so selection costs at most ε₁ + ε₂·N/c; each of the c released
 values moves by at most 2γ, which costs ε₃/c. Pure ε adds up over rounds.
 
@@ -20,141 +20,117 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flare_job, flare_python
-from fedgraph.pricing.base import SERVER, Facts, Published, Reading, Row, Setting, Unknown
-from fedgraph.pricing.command_lines import Tree
-from fedgraph.pricing.costs import in_clear
+from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.flare_job import Filter, Site
+from fedgraph.pricing.flare_job import KNOWN, METRICS, Filter, Site
 from fedgraph.pricing.options import Options
+from fedgraph.pricing.questions import ROUNDS
 
-SYSTEM = "NVIDIA FLARE"
-VERSION = "nvflare 2.5–2.9"
-SOURCE = (
-    "NVIDIA/NVFlare at f3b7c1bff (2026-08-21): nvflare/app_common/filters/{percentile,svt}_privacy.py and "
-    "docs/user_guide/admin_guide/security/differential_privacy.rst; read 2026-11-21"
-)
-SAID = (
-    "NVFlare's guide calls SVTPrivacy a practical filter-level accountant that is not equivalent to DP-SGD accounting, "
-    "says that "
-    "its accountant sums threshold, query and release budgets, and points to Opacus for stronger privacy; it presents "
-    "PercentilePrivacy as a sharing policy (Shokri & Shmatikov 2015) and states no ε for it."
-)
 SIZES = (1e9, 1e8, 7e6, 1e5)
+BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
+STAR = (
+    "Does this version of FLARE apply filters of tasks ['*'] to the task {!r}? Version 2.9 looks the name up as it stands, and "
+)
+CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
 
 
 @dataclass(frozen=True)
 class Svt:
-    """One SVT filter: what a pass costs (parameters, factor on all noise), and its options."""
+    """One SVT filter: what a pass over so many parameters costs, and its options."""
 
     epsilon: float
-    per_round: Callable[[float, float], float]
+    per_round: Callable[[float], float]
     words: str
-    settings: Callable[[float], dict[str, Setting]]
+    settings: dict[str, Setting]
 
 
 def recognises(document: Document) -> bool:
     if document.kind == "python":
-        ours = any(name.split(".")[0] == "nvflare" for name in document.imports)
-        return ours and (
-            bool(document.made(*flare_job.KNOWN)) or not any(n.split(".")[0] == "opacus" for n in document.imports)
-        )
-    if document.kind not in ("json", "yaml"):
-        return False
+        ours, others = document.imports_of("nvflare"), document.imports_of("opacus")
+        return ours and (not others or bool(document.made(*KNOWN)))
     keys = ("task_result_filters", "task_data_filters", "executors", "scopes", "apps")
-    return any(key in document.data for key in keys)
+    return document.kind in ("json", "yaml") and any(key in document.data for key in keys)
 
 
 def read(document: Document) -> Reading:
-    """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions above."""
+    """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions that are known."""
     job = flare_python.read(document) if document.kind == "python" else flare_job.read(document)
-    everything = [f for site in job.sites for chain in site.chains for f in chain.filters]
-    others = tuple(dict.fromkeys((*(_other(f.name) for f in everything if f.name not in flare_job.KNOWN), *job.aside)))
-    if any(f.name == "GaussianPrivacy" for f in everything):
-        raise PricingError(f"{document.path}: GaussianPrivacy is not a filter of {VERSION}; describe yours in a neutral YAML")
-    if not any(f.name in flare_job.KNOWN for f in everything):
+    everything = [f.name for site in job.sites for chain in site.chains for f in chain.filters]
+    others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN), *job.aside)))
+    if "GaussianPrivacy" in everything:
+        raise PricingError(
+            f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
+        )
+
+    def clear(reason: str) -> Reading:
+        return costs.in_clear("client", SERVER, reason, CLEAR, job.rounds or 1, "replace", unprotected=("the whole update",),
+                              not_priced=others)  # fmt: skip
+
+    if not set(KNOWN) & set(everything):
         why = f" ({'; '.join(job.aside)})" if job.aside else ""
-        return _clear(f"no privacy filter stands on the results that clients send{why}", job.rounds, others)
-    dearest: tuple[list[Svt], int] | None = None
+        return clear(f"no privacy filter stands on the results that clients send{why}")
+    dearest: tuple[float, list[Svt], int] = (-1.0, [], 0)
     for site in job.sites:
         found = _site(document, site)
         if isinstance(found, str):
-            return _clear(f"{site.name}: {found}", job.rounds, others)
-        if dearest is None or _worth(found) > _worth(dearest[0]):
-            dearest = found, max(len(chain.filters) for chain in site.chains)
-    if dearest is None:
-        return _clear("no client is in this job", job.rounds, others)
-    return _priced(dearest[0], job.rounds, others, dearest[1])
-
-
-def _worth(found: list[Svt]) -> float:
-    return sum(svt.per_round(1e6, 1.0) for svt in found)
+            return clear(f"{site.name}: {found}")
+        longest = max((len(chain.filters) for chain in site.chains), default=0)
+        dearest = max(dearest, (sum(svt.per_round(1e6) for svt in found), found, longest), key=lambda each: each[0])
+    if not dearest[1]:
+        return clear("no client is in this job")
+    return _priced(document, dearest[1], job.rounds, others, dearest[2])
 
 
 def _other(name: str) -> str:
-    if "Encrypt" in name or name.startswith("HE"):
-        return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise"
-    return f"filter {name}"
+    encrypts = "Encrypt" in name or name.startswith("HE")
+    return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise" if encrypts else f"filter {name}"
 
 
 def _site(document: Document, site: Site) -> list[Svt] | str:
     """The SVT filters of each task whose result is a model, or why one of them is in clear."""
     covered = [t for chain in site.chains for t in chain.tasks]
-    models = [t for t in site.tasks if t not in flare_job.METRICS and t != "*"]
-    needed = list(dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in flare_job.METRICS)]))
+    models = [t for t in site.tasks if t not in METRICS and t != "*"]
+    needed = list(dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in METRICS)]))
     found = []
     for task in needed:
+        clear = f"no privacy filter stands on the result of the task {task!r}"
         chain = next((c for c in site.chains if task in c.tasks), None)
         if chain is None:
             chain = next((c for c in site.chains if "*" in c.tasks), None)
-            asked = (
-                f"Does this version of FLARE apply filters of tasks ['*'] to the task {task!r}? Version 2.9 looks the name up "
-                "as it stands, and finds none."
-            )
-            if chain is None or not document.answers.whether("filters of every task", asked):
+            if chain is None or not document.answers.whether("filters of every task", f"{STAR.format(task)}finds none."):
                 said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""
-                return f"no privacy filter stands on the result of the task {task!r}{said}: it is sent in clear"
-        noised = [_svt(_options(document, f)) for f in chain.filters if f.name == "SVTPrivacy" and _applies(document, site, f)]
+                return f"{clear}{said}: it is sent in clear"
+        ours = [f for f in chain.filters if f.name == "SVTPrivacy"]
+        noised = [_svt(document, f) for f in ours if _applies(document, site, f)]
         percentiles = [_percentile(document, f) for f in chain.filters if f.name == "PercentilePrivacy"]
+        if not noised and ours:
+            return f"SVTPrivacy filters {', '.join(_kinds(ours[0]))}, and clients send {site.kind or 'another kind'}"
         if not noised:
-            skipped = [f for f in chain.filters if f.name == "SVTPrivacy"]
-            sent = (
-                f"SVTPrivacy filters {', '.join(map(str, _kinds(skipped[0])))}, and clients send {site.kind or 'another kind'}"
-                if skipped
-                else ""
-            )
-            return sent or (
-                percentiles[0]
-                if percentiles
-                else f"no privacy filter stands on the result of the task {task!r}: it is sent in clear"
-            )
+            return percentiles[0] if percentiles else f"{clear}: it is sent in clear"
         found.append(noised[0] if len(noised) == 1 else _cheapest(noised))
     return found
 
 
-def _kinds(used: Filter) -> list[Tree]:
+def _kinds(used: Filter) -> list[str]:
     held = used.args.get("data_kinds")
-    return held if isinstance(held, list) and held else ["WEIGHT_DIFF", "WEIGHTS"]
+    return [str(k).rsplit(".", 1)[-1] for k in held] if isinstance(held, list) and held else ["WEIGHT_DIFF", "WEIGHTS"]
 
 
 def _applies(document: Document, site: Site, used: Filter) -> bool:
     """Whether a filter handles the kind of data that the site sends; others pass it unfiltered."""
-    kinds = {str(k).rsplit(".", 1)[-1] for k in _kinds(used)}
+    kinds = set(_kinds(used))
     if unknown := kinds - {"WEIGHTS", "WEIGHT_DIFF"}:
-        raise document.error(
-            f"{used.name}: data_kinds {', '.join(sorted(unknown))}; allowed: WEIGHTS, WEIGHT_DIFF", "task_result_filters"
-        )
-    if len(kinds) == 2 or site.kind in kinds:
-        return True
-    if site.kind is not None:
-        return False
-    kind = kinds.pop()
-    return document.answers.whether(
-        f"clients send {kind}", f"Do the clients send {kind} (params_transfer_type)? SVTPrivacy filters only that kind."
-    )
+        message = f"{used.name}: data_kinds {', '.join(sorted(unknown))}; allowed: WEIGHTS, WEIGHT_DIFF"
+        raise document.error(message, "task_result_filters")
+    if len(kinds) == 2 or site.kind is not None:
+        return len(kinds) == 2 or site.kind in kinds
+    [kind] = kinds
+    question = f"Do the clients send {kind} (params_transfer_type)? SVTPrivacy filters only that kind."
+    return document.answers.whether(f"clients send {kind}", question)
 
 
 def _options(document: Document, used: Filter) -> Options:
@@ -170,86 +146,50 @@ def _percentile(document: Document, used: Filter) -> str:
     return f"values above percentile {percentile:g}, clipped to ±{gamma:g}, are a function of the data: there is no noise"
 
 
-def _svt(options: Options) -> Svt:
-    fraction, epsilon = options.number("fraction", 0.1), options.number("epsilon", 0.1, above=True)
-    noise_var, release = options.number("noise_var", 0.1, above=True), options.number("epsilon_release", None, above=True)
-    first, second = options.number("epsilon_threshold", None, above=True), options.number("epsilon_query", None, above=True)
+def _svt(document: Document, used: Filter) -> Svt:
+    options, louder = _options(document, used), document.louder
+    fraction, noise_var = options.number("fraction", 0.1) or 0.0, options.number("noise_var", 0.1, above=True) or 0.1
+    epsilon, release = options.number("epsilon", 0.1, above=True) or 0.1, options.number("epsilon_release", None, above=True)
+    first, second = (options.number(name, None, above=True) for name in ("epsilon_threshold", "epsilon_query"))
     options.without_price(["gamma", "tau", "replace"])
     options.finish()
-    if fraction is None or epsilon is None or noise_var is None or not 0 < fraction <= 1:
+    if not 0 < fraction <= 1:
         raise options.error("fraction", f"fraction: found {fraction}; allowed: in (0, 1]")
-    given = (first or 0.0) + (second or 0.0)
-    if given >= epsilon and not (first and second and math.isclose(given, epsilon)):
-        raise options.error(
-            "epsilon", f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {epsilon:g}: refused there"
-        )
-    if first and second and not math.isclose(given, epsilon):
-        raise options.error(
-            "epsilon", f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {epsilon:g}: refused there"
-        )
+    given, both = (first or 0.0) + (second or 0.0), first is not None and second is not None
+    if (both and not math.isclose(given, epsilon)) or (not both and given >= epsilon):
+        message = f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {epsilon:g}: refused there"
+        raise options.error("epsilon", message)
 
-    def per_round(size: float, factor: float) -> float:
+    def per_round(size: float) -> float:
         uploads = math.ceil(size * fraction)
-        one = (
-            first if first is not None else epsilon - second if second is not None else epsilon / (1 + (2 * uploads) ** (2 / 3))
-        )
+        one = epsilon / (1 + (2 * uploads) ** (2 / 3)) if second is None else epsilon - second
+        one = one if first is None else first
         released = release if release is not None else uploads * noise_var
-        return (one + (epsilon - one) * size / uploads + released) / factor
+        return (one + (epsilon - one) * size / uploads + released) / louder
 
-    def settings(factor: float) -> dict[str, Setting]:
-        shown: dict[str, Setting] = {"epsilon": epsilon / factor}
-        shown |= {"epsilon_threshold": first / factor} if first is not None else {}
-        shown |= {"epsilon_query": second / factor} if second is not None else {}
-        return shown | ({"epsilon_release": release / factor} if release is not None else {"noise_var": noise_var / factor})
-
+    held = zip(BUDGETS, (epsilon, first, second, noise_var if release is None else None, release), strict=True)
     spent = f"epsilon_release {release:g}" if release is not None else f"noise_var {noise_var:g} each"
     words = f"threshold and selection, then {fraction:g} of the values with Laplace noise, {spent}"
-    return Svt(epsilon, per_round, words, settings)
+    return Svt(epsilon, per_round, words, {name: value / louder for name, value in held if value is not None})
 
 
 def _cheapest(several: list[Svt]) -> Svt:
-    def settings(factor: float) -> dict[str, Setting]:
-        return {f"{i}. {name}": value for i, svt in enumerate(several, 1) for name, value in svt.settings(factor).items()}
-
+    settings = {f"{i}. {name}": value for i, svt in enumerate(several, 1) for name, value in svt.settings.items()}
     words = f"the cheapest of {len(several)} SVT filters on one result"
-    return Svt(min(svt.epsilon for svt in several), lambda n, f: min(svt.per_round(n, f) for svt in several), words, settings)
+    return Svt(min(svt.epsilon for svt in several), lambda n: min(svt.per_round(n) for svt in several), words, settings)
 
 
-def _priced(found: list[Svt], rounds: int | None, others: tuple[str, ...], longest: int) -> Reading:
-    def rows(facts: Facts, factor: float) -> tuple[Row, ...]:
-        total = rounds if rounds is not None else int(facts["rounds"])
-        cost = costs.pure(sum(svt.per_round(facts["parameters"], factor) for svt in found))
-        why = "; and for other tasks ".join(svt.words for svt in found)
-        return (Row("client", "replace", SERVER, cost, total, 0.0, why),)
-
-    def settings(factor: float) -> dict[str, Setting]:
-        if len(found) == 1:
-            return found[0].settings(factor)
-        return {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings(factor).items()}
-
-    size = Unknown("parameters", "How many parameters does the model have? Each released value costs noise_var.", SIZES)
+def _priced(document: Document, found: list[Svt], rounds: int | None, others: tuple[str, ...], longest: int) -> Reading:
+    question = "How many parameters does the model have? Each released value costs noise_var."
+    size = document.answers.ask("parameters", question, SIZES)
+    total = int(document.answers.ask("rounds", "How many rounds are run (num_rounds)?", ROUNDS, known=rounds))
+    cost = costs.pure(sum(svt.per_round(size) for svt in found))
+    row = Row("client", "replace", SERVER, cost, total, 0.0, "; and for other tasks ".join(svt.words for svt in found))
+    settings = {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings.items()}
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
-    more = (Unknown("rounds", "How many rounds are run (num_rounds)?", (1000.0, 100.0, 10.0, 1.0)),) if rounds is None else ()
-    order = [
-        "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
-    ]
-    if longest > 1:
-        order.append(
-            "Several filters on one result: what stands before SVT it bounds itself, what stands after is post-processing."
-        )
-    return Reading(
-        rows,
-        (Published(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words),),
-        (size, *more),
-        ("tensors with a single value, which pass in clear", "numbers of steps and metrics"),
-        others,
-        tuple(order),
-        settings,
-    )
-
-
-def _clear(reason: str, rounds: int | None, others: tuple[str, ...]) -> Reading:
-    none = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
-    return replace(
-        in_clear("client", SERVER, reason, none, rounds or 1, "replace"), unprotected=("the whole update",), not_priced=others
-    )
+    claim = Published(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words)
+    several = "Several filters on one result: what stands before SVT it bounds itself, what stands after is post-processing."
+    order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
+    open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
+    return Reading((row,), (claim,), open_, others, (order, several) if longest > 1 else (order,),
+                   found[0].settings if len(found) == 1 else settings)  # fmt: skip

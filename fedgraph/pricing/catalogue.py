@@ -1,0 +1,67 @@
+"""What is known of each system: ``catalogue.yaml``, one entry a reader.
+
+name, version      what people call it, and the versions that the reader was checked with
+source, said       where its facts were read, and what its authors say of the option (in our words)
+checked            package → (first, last) version, where it is installed as a package
+calls              class or function → its parameters in their order; those after * go by name alone
+ignored            options that choose data, model, logging or hardware, and change no price
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import yaml
+
+PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
+
+
+@dataclass(frozen=True)
+class System:
+    name: str
+    version: str
+    source: str
+    said: str = ""
+    checked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
+    ignored: str = ""
+
+    @property
+    def without_price(self) -> frozenset[str]:
+        return frozenset(self.ignored.split())
+
+    def newer(self, folder: Path) -> Iterator[str]:
+        """A sentence for each file of a folder that asks for a later version than the last that was checked."""
+        for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in PINNED)):
+            if not path.is_file() or path.stat().st_size > 1_000_000:
+                continue
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for package, (_, last) in self.checked.items():
+                asked = re.search(
+                    rf"(?<![\w-]){re.escape(package)}(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)", text
+                )
+                if asked and parts(asked[1])[:2] > parts(last)[:2]:
+                    yield f"{path.name} asks for {asked[0]}; this reader was checked with {package} up to {last}"
+
+
+def parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+
+
+@cache
+def entries() -> Mapping[str, System]:
+    """Every entry of ``catalogue.yaml``, by its reader."""
+    text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
+    return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
+
+
+@cache
+def places(call: str) -> Mapping[str, int]:
+    """Parameter → place, of a class or function that some system has; those that go by name alone have none."""
+    listed = next((system.calls[call] for system in entries().values() if call in system.calls), "")
+    return {name: place for place, name in enumerate(listed.partition("*")[0].split())}

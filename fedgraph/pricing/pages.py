@@ -1,0 +1,71 @@
+"""Quotes as pages: one HTML page without script or link, and the table of deployed configurations as Markdown (the docs page).
+
+``python -m fedgraph.pricing.pages FOLDER`` prints the Markdown for every file of a folder and every ``pyproject.toml`` one
+level below, so that one command repeats each of its numbers: ``python -m fedgraph.pricing.pages tests/pricing/files``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from fedgraph import pricing
+from fedgraph.pricing.base import Priced, Published, Quote, written_epsilon
+
+
+def html(quotes: Sequence[Quote]) -> str:
+    """Self-contained, readable in the dark and on a phone."""
+    return _rendered("page.html", True, quotes=quotes)
+
+
+def markdown(folder: Path, command: str) -> str:
+    """The docs page of a folder: the table, then an entry for each file. command: what makes it again."""
+    apps = list(folder.glob("*/pyproject.toml"))
+    quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
+    quotes.sort(key=lambda quote: (quote.system.name.lower(), quote.path))
+    return _rendered("page.md", False, quotes=quotes, command=command, worth=_worth, claim=_claim, prices=_prices,
+                     comment=_comment, place=lambda quote: str(Path(quote.path).relative_to(folder)))  # fmt: skip
+
+
+def _rendered(name: str, escaped: bool, **values: object) -> str:
+    import jinja2  # only a page needs it
+
+    settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
+    template = resources.files("fedgraph.pricing").joinpath(name).read_text(encoding="utf-8")
+    return settings.from_string(template).render(shown=written_epsilon, **values)
+
+
+def _worth(quote: Quote) -> str:
+    """Per round → total; where a missing fact leaves it open, from the smallest to the largest answer to that question."""
+    if quote.headline.total is not None:
+        return _prices(quote.headline)
+    asked = next(a for a in quote.asked if a.unknown.worst is None)
+    epsilons = [epsilon for _, epsilon in asked.answers]
+    return f"open: {written_epsilon(min(epsilons))} to {written_epsilon(max(epsilons))} by {asked.unknown.name}"
+
+
+def _prices(priced: Priced) -> str:
+    mark = "≥ " if priced.row.kind == "lower bound" else ""
+    total = "open" if priced.total is None else mark + written_epsilon(priced.total.epsilon)
+    return f"{mark}{written_epsilon(priced.per_round.epsilon)} → {total}"
+
+
+def _claim(said: Published) -> str:
+    return "no ε" if said.epsilon is None else f"ε = {written_epsilon(said.epsilon)}"
+
+
+def _comment(quote: Quote) -> str:
+    """What the first lines of the file say of it, if they are comments."""
+    said = []
+    for line in Path(quote.path).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        said.append(line.lstrip("# "))
+    return " ".join(said)
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1] if len(sys.argv) > 1 else "tests/pricing/files")
+    print(markdown(where, f"python -m fedgraph.pricing.pages {where}"), end="")
