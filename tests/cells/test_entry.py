@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.cells import facts as records
+from fedgraph.cells import solving
 from fedgraph.cells.entry import Entry, from_json, to_json
 from fedgraph.cells.facts import RECORDS, ClientResult, Facts, NodeClassificationFacts, ParticipationFacts
 from fedgraph.privacy.units import Protection, Relation, Viewer
@@ -38,7 +39,7 @@ FACTS = st.one_of(
     st.builds(
         records.GraphClusteringFacts,
         label=NAMES,
-        solver=st.builds(records.SolverFacts, solved=st.builds(records.SolvedPairs), minima=st.builds(records.LocalMinima)),
+        solver=st.builds(solving.SolverFacts, solved=st.builds(solving.SolvedPairs), minima=st.builds(solving.LocalMinima)),
     ),
     st.sampled_from([record() for record in RECORDS.values()]),
 )
