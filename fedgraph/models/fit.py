@@ -17,7 +17,7 @@ from fedgraph import runtime, seeds
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.entry import RowKey
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.methods.base import Plan, Reads, kinds
+from fedgraph.methods.base import Reads, kinds
 from fedgraph.models.answers import ACCEPT, Roster, in_columns
 from fedgraph.models.model import Model, read_people, without_rows
 from fedgraph.privacy import budget_book, budget_charges
@@ -87,7 +87,8 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         if (broken or math.isinf(made.provable().epsilon)) and not wanted.nothing_protected:
             raise PrivacyError(f"{name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
         if wanted.budget is not None:
-            _charge(wanted.budget, f"model {name}", made, guarantee, graph, others)
+            planned = Candidate.planned(f"model {name}", guarantee, made.schedule.releases)
+            _charge(wanted.budget, planned, graph.names.ids or None, others)
         fitted = models.train(params, cell, context)
     settled, made_with = fitted.done.settled, versions.own()
     named = bool(graph.names.ids) or reads in (Reads.NOTHING, Reads.OWN_EDGES)
@@ -187,10 +188,9 @@ def _cell(models: Models[Params], task: TaskSettings, row: RowKey, context: Cont
     raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
 
 
-def _charge(book: Path, what: str, made: Plan, guarantee: Guarantee, graph: Graph, others: Sequence[Candidate]) -> None:
+def _charge(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
-    ids = graph.names.ids or None
     try:
-        budget_charges.charge(book, what, guarantee, made.schedule.releases, ids)
+        budget_charges.charge(book, row.name, [row], ids)
     except PrivacyError as error:
         raise PrivacyError(f"{error}. {still_fitting(budget_book.read(book), others, ids)}") from error

@@ -47,7 +47,8 @@ class Charge:
     """One line of the book.
 
     what: the run or model that was charged. dearest: what one person may have paid, one event for each kind of person (people
-    of different clients may pay differently); their own is one of them. people: bool [people of the book].
+    of different clients may pay differently); their own is one of them. people: bool [people of the book]. mark: of a run, so
+    that it is not charged again when it goes on.
     """
 
     what: str
@@ -55,6 +56,7 @@ class Charge:
     dearest: tuple[Event, ...]
     people: np.ndarray
     written: str
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class BudgetBook:
             raise PrivacyError("protection is no mapping")
         people_ = _unpacked(str(said["people"]), len(self.row))
         dearest = tuple(from_dict(event) for event in said["dearest"])
-        self.charges.append(Charge(str(said["what"]), Protection.from_dict(protection), dearest, people_, str(said["written"])))
+        what, written, mark = (str(said.get(key, "")) for key in ("what", "written", "mark"))
+        self.charges.append(Charge(what, Protection.from_dict(protection), dearest, people_, written, mark))
 
     @property
     def num_people(self) -> int:

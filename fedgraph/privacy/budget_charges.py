@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import fcntl
 import json
+import math
 import os
 import time
 import zlib
@@ -19,10 +20,10 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.budget_book import ALL, FORMAT, BudgetBook, checked_cap
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import to_dict
+from fedgraph.privacy.events import Event, Unprotected, to_dict
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.lines import Line
-from fedgraph.privacy.person_price import dearest_events, dearest_of_account
+from fedgraph.privacy.person_price import dearest_events, dearest_of_account, dearest_together, joint_epsilon
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Protection, Unit
 
@@ -56,75 +57,88 @@ def create(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequenc
     return budget_book.read(path)
 
 
-def charge(
-    path: Path, what: str, guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease], ids: Sequence[str] | None
-) -> BudgetBook:
+@dataclass(frozen=True)
+class Candidate:
+    """A row that may be charged. name: what it is called. protection: of its releases. dearest: what one person may pay."""
+
+    name: str
+    protection: Protection
+    dearest: tuple[Event, ...]
+
+    @classmethod
+    def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> Candidate:
+        """What a plan declares. ``PrivacyError`` where the data break a promise of its guarantee."""
+        return cls(name, guarantee.protection, dearest_events(guarantee, releases))
+
+    @classmethod
+    def released(cls, name: str, account: Account, lines: Sequence[Line]) -> Candidate:
+        """What a run has released, from its ledger."""
+        broken = (Unprotected(account.broken),) if account.broken is not None else None
+        return cls(name, account.protection, broken or dearest_of_account(account, lines))
+
+
+def charge(path: Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] | None, mark: str = "") -> BudgetBook:
     """Write down what will be released, before it is; everything before counts.
 
     Args:
         path: the budget file.
         what: one phrase that names the run or model.
-        guarantee: of the releases: unit, relation, promises.
-        releases: all that the plan declares.
+        rows: all that it will release, of one unit and relation; the same people are in each of them.
         ids: the people whose data are used; None: all of the book.
+        mark: of a run, so that it is not charged again when it goes on.
 
     Returns:
         The book with the charge. Only now may the releases be made.
 
     Raises:
-        PrivacyError: it would exceed the cap, the guarantee is of another unit or relation, or its promise is broken.
+        PrivacyError: it would exceed the cap, or a guarantee is of another unit or relation.
     """
-    dearest = dearest_events(guarantee, releases)
+    dearest = dearest_together([row.dearest for row in rows])
     with _locked(path) as descriptor:
         book = BudgetBook(path, path.read_bytes())
         if book.torn:
             os.ftruncate(descriptor, path.stat().st_size - book.torn)
         people = book.people_of(ids)
-        _require_same_relation(book, guarantee.protection)
+        for number, row in enumerate(rows):
+            _require_same_relation(book, row.protection, [(one.what, one.protection) for one in book.charges])
+            _require_same_relation(book, row.protection, [(one.name, one.protection) for one in rows[:number]])
         paid = book.epsilon_with(dearest, people)
         if paid > book.epsilon:
+            free = next((row.name for row in rows if math.isinf(joint_epsilon([row.dearest], book.delta))), None)
+            why = f"; {free} releases something without noise" if free is not None else ""
             raise PrivacyError(
                 f"{path}: with {what} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g} "
-                f"(δ = {book.delta:g}); what is left is one release of ε = {book.left(people):.3g}. Nothing was released"
+                f"(δ = {book.delta:g}){why}; what is left is one release of ε = {book.left(people):.3g}. Nothing was released"
             )
         said = {
             "kind": "charge",
             "what": what,
-            "protection": guarantee.protection.to_dict(),
+            "protection": rows[0].protection.to_dict(),
             "dearest": [to_dict(event) for event in dearest],
             "people": ALL if people.all() else _packed(people),
             "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "mark": mark,
         }
         _append(descriptor, said, book.head)
     return budget_book.read(path)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A row that might be charged. name: what it is called. account, lines: its part of a ledger."""
-
-    name: str
-    account: Account
-    lines: tuple[Line, ...]
-
-
-def still_fitting(book: BudgetBook, candidates: Sequence[Candidate], ids: Sequence[str] | None) -> str:
-    """One sentence that names the first of ``candidates`` that the budget of ``ids`` would still carry."""
+def still_fitting(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
+    """One sentence that names the first of ``rows`` that the budget of ``ids`` would still carry."""
     people = book.people_of(ids)
-    for one in candidates:
-        able = one.account.broken is None and one.account.protection.unit is book.unit
-        if able and book.epsilon_with(dearest_of_account(one.account, one.lines), people) <= book.epsilon:
-            return f"This would still fit: {one.name}"
+    for row in rows:
+        if row.protection.unit is book.unit and book.epsilon_with(row.dearest, people) <= book.epsilon:
+            return f"This would still fit: {row.name}"
     return "No other row would fit"
 
 
-def _require_same_relation(book: BudgetBook, protection: Protection) -> None:
+def _require_same_relation(book: BudgetBook, protection: Protection, earlier: Sequence[tuple[str, Protection]]) -> None:
     if protection.unit is not book.unit:
         raise PrivacyError(f"{book.path}: is for one {book.unit.value}, and this protects one {protection.unit.value}")
-    for earlier in book.charges:
-        if earlier.protection.relation is not protection.relation:
+    for name, other in earlier:
+        if other.relation is not protection.relation:
             raise PrivacyError(
-                f"{book.path}: {earlier.what} was charged under the relation {earlier.protection.relation.value}, and this has "
+                f"{book.path}: {name} was charged under the relation {other.relation.value}, and this has "
                 f"{protection.relation.value}: they do not compose. Allowed: rows of one relation in one budget"
             )
 

@@ -40,6 +40,13 @@ def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Pla
     return (Composed(tuple(worst)),)
 
 
+def dearest_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
+    """What one person may pay for several trainings on the same people, of each of which it pays one of the events."""
+    if math.prod(map(len, parts)) > MOST_CHOICES:  # whoever pays all events of a training pays at least its own
+        return (Composed(tuple(event for part in parts for event in part)),)
+    return tuple(Composed(chosen) for chosen in dict.fromkeys(itertools.product(*parts)))
+
+
 def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, ...]:
     """The same, from a ledger: it names the holders of the worst unit where several clients release something of one."""
     events = spent(lines)
@@ -52,7 +59,4 @@ def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, 
 
 def joint_epsilon(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
     """ε at ``delta`` of one person's charges, where each charge is one of several events: the dearest choice."""
-    choices = math.prod(len(dearest) for dearest in charges)
-    if choices > MOST_CHOICES:  # whoever pays all events of a charge pays at least its own
-        return price(Composed(tuple(event for dearest in charges for event in dearest)), delta).epsilon
-    return max(price(Composed(tuple(chosen)), delta).epsilon for chosen in itertools.product(*charges))
+    return max(price(event, delta).epsilon for event in dearest_together(charges))

@@ -17,9 +17,10 @@ import yaml
 from fedgraph import data, runtime, seeds
 from fedgraph.cells import store
 from fedgraph.cells.cell import Cell, Context
-from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
+from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.methods.base import Plan
 from fedgraph.runs import environment, schedule
+from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import Stage
 from fedgraph.runtime.base import Runtime
@@ -53,7 +54,7 @@ def run(
         with store.locked(out):
             try:
                 return _computed(ready, graphs, out, text, console, engine)
-            except (ScenarioError, DataError):
+            except (ScenarioError, DataError, PrivacyError):
                 store.disclaim(out)
                 raise
 
@@ -74,6 +75,9 @@ def _computed(
         for line in kept.damaged:
             console.say(f"{line}; it is computed again")
         require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
+        charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
+        if charged is not None:
+            charged.charge(stages, todo)
         total = sum(len(stage.cells) for stage in stages)
         console.plan(total, total - len(todo))
         for done in schedule.computed(todo, engine, console, ready.scenario.runtime.spread):
@@ -81,6 +85,8 @@ def _computed(
                 kept.fail(done.cell, done.outcome, done.seconds)
                 console.say(f"FAILED {done.cell.key}: {done.outcome}")
             else:
+                if charged is not None:
+                    charged.note(done.cell)
                 kept.save(done.cell, done.outcome, done.seconds)
         where = engine.describe() | {"federations": schedule.where_rounds_run(engine, ready.scenario.runtime.spread)}
     from fedgraph import report  # what draws and writes is not needed before the last cell

@@ -279,7 +279,7 @@ class Run:
         found = []
         for score in scores:
             ledger = Ledger.of_lines(score.row.head.ledger)
-            found += [Candidate(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
+            found += [Candidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
         return found
 
     def _chosen(self, score: Score) -> ChosenRow:

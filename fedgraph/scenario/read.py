@@ -64,6 +64,9 @@ class Scenario(Settings):
     seed: Annotated[int, Field(ge=0)] | Literal["secret"] = Field(
         0, description="root of every random stream; secret: noise and samples from the operating system, never written"
     )
+    budget: Path | None = Field(
+        None, description="a file of fedgraph budget, charged before anything is released; needs seed: secret and one data set"
+    )
     seeds: int = Field(1, ge=1, description="independent repetitions")
     runtime: RuntimeSettings = RuntimeSettings()
     datasets: list[DatasetSettings] = Field(default_factory=list, description="each task that needs data runs on each of them")
@@ -154,8 +157,14 @@ def _validated(source: Source, data: dict[str, object]) -> Ready:
     written = source.data.get("datasets") if isinstance(source.data, dict) else None
     every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
     _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
-    own = [_beside(source, d) for d in scenario.datasets if d.enabled]
-    scenario = scenario.model_copy(update={"datasets": own})
+    own = [d.model_copy(update={"path": _beside(source, d.path)}) for d in scenario.datasets if d.enabled]
+    scenario = scenario.model_copy(update={"datasets": own, "budget": _beside(source, scenario.budget)})
+    if scenario.budget is not None and (scenario.seed != "secret" or len(own) != 1):
+        raise source.error(
+            ("budget",),
+            f"budget needs seed: secret (found {scenario.seed}) and one data set (found {len(own)}): noise that can be "
+            "computed again protects nobody, and a budget is of the people of one data set",
+        )
     names = [d.label or d.name for d in scenario.datasets]
     tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
     _require_apart(source, "tasks", "tasks are labelled", [t.label for t in tasks])
@@ -186,13 +195,12 @@ def _require_apart(source: Source, key: str, words: str, labels: Sequence[str]) 
                 )
 
 
-def _beside(source: Source, dataset: DatasetSettings) -> DatasetSettings:
-    """Relative paths of one's own data begin at the scenario's folder; where nothing is there, at the folder one is in."""
-    given = dataset.path
+def _beside(source: Source, given: Path | None) -> Path | None:
+    """Relative paths of one's own files begin at the scenario's folder; where nothing is there, at the folder one is in."""
     if given is None or given.is_absolute() or given.parts[:1] == ("~",):
-        return dataset
+        return given
     beside = Path(source.name).parent / given
-    return dataset.model_copy(update={"path": beside if beside.exists() or not given.exists() else given})
+    return beside if beside.exists() or not given.exists() else given
 
 
 def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:

@@ -16,6 +16,7 @@ from fedgraph.commands.base import main
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.budget_charges import Candidate
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, Repeated
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.person_price import dearest_events, joint_epsilon
@@ -36,6 +37,10 @@ def line(event: Event, client: int = 0, rounds: int = 1) -> Line:
     return Line("cell", "model", ((client, client),), ((0, rounds - 1),), 1, "noise", event)
 
 
+def charge(path: Path, what: str, given: Guarantee, lines: list[Line], ids: list[str] | None) -> budget_book.BudgetBook:
+    return budget_charges.charge(path, what, [Candidate.planned(what, given, lines)], ids)
+
+
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
     budget_charges.create(tmp_path / "people.budget", Unit.NODE, 2.0, DELTA, PEOPLE)
@@ -44,7 +49,7 @@ def book(tmp_path: Path) -> Path:
 
 def test_charges_compose_by_the_accountants_and_not_by_adding(book: Path) -> None:
     for _ in range(3):
-        made = budget_charges.charge(book, "a model", guarantee(), [line(Gaussian(20.0), rounds=4)], None)
+        made = charge(book, "a model", guarantee(), [line(Gaussian(20.0), rounds=4)], None)
     (group,) = made.groups()
     assert group.epsilon == pytest.approx(price(Repeated(Gaussian(20.0), 12), DELTA).epsilon)
     assert group.epsilon < 3 * price(Repeated(Gaussian(20.0), 4), DELTA).epsilon
@@ -52,25 +57,25 @@ def test_charges_compose_by_the_accountants_and_not_by_adding(book: Path) -> Non
 
 
 def test_what_would_exceed_the_cap_is_refused_and_leaves_the_file_as_it_was(book: Path) -> None:
-    budget_charges.charge(book, "first", guarantee(), [line(Gaussian(4.0))], None)
+    charge(book, "first", guarantee(), [line(Gaussian(4.0))], None)
     before = book.read_bytes()
     with pytest.raises(PrivacyError, match=r"with second .* of 2 .*what is left is one release of ε = [01]\.\d+. Nothing"):
-        budget_charges.charge(book, "second", guarantee(), [line(Gaussian(2.5))], None)
+        charge(book, "second", guarantee(), [line(Gaussian(2.5))], None)
     assert book.read_bytes() == before
     left = budget_book.read(book).left(np.ones(100, dtype=bool))
     assert 0 < left < 2
     with pytest.raises(PrivacyError, match="ε = inf"):
-        budget_charges.charge(book, "no noise", guarantee(), [line(Gaussian(0.0))], None)
+        charge(book, "no noise", guarantee(), [line(Gaussian(0.0))], None)
 
 
 def test_overlapping_people_cost_per_person(book: Path) -> None:
-    budget_charges.charge(book, "one", guarantee(), [line(Gaussian(5.0))], PEOPLE[:60])
-    made = budget_charges.charge(book, "two", guarantee(), [line(Laplace(4.0))], PEOPLE[40:])
+    charge(book, "one", guarantee(), [line(Gaussian(5.0))], PEOPLE[:60])
+    made = charge(book, "two", guarantee(), [line(Laplace(4.0))], PEOPLE[40:])
     paid = {group.charges: (group.num_people, group.epsilon) for group in made.groups()}
     assert {charges: people for charges, (people, _) in paid.items()} == {(0,): 40, (0, 1): 20, (1,): 40}
     assert paid[(0, 1)][1] == pytest.approx(price(Composed((Gaussian(5.0), Laplace(4.0))), DELTA).epsilon)
     with pytest.raises(PrivacyError, match="1 people of these data are not in the budget, the first is 'stranger'"):
-        budget_charges.charge(book, "three", guarantee(), [line(Gaussian(50.0))], ["p1", "stranger"])
+        charge(book, "three", guarantee(), [line(Gaussian(50.0))], ["p1", "stranger"])
 
 
 @given(st.lists(st.sampled_from([3.0, 5.0, 8.0]), min_size=1, max_size=4), st.integers(0, 3))
@@ -93,15 +98,15 @@ def test_prices_per_end_charge_both_ends(book: Path) -> None:
 
 
 def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> None:
-    budget_charges.charge(book, "first", guarantee(), [line(Gaussian(20.0))], None)
+    charge(book, "first", guarantee(), [line(Gaussian(20.0))], None)
     with pytest.raises(PrivacyError, match="under the relation node-zero-out, and this has node-replace"):
-        budget_charges.charge(book, "second", guarantee(Relation.NODE_REPLACE), [line(Gaussian(20.0))], None)
+        charge(book, "second", guarantee(Relation.NODE_REPLACE), [line(Gaussian(20.0))], None)
     edge = Protection(Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC,))
     with pytest.raises(PrivacyError, match="is for one node, and this protects one edge"):
-        budget_charges.charge(book, "third", Guarantee(edge, DELTA, None, False), [line(Gaussian(20.0))], None)
+        charge(book, "third", Guarantee(edge, DELTA, None, False), [line(Gaussian(20.0))], None)
     broken = guarantee(promises=(Promise(Assumption.PROMISED_DEGREE, 5, 9, 2, 100),))
     with pytest.raises(PrivacyError, match="the data break it"):
-        budget_charges.charge(book, "fourth", broken, [line(Gaussian(20.0))], None)
+        charge(book, "fourth", broken, [line(Gaussian(20.0))], None)
 
 
 def edits(content: bytes) -> list[bytes]:
@@ -118,29 +123,29 @@ def edits(content: bytes) -> list[bytes]:
 @pytest.mark.parametrize("edit", range(8))
 def test_every_edit_is_found(book: Path, edit: int) -> None:
     for number in range(3):
-        budget_charges.charge(book, f"model {number}", guarantee(), [line(Gaussian(20.0))], None)
+        charge(book, f"model {number}", guarantee(), [line(Gaussian(20.0))], None)
     content = book.read_bytes()
     changed = edits(content)[edit]
     assert changed != content
     book.write_bytes(changed)
     with pytest.raises(PrivacyError, match=r"people\.budget:?\d*: (not as it was written|empty)"):
-        budget_charges.charge(book, "more", guarantee(), [line(Gaussian(20.0))], None)
+        charge(book, "more", guarantee(), [line(Gaussian(20.0))], None)
 
 
 @pytest.mark.parametrize("kept", [1, 40, -1])
 def test_a_process_that_died_while_it_wrote_has_released_nothing(book: Path, kept: int) -> None:
     whole = book.read_bytes()
-    budget_charges.charge(book, "first", guarantee(), [line(Gaussian(20.0))], None)
+    charge(book, "first", guarantee(), [line(Gaussian(20.0))], None)
     torn = book.read_bytes()[len(whole) :][:kept]
     book.write_bytes(whole + torn)
     assert budget_book.read(book).charges == []
-    made = budget_charges.charge(book, "second", guarantee(), [line(Gaussian(20.0))], None)
+    made = charge(book, "second", guarantee(), [line(Gaussian(20.0))], None)
     assert [charge.what for charge in made.charges] == ["second"]
 
 
 def _charge_often(path: Path) -> None:
     for _ in range(10):
-        budget_charges.charge(path, "at once", guarantee(), [line(Gaussian(40.0))], None)
+        charge(path, "at once", guarantee(), [line(Gaussian(40.0))], None)
 
 
 def test_two_processes_at_once_lose_no_charge(book: Path) -> None:
@@ -161,7 +166,7 @@ def test_the_command_makes_and_shows_a_book(tmp_path: Path, capsys: pytest.Captu
     assert "would allow publishing" in capsys.readouterr().err
     assert main([*init, "1e-6"]) == 0
     assert main([*init, "1e-6"]) == 1, "never replaced"
-    budget_charges.charge(Path(file), "GAP-NDP", guarantee(), [line(Gaussian(2.0))], PEOPLE[:30])
+    charge(Path(file), "GAP-NDP", guarantee(), [line(Gaussian(2.0))], PEOPLE[:30])
     capsys.readouterr()
     assert main(["budget", "show", file]) == 0
     text = capsys.readouterr().out
