@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-from fedgraph.commands.base.files import write_new
+from fedgraph.commands.base.files import require_free, write_new
+from fedgraph.data.own.look import look_at
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust, trust_called
 from fedgraph.scenario import draft
 
 HELP = "write a commented scenario for your own graph or federation"
+LABEL = "What is to be predicted? one of: {}"
+UNIT = "What is private? node: everything about a person; edge: only who is tied to whom"
+ASKED = (
+    "Are the people whose answers you want private, too? private: each gives its own data and only it sees its answer; "
+    "public: they and their ties are known"
+)
+WHOM = "Whom can people trust with their data? some of: curator (one party holds all), sums (a server sees sums), own-client"
+BUDGETS = "Budgets ε (1 is strong, 8 is weak protection)"
+BOUNDS = "{}: least and largest value that anybody could have, known without the data (empty: not known)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,48 +31,93 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--graph", metavar="PATH", help="your .npz file or CSV folder, or the name of a data set (fedgraph ls data)"
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
+    parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
     parser.add_argument("--unit", choices=draft.UNITS, help="what is one person's data: a node, or an edge")
+    parser.add_argument("--asked", choices=draft.ASKED, help="whether the people whose answers you want are private, too")
     parser.add_argument("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
     parser.add_argument("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
+    parser.add_argument(
+        "--bounds", nargs="+", default=[], metavar="COLUMN=LEAST:LARGEST", help="of columns of numbers, known without the data"
+    )
     parser.add_argument("--clients", type=int, metavar="N", help="clients that share one graph (default 10)")
+    parser.add_argument("--yes", action="store_true", help="ask nothing: the most private answer to every question")
+    parser.add_argument("--no-probe", action="store_true", help="do not try what fits into two minutes")
     parser.add_argument("--name", help="name of the scenario (default: of the data)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where to write it (default NAME.yaml)")
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
 
 
+@dataclass(frozen=True)
+class _Questions:
+    """asks: whether a person sits at a terminal and did not say ``--yes``."""
+
+    asks: bool
+
+    def ask(self, option: str, question: str, default: str = "") -> str:
+        """The answer of a person, or the default; ``ScenarioError`` where nobody is asked and there is no default."""
+        if not self.asks:
+            if default:
+                return default
+            raise ScenarioError(f"{option} is missing; nobody can be asked here, so it must be given")
+        answer = input(f"{question}{f' [{default}]' if default else ''}: ").strip() or default
+        if not answer:
+            raise ScenarioError(f"{option}: no answer was given")
+        return answer
+
+    def column_bounds(self, columns: list[str], given: list[str]) -> dict[str, list[float]]:
+        """Column → [least, largest], of those that were given or answered."""
+        found = dict(_bounds(*text.rpartition("=")[::2]) for text in given)
+        for column in columns if self.asks else []:
+            if column not in found and (answer := input(f"{BOUNDS.format(column)}: ").strip()):
+                found |= dict([_bounds(column, answer)])
+        return found
+
+
 def run(options: argparse.Namespace) -> int:
-    asks, offered = sys.stdin.isatty(), " ".join(t.value for t in draft.TRUST)
+    questions = _Questions(sys.stdin.isatty() and not options.yes)
     graph = options.graph or (
-        None if options.federation else _asked(asks, "--graph", "Your graph (a .npz file, a CSV folder, or a name)")
+        None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     )
-    unit = options.unit or _asked(asks, "--unit", f"What is protected? {' or '.join(draft.UNITS)}", "node")
-    trust = (
-        options.trust or _asked(asks, "--trust", f"Who may be trusted? some of: {offered}", "curator sums own-client").split()
-    )
-    given = options.epsilons or _asked(asks, "--epsilons", "Budgets ε", "1 8 inf").split()
+    seen = look_at(Path(graph or ""))
+    label = options.label
+    if not label and len(seen.labels) > 1:
+        label = questions.ask("--label", LABEL.format(", ".join(seen.labels)), seen.labels[0])
+    unit = options.unit or questions.ask("--unit", UNIT, "node")
+    asked = options.asked or ("private" if unit == "edge" or options.federation else questions.ask("--asked", ASKED, "private"))
+    trust = options.trust or questions.ask("--trust", WHOM, "curator sums own-client").split()
+    budgets = options.epsilons or questions.ask("--epsilons", BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
+    bounds = questions.column_bounds(seen.numbers, options.bounds)
+    parameters = seen.parameters | ({"label": label} if label else {}) | ({"bounds": bounds} if bounds else {})
     wanted = draft.Wanted(
-        data=draft.data_of(graph, options.federation),
+        data=draft.data_of(graph, options.federation, parameters),
         unit=unit,
         trust=tuple(map(trust_called, trust)),
-        epsilons=draft.budgets(given),
+        epsilons=draft.budgets(budgets),
         clients=options.clients,
         name=options.name,
+        asked=asked,
+        parameters=parameters,
     )
     out = options.out or Path(f"{wanted.title}.yaml")
+    require_free(out, options.force)
+    if not options.no_probe:
+        from fedgraph.runs import fitting
+
+        wanted = fitting.fitted(wanted, bool(options.trust) or questions.asks)
     write_new(out, draft.text(wanted, out.parent).encode(), options.force)
     print(wanted.data.found)
+    if wanted.fits:
+        print(wanted.fits)
     print(f"{out}: check it with: fedgraph check {out}; run it with: fedgraph run {out}")
     return 0
 
 
-def _asked(asks: bool, option: str, question: str, default: str = "") -> str:
-    """The answer of a person, or the default; ``ScenarioError`` where nobody can be asked and there is no default."""
-    if not asks:
-        if default:
-            return default
-        raise ScenarioError(f"{option} is missing; nobody can be asked here, so it must be given")
-    shown = f" [{default}]" if default else ""
-    answer = input(f"{question}{shown}: ").strip() or default
-    if not answer:
-        raise ScenarioError(f"{option}: no answer was given")
-    return answer
+def _bounds(column: str, text: str) -> tuple[str, list[float]]:
+    """``0:120`` or ``0 120``."""
+    try:
+        least, largest = map(float, text.replace(":", " ").replace(",", " ").split())
+    except ValueError:
+        least = largest = 0.0
+    if not column or not least < largest:
+        raise ScenarioError(f"--bounds {column}={text}: allowed: COLUMN=LEAST:LARGEST, two numbers, such as age=0:120")
+    return column, [least, largest]

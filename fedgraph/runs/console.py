@@ -91,7 +91,7 @@ class Console:
         text = f"{stage} {done}/{total}"
         if done > before:
             rate = (done - before) / max(now - began, 1e-9)
-            text += f", {rate:.{0 if rate >= 10 else 2}f}/s, about {_span((total - done) / rate)} left of them"
+            text += f", {rate:.{0 if rate >= 10 else 2}f}/s, about {span((total - done) / rate)} left of them"
         self._line(next(iter(self._running)), text)
 
     def wait(self) -> None:
@@ -100,7 +100,7 @@ class Console:
             return
         cell, began = next(iter(self._running.items()))
         others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
-        self._line(cell, f"running for {_span(time.monotonic() - began)}{others}")
+        self._line(cell, f"running for {span(time.monotonic() - began)}{others}")
 
     def _line(self, cell: Cell, text: str) -> None:
         now = time.monotonic()
@@ -112,8 +112,8 @@ class Console:
             len(self._running) / 2 if len(self._running) > 1 else 0.0
         )  # cells that are running are counted as half done on average
         fresh = done - self._already
-        left = f", about {_span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
-        self.say(f"[{_span(now - self._begun)}] cell {done + 1}/{total}{left}: {cell.words}: {text}")
+        left = f", about {span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
+        self.say(f"[{span(now - self._begun)}] cell {done + 1}/{total}{left}: {cell.words}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
         """Print a table. words_last: only the last column, which holds words, goes on in a next line where the screen ends."""
@@ -134,5 +134,5 @@ class Console:
         self._out.print(text, markup=False, highlight=False)
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"

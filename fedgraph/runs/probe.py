@@ -1,79 +1,164 @@
 """What a scenario will take, from a short probe: a few of its cells are run for real and the others are like them.
 
-Cells that differ only in ε, reading and seed are one *group*: they do the same work. For as long as there is time, one cell of
-each group is run in this process, those of the largest groups first. A group that was not reached is taken to be as long as the
-mean of those that were. Nothing is kept.
+Cells that differ only in ε, reading and seed are one *kind*: they do the same work. While there is time, one cell of each kind
+is run in this process: first one of each method, since methods differ most, then those of the largest kinds. A cell that takes
+too long is stopped, and its rounds say how far it was. Nothing is kept.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
+import statistics
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedgraph import data, runtime, seeds
 from fedgraph.cells import entry
 from fedgraph.cells.cell import Cell
+from fedgraph.errors import FedgraphError
 from fedgraph.runs import experiment, schedule
-from fedgraph.runs.console import Console
+from fedgraph.runs.console import Console, span
+from fedgraph.runs.schedule import Stage
 from fedgraph.scenario.read import Ready
 from fedgraph.worlds.world import World
 
-Group = tuple[str, str, str, str, World]
+Kind = tuple[str, str, str, str, World]
+SHARE = 0.4  # of the probe's time that one cell may take
+EARLY = 0.8  # trainings stop early now and then: what a stopped cell is taken for, of the time that its rounds would need
+BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
+HELD_UP = 1.25  # workers wait for each other at the end
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One cell of a kind. seconds: of the clock. written: bytes of its record. whole: it ran to its end."""
+
+    seconds: float
+    written: int = 0
+    whole: bool = True
 
 
 @dataclass(frozen=True)
 class Found:
-    """counts: one line per task and data set. estimate: one or two sentences."""
+    """counts: one line per task and data set. estimate: a few sentences."""
 
     counts: tuple[str, ...]
     estimate: str
 
 
+class _Enough(Exception):
+    """Raised inside a cell that has shown how long it takes. done: the share of its rounds."""
+
+    def __init__(self, done: float) -> None:
+        super().__init__(done)
+        self.done = done
+
+
+def kind_of(cell: Cell) -> Kind:
+    """Cells of one kind do the same work."""
+    return (cell.task, cell.dataset, cell.method, cell.variant, cell.world)
+
+
+def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], float] = time.perf_counter) -> dict[Kind, Tried]:
+    """One cell of each kind, for about so many seconds of ``clock``; at least one whole or stopped cell."""
+    sizes = Counter(kind_of(cell) for stage in stages for cell in stage.cells)
+    first = {kind_of(cell): (stage, cell) for stage in reversed(stages) for cell in reversed(stage.cells)}
+    seen: Counter[tuple[str, str, str, str]] = Counter()
+    order: list[tuple[int, int, Kind]] = []
+    for kind in sorted(first, key=lambda k: -sizes[k]):
+        order.append((seen[kind[:4]], -sizes[kind], kind))
+        seen[kind[:4]] += 1
+    began, tried = clock(), dict[Kind, Tried]()
+    for _, _, kind in sorted(order, key=lambda o: o[:2]):
+        left = seconds - (clock() - began)
+        if tried and left <= 0:
+            break
+        stage, cell = first[kind]
+        tried[kind] = _tried(stage, cell, max(SHARE * seconds, 0.5 * left), clock)
+    return tried
+
+
+def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) -> Tried:
+    began = clock()
+
+    def progress(_: str, done: int, total: int) -> None:
+        if clock() - began > most and 0 < done < total:
+            raise _Enough(done / total)
+
+    try:
+        outcome = schedule.timed(stage.task, cell, replace(stage.context, progress=progress))[0]
+    except _Enough as enough:
+        took = clock() - began
+        return Tried(max(took, EARLY * took / enough.done), whole=False)
+    except FedgraphError:  # a cell that fails is a row with its reason when the scenario runs
+        return Tried(clock() - began)
+    written = len(json.dumps(entry.to_json(entry.entry_of(cell, outcome, 0.0))))
+    return Tried(clock() - began, written)
+
+
+def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tuple[float, float]:
+    """(all cells one after another, the longest). A kind that was not tried is like its row elsewhere, else like the mean."""
+    mean = statistics.fmean(t.seconds for t in tried.values())
+    total = longest = 0.0
+    for kind, count in Counter(map(kind_of, cells)).items():
+        alike = [t.seconds for k, t in tried.items() if k[:4] == kind[:4]] or [mean]
+        one = tried[kind].seconds if kind in tried else max(alike)
+        total, longest = total + count * one, max(longest, one)
+    return total, longest
+
+
+def wall_seconds(total: float, longest: float, engine: str, workers: int | None) -> float:
+    """How long a run takes whose cells need ``total`` seconds, start and report included."""
+    side_by_side = 1 if engine == "serial" else workers or os.cpu_count() or 1
+    spread = total if side_by_side == 1 else max(HELD_UP * total / side_by_side, longest)
+    return BEGIN[engine] + spread
+
+
 def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Found:
     """Count the cells; with ``seconds`` > 0 also load the data and probe."""
-    probes = seconds > 0
-    began = time.monotonic()
+    began = time.perf_counter()
     data.look_in(data_root)
-    graphs = [
-        experiment.load(d, data_root, seeds.public(ready.scenario.seed), stand_in=not probes) for d in ready.scenario.datasets
-    ]
-    loading = time.monotonic() - began
+    seed = seeds.public(ready.scenario.seed)
+    graphs = [experiment.load(d, data_root, seed, stand_in=seconds == 0) for d in ready.scenario.datasets]
+    loading = time.perf_counter() - began
     with runtime.start("serial") as engine:
-        console = Console(quiet=True)
-        stages = tuple(experiment.stages_of(ready, graphs, engine, console))
+        stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))
         counts = tuple(f"{s.task.label} on {s.context.dataset}: {len(s.cells)} cells" for s in stages)
         every = [cell for stage in stages for cell in stage.cells]
-        total = f"{len(every)} cells in all"
-        if not probes:
-            return Found(counts, f"{total}; nothing was probed.")
-        sizes = Counter(_group(cell) for cell in every)
-        first = {_group(cell): (stage, cell) for stage in reversed(stages) for cell in reversed(stage.cells)}
-        took: dict[Group, tuple[float, int]] = {}
-        for group, _ in sizes.most_common():
-            if took and time.monotonic() - began > seconds:
-                break
-            stage, cell = first[group]
-            start = time.monotonic()
-            console.begin(cell)
-            outcome = schedule.timed(stage.task, cell, stage.context)[0]
-            console.finish(cell)
-            written = len(json.dumps(entry.to_json(entry.entry_of(cell, outcome, 0.0))))
-            took[group] = (time.monotonic() - start, written)
-    mean = sum(t for t, _ in took.values()) / len(took)
-    wall = loading + sum(number * (took[group][0] if group in took else mean) for group, number in sizes.items())
-    size = sum(number * (took[group][1] if group in took else 0) for group, number in sizes.items())
+        if not seconds:
+            return Found(counts, f"{len(every)} cells in all; nothing was probed.")
+        tried = probe_kinds(stages, seconds)
+    sizes = Counter(map(kind_of, every))
+    asked = ready.scenario.runtime
+    wall = loading + wall_seconds(*seconds_of_cells(every, tried), asked.engine, asked.workers)
+    size = sum(number * tried[kind].written for kind, number in sizes.items() if kind in tried)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    known = f"{len(took)} of {len(sizes)} kinds of cells were tried"
-    return Found(
-        counts,
-        f"{total}: about {wall / 60:.1f} minutes in one process, less with several workers; about {memory:.1f} GB of memory "
-        f"for each process; about {max(size / 1e6, 0.1):.1f} MB on disk without figures ({known}).",
-    )
+    where = "in one process" if asked.engine == "serial" else f"with {asked.workers or os.cpu_count()} workers"
+    disk = f"about {max(size / 1e6, 0.1):.1f} MB on disk without figures"
+    said = [
+        f"{len(every)} cells in all: about {span(wall)} on this machine {where}; about {memory:.1f} GB of memory for each "
+        f"process; {disk} ({len(tried)} of {len(sizes)} kinds of cells were tried)."
+    ]
+    said += _named("Stopped before their end, so their time is a guess", [k for k, t in tried.items() if not t.whole])
+    said += _named("Not tried, and taken to be like the others", [k for k in sizes if k not in tried])
+    dear = max(sizes, key=lambda k: sizes[k] * (tried[k].seconds if k in tried else 0.0))
+    share = sizes[dear] * tried[dear].seconds / max(seconds_of_cells(every, tried)[0], 1e-9)
+    if share > 0.3 and len(sizes) > 1:
+        said.append(f"{share:.0%} of the computing is for {_words(dear)} ({sizes[dear]} cells).")
+    return Found(counts, "\n".join(said))
 
 
-def _group(cell: Cell) -> Group:
-    return (cell.task, cell.dataset, cell.method, cell.variant, cell.world)
+def _words(kind: Kind) -> str:
+    method, variant, world = kind[2:]
+    return f"{method if variant in ('default', method) else variant} ({world.words})"
+
+
+def _named(what: str, kinds: Sequence[Kind]) -> list[str]:
+    """One sentence that names the first of them; none where there are none."""
+    more = f" and {len(kinds) - 6} more" if len(kinds) > 6 else ""
+    return [f"{what}: {', '.join(map(_words, kinds[:6]))}{more}."] if kinds else []

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.scenario import draft_rows
 
+if TYPE_CHECKING:
+    from fedgraph.scenario.draft import Wanted
+
 LEFT_OUT = 3  # clients that are left out in turn, from the smallest to the largest
 
 
-def task(unit: str, trust: Sequence[Trust], epsilons: Sequence[float], num_clients: int, split: bool, crossing: int) -> str:
-    """The task as YAML, indented for ``tasks:``.
+def parts(wanted: Wanted) -> tuple[str, str]:
+    """(the task as YAML, indented for ``tasks:``; the lines below ``quick:``)."""
+    written = _task(wanted)
+    return written, _quick(wanted, written)
 
-    trust: some of ``curator``, ``sums``, ``own-client``. split: the clients brought masks. crossing: edges between clients.
-    """
-    edge = unit == "edge"
+
+def _task(wanted: Wanted) -> str:
+    data, unit, trust = wanted.data, wanted.unit, wanted.trust[: wanted.size.trust]
+    crossing, num_clients, edge = data.crossing, data.clients, unit == "edge"
     joined = [t for t in trust if t is not Trust.CURATOR]
     choices = ["alone", *(["federated"] if joined else []), *(["curator"] if Trust.CURATOR in trust else [])]
     choices += ["personalised"] if joined else []
     enough = num_clients > (2 if Trust.SUMS in joined else 1)  # a sum hides nobody where one client is left
     choices += ["left-out"] if joined and not edge and enough else []
     trusted = _joined(trust)
-    budgets = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in epsilons)
+    budgets = ", ".join("inf" if math.isinf(e) else f"{e:g}" for e in wanted.epsilons)
     lines = [
         "  - task: participation",
         f"    label: {unit}-level",
@@ -33,27 +40,27 @@ def task(unit: str, trust: Sequence[Trust], epsilons: Sequence[float], num_clien
         f"    participations: [{', '.join(choices)}]   # the choices that are compared, for every client",
         *(["    left_out: SOME                  # clients left out in turn"] if "left-out" in choices else []),
         f"    trust: [{', '.join(trusted)}]       # sums: all that the server sees; own-client: it sees each client's messages",
-        *(["    split: public                # the masks that the clients brought"] if split else []),
+        *(["    split: public                # the masks that the clients brought"] if data.split else []),
         *_crossing(edge, crossing),
         f"    epsilons: [{budgets}]       # privacy budgets ε (no unit); inf: no privacy",
         "    delta: 1/n_train             # δ of every guarantee; 1/n_train: one over all training nodes of the federation",
         "    methods:",
-        draft_rows.as_yaml(draft_rows.offered("federation", unit, crossing), trusted[0]),
+        draft_rows.as_yaml(
+            [(draft_rows.entry_of(n, d, trusted[0], 0), d.comment) for n, d in draft_rows.offered("federation", unit, crossing)]
+        ),
     ]  # fmt: skip
     return "\n".join(lines).replace("SOME", str(min(LEFT_OUT, num_clients)))
 
 
-def quick(unit: str, trust: Sequence[Trust], epsilons: Sequence[float], task: str, crossing: int) -> str:
-    """The lines below ``quick:``: one seed, one budget and no privacy, one level of trust, one client left out, few steps.
-
-    task: as ``task`` wrote it.
-    """
-    finite = [e for e in epsilons if math.isfinite(e)]
-    budgets = [f"{max(finite):g}"] * bool(finite) + ["inf"] * (len(finite) < len(epsilons) or unit == "node")
-    trusted = _joined(trust)[0]
-    rows = enumerate(draft_rows.offered("federation", unit, crossing))
+def _quick(wanted: Wanted, task: str) -> str:
+    """One seed, one budget and no privacy, one level of trust, one client left out, few steps. task: as it was written."""
+    finite = [e for e in wanted.epsilons if math.isfinite(e)]
+    budgets = [f"{max(finite):g}"] * bool(finite) + ["inf"] * (len(finite) < len(wanted.epsilons) or wanted.unit == "node")
+    trusted = _joined(wanted.trust)[0]
+    rows = enumerate(draft_rows.offered("federation", wanted.unit, wanted.data.crossing))
     lines = [
         "  seeds: 1",
+        "  runtime.engine: serial",
         f"  tasks.0.epsilons: [{', '.join(budgets)}]",
         f"  tasks.0.trust: [{trusted}]",
         *(["  tasks.0.left_out: 1"] if "left_out:" in task else []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import yaml
@@ -13,25 +13,45 @@ from fedgraph.methods.base import Draft, kinds
 COMMENT_AT = 52  # column at which a short row's comment begins
 
 
-def offered(data: Literal["graph", "federation"], unit: str, crossing: int = 0) -> list[tuple[str, Draft]]:
+def offered(
+    data: Literal["graph", "federation"], unit: str, crossing: int = 0, protocol: str | None = None
+) -> list[tuple[str, Draft]]:
     """(method, row) of every row that fits (``Offers.drafts``), methods by name, comparisons last.
 
     Args:
         data: one graph that is dealt to clients, or a federation of one's own.
         unit: what the guarantee protects, ``node`` or ``edge``.
         crossing: number of edges between clients; where there are some, rows that cannot use them are left out.
+        protocol: methods that do not serve it are left out.
     """
-    every = [(name, draft) for name in plugins.names("methods") for draft in kinds.method(name).OFFERS.drafts]
-    fitting = [(n, d) for n, d in every if d.data == data and d.unit == unit and (d.crossing or not crossing)]
+    every = [(name, kinds.method(name).OFFERS) for name in plugins.names("methods")]
+    fitting = [
+        (name, draft)
+        for name, offers in every
+        if protocol is None or any(situation.given == protocol for situation in offers.situations)
+        for draft in offers.drafts
+        if draft.data == data and draft.unit == unit and (draft.crossing or not crossing)
+    ]
     return sorted(fitting, key=lambda row: row[1].compared)
 
 
-def as_yaml(rows: Sequence[tuple[str, Draft]], trust: str | None = None) -> str:
-    """The rows as YAML, indented for ``methods:``. trust: where comparisons run; None: wherever the others do."""
-    lines = []
-    for method, draft in rows:
-        once = {"trust": [trust]} if trust is not None and draft.compared else {}
-        entry = {"method": method, **draft.settings, **once}
-        text = yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True).strip()
-        lines.append(f"      - {text}".ljust(COMMENT_AT) + f"   # {draft.comment}")
-    return "\n".join(lines)
+def entry_of(method: str, draft: Draft, trust: str | None, cheaper: int = 0) -> dict[str, object]:
+    """The entry of ``methods``. trust: where comparisons run; None: wherever the others do. cheaper: which of its settings.
+
+    What is never private differs by chance alone between seeds and levels of trust: it runs once, at one of them.
+    """
+    once: dict[str, object] = {"trust": [trust]} if trust is not None and draft.compared else {}
+    if once and kinds.method(method).OFFERS.never_private and draft.data == "graph":
+        once["seeds"] = 1
+    return {"method": method, **draft.settings, **draft.cheaper[min(cheaper, len(draft.cheaper) - 1)][1], **once}
+
+
+def as_yaml(rows: Sequence[tuple[Mapping[str, object], str]], indent: int = 6) -> str:
+    """Entries with their comments, one a line."""
+    return "\n".join(f"{' ' * indent}- {as_line(entry)}".ljust(COMMENT_AT) + f"   # {comment}" for entry, comment in rows)
+
+
+def as_line(value: object) -> str:
+    """One line of YAML."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
+    return text.strip().removesuffix("...").strip()

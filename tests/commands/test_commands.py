@@ -20,7 +20,7 @@ from fedgraph.privacy import __main__ as privacy
 from fedgraph.scenario import read, shipped
 
 FILES = Path(__file__).parents[1] / "pricing" / "files"
-COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "completion", "sheet"}
+COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "sheet"}
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
@@ -87,7 +87,7 @@ def test_new_writes_a_scenario_that_checks(
     out = tmp_path / "scenarios" / "mine.yaml"
     text = said(
         capsys, "new", "--graph", str(folder), "--unit", unit, "--trust", "curator", "sums", "--epsilons", "1", "inf",
-        "--clients", "3", "--out", str(out),
+        "--clients", "3", "--out", str(out), "--no-probe",
     )  # fmt: skip
     assert "40 nodes" in text
     written = yaml.safe_load(out.read_text(encoding="utf-8"))
@@ -122,7 +122,7 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = federation(tmp_path / "banks", clients=3, masks=True, cross=True)
-    said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf")
+    said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf", "--no-probe")
     ready = read.load(tmp_path / "banks.yaml")
     (task,) = ready.tasks
     assert task.kind == "participation"
@@ -143,7 +143,20 @@ def test_what_new_writes_of_a_federation_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = federation(tmp_path / "banks", cross=cross)
-    said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", "curator", "sums", "--epsilons", "4")
+    said(
+        capsys,
+        "new",
+        "--federation",
+        str(folder),
+        "--unit",
+        unit,
+        "--trust",
+        "curator",
+        "sums",
+        "--epsilons",
+        "4",
+        "--no-probe",
+    )
     said(capsys, "run", "banks.yaml", "--out", "out", "--runtime", "serial", "--quick")
     assert len(list((tmp_path / "out/owners").glob("*.html"))) >= 2
 
@@ -203,15 +216,6 @@ def test_the_schema_accepts_every_shipped_scenario_and_refuses_a_typo(capsys: py
     wrong = yaml.safe_load((shipped.folder() / "quickstart.yaml").read_text(encoding="utf-8"))
     wrong["sed"] = 1
     assert list(validator.iter_errors(wrong))
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_commands_and_scenarios(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys, "completion", shell)
-    assert "price" in text
-    assert "quickstart" in text
-    if shell == "bash":
-        assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("command", ["show", "explain", "compare"])

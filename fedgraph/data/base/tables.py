@@ -14,7 +14,7 @@ Empty lines are skipped. Every error is a ``DataError`` of the form ``file:line:
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,16 @@ def feature_table(content: bytes, name: str) -> FeatureTable:
     return FeatureTable(rows, names, [cells[1:] for _, cells in given], [number for number, _ in given])
 
 
+def without_column(table: FeatureTable, column: str, name: str) -> tuple[FeatureTable, list[str | None]]:
+    """(the table without a column, that column's texts); ``DataError`` where there is none."""
+    if column not in table.names:
+        raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(table.names) or 'no header'}")
+    place = table.names.index(column)
+    rest = [cells[:place] + cells[place + 1 :] for cells in table.cells]
+    words: list[str | None] = [cells[place] for cells in table.cells]
+    return replace(table, names=table.names[:place] + table.names[place + 1 :], cells=rest), words
+
+
 def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
     """(both ends of each line, int64 [m] each; how many further columns the widest line has).
 
@@ -82,15 +92,29 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     return table[:, 0], table[:, 1], more
 
 
-def label_words(content: bytes, name: str, rows: Mapping[str, int]) -> list[str | None]:
-    """The label of each row as text; None for nodes without a line, or with an empty cell."""
+def label_columns(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[str, ...]:
+    """The names of the columns of labels; none without a header."""
+    _, head = next(_lines(content, name, least=2))
+    return tuple(head[1:]) if head[0].casefold() in COLUMN_NAMES and head[0] not in rows else ()
+
+
+def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str = "") -> list[str | None]:
+    """The label of each row as text; None for nodes without a line, or with an empty cell. column: by name; else the first."""
     given: dict[int, str] = {}
+    named = label_columns(content, name, rows)
+    if column and column not in named:
+        raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(named) or 'no header'}")
+    place = 1 + (named.index(column) if column else 0)
     for number, cells in _skip_header(_lines(content, name, least=2), rows, columns=1):
         if cells[0] not in rows:
             raise DataError(f"{name}:{number}: unknown node {cells[0]!r}; allowed: the {len(rows)} ids of the features file")
         if rows[cells[0]] in given:
             raise DataError(f"{name}:{number}: node {cells[0]!r} has a second label; allowed: one")
-        given[rows[cells[0]]] = cells[1]
+        if len(cells) <= place:
+            raise DataError(
+                f"{name}:{number}: {len(cells)} columns; allowed: {place + 1} or more, since {column!r} is asked for"
+            )
+        given[rows[cells[0]]] = cells[place]
     return [given.get(row) for row in range(len(rows))]
 
 

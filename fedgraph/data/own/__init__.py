@@ -43,6 +43,9 @@ class CsvParams(ColumnRules, EdgeRules):
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
     features: str = Field("features.csv", description="file of features: node id, then one number per feature")
     labels: str = Field("labels.csv", description="file of labels: node id, label (empty: nobody's is known)")
+    label: str = Field(
+        "", description="which column is predicted: of the labels (empty: the first), or of features without labels"
+    )
     masks: str = Field("", description="file of the split: node id, train | validation | test (empty: masks.csv, if any)")
 
 
@@ -107,25 +110,34 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
 def _from_csv(path: Path, params: CsvParams) -> Graph:
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
-    files = (params.edges, params.features, *((params.labels,) if params.labels else ()))
+    given = bool(params.labels) and (path / params.labels).exists()
+    inside = bool(params.label) and not given  # the label is a column of the features
+    files = (params.edges, params.features, *((params.labels,) if params.labels and not inside else ()))
     missing = [name for name in files if not (path / name).exists()]
     if missing:
         raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}")
     raw = RawFiles(path)
     table = tables.feature_table(raw.read(params.features), str(path / params.features))
-    rows = table.rows
+    rows, words = table.rows, list[str | None]()
+    if inside:
+        table, words = tables.without_column(table, params.label, str(path / params.features))
     names = table.names or tuple(columns.unnamed(place) for place in range(len(table.cells[0])))
     read = columns.read_columns(names, table.cells, params, str(path / params.features), table.lines, list(rows))
     sources, targets, more = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
+    others: list[str] = []
+    if given:
+        content, file = raw.read(params.labels), str(path / params.labels)
+        words = tables.label_words(content, file, rows, params.label)
+        named = tables.label_columns(content, file, rows)
+        others = [f"column {one!r} of {params.labels}" for one in named if one != (params.label or named[0])]
     labels = ReadLabels(np.full(len(rows), -1, dtype=np.int64), (), ())
-    if params.labels:
-        words = tables.label_words(raw.read(params.labels), str(path / params.labels), rows)
-        labels = read_labels(words, str(path / params.labels))
+    if words:
+        labels = read_labels(words, str(path / (params.features if inside else params.labels)))
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
-    unused = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
+    weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
     cleaned = undirected(sources, targets, len(rows))
-    graph = _graph(path, cleaned, feature_matrix(read.matrix), labels, raw, unused, params, read)
+    graph = _graph(path, cleaned, feature_matrix(read.matrix), labels, raw, (*weights, *others), params, read)
     graph = replace(graph, names=Names(tuple(rows), read.names if table.names else (), labels.classes))
     return replace(graph, masks=_masks.of_parts(parts, len(rows), str(path / masks))) if masks else graph
 

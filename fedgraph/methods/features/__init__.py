@@ -269,7 +269,7 @@ OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     partial_rounds=True,
     answers_every_round=True,
     drafts=(
-        Draft("graph", "node", {"label": "Features"}, "noisy gradients on features; edges only of the public test graph"),
+        Draft("graph", "node", {"label": "Features"}, "each node's own row; edges only where they are public"),
         Draft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
     ),
     num_sent=num_sent,

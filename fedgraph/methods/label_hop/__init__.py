@@ -278,6 +278,7 @@ OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     situations=(Situation("asking", settings={"steps": 5}), Situation("inductive", settings={"steps": 5})),
     private_test_nodes=True,  # each answers from its own row and its own edges
     drafts=(
+        Draft("graph", "node", {"label": "neighbours' labels"}, "and what its neighbours answered"),
         Draft("federation", "node", {"label": "neighbours' labels"}, "and what its neighbours answered", quick={"steps": 40}),
     ),
     tuned=tuned,

@@ -252,7 +252,7 @@ OFFERS: Offers[Params, Made, Work, Descended] = Offers(
         Situation("inductive", (Trust.CURATOR,), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
     ),
     answers_every_round=True,
-    drafts=(Draft("graph", "node", {"label": "SAGE-NDP"}, "noisy gradients of neighbourhoods"),),
+    drafts=(Draft("graph", "node", {"label": "SAGE-NDP"}, "noisy gradients of neighbourhoods", spare=True),),
     reads_rounds=reads_rounds,
     evidence=evidence,
 )

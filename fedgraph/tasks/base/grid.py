@@ -1,8 +1,8 @@
 """The grid of a node classification: methods × trust × budgets × seeds; what an entry of ``methods`` says of its row.
 
 Beside the settings of its method an entry may hold the keys of ``Row``: ``label`` (names the row), ``trust`` (where the row
-runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself) and ``epsilons`` (its
-budgets; default the task's).
+runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself), ``epsilons`` (its
+budgets; default the task's) and ``seeds`` (how many of the scenario's; default all).
 """
 
 from collections.abc import Sequence
@@ -31,6 +31,7 @@ class Row(RowKeys):
     epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), Infinite] = Field(
         None, description="budgets of this row; default the task's"
     )
+    seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
 Entry = Annotated[dict[str, Any], AfterValidator(checker(Row))]
@@ -43,7 +44,7 @@ def cells(methods: Sequence[dict[str, Any]], trusted: Sequence[Trust], epsilons:
     for seed in range(context.seeds):
         for trust in dict.fromkeys((*trusted, Trust.NOBODY)):
             for entry, spec in enumerate(methods):
-                if trust not in trusted_in(spec, trusted):
+                if trust not in trusted_in(spec, trusted) or seed >= int(spec.get("seeds", context.seeds)):
                     continue
                 name, row = spec["method"], variant(spec)
                 budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]

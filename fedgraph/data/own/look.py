@@ -1,0 +1,44 @@
+"""A first look at a folder of tables, before a person has decided anything: which columns are of which kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedgraph.data.base import tables
+from fedgraph.data.own.columns import column_kinds
+
+MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
+LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
+
+
+@dataclass(frozen=True)
+class Seen:
+    """numbers: columns that have no bounds yet. labels: columns that could be predicted. parameters: what the tables need."""
+
+    numbers: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    parameters: dict[str, object] = field(default_factory=dict)
+
+
+def look_at(folder: Path) -> Seen:
+    """Nothing for what is no folder with a table of features that has a header. ``DataError`` as ``own/csv`` raises it."""
+    features, labels = folder / "features.csv", folder / "labels.csv"
+    if not features.is_file():
+        return Seen()
+    table = tables.feature_table(features.read_bytes(), str(features))
+    parameters: dict[str, object] = {}
+    if labels.is_file():
+        named = list(tables.label_columns(labels.read_bytes(), str(labels), table.rows))
+        own: list[str] = []
+    else:
+        own = named = [name for name in table.names if name.casefold() in LABELS]
+        parameters |= {"label": named[0]} if named else {}
+    kinds = column_kinds(table.names, table.cells)
+    texts = {name: {row[place] for row in table.cells} for place, name in enumerate(table.names) if kinds[name] == "text"}
+    dropped = [name for name, words in texts.items() if len(words) > MOST_TEXTS and name not in own]
+    parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
+    parameters |= {"drop": dropped} if dropped else {}
+    parameters |= {"empty": "missing"} if any(not cell for row in table.cells for cell in row) else {}
+    numbers = [name for name, kind in kinds.items() if kind == "number" and name not in own]
+    return Seen(numbers, named, parameters)

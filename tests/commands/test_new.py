@@ -1,0 +1,144 @@
+"""``fedgraph new``: what is asked, what is written without being asked, and how much fits into two minutes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fedgraph.commands import base as cli
+from fedgraph.runs import fitting, probe
+from fedgraph.scenario import read
+
+ROWS = range(60)
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """60 people with an age, a city, empty cells and two things that could be predicted."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    cities = ("Rome", "Oslo", "Bonn")
+    lines = [f"p{i},{20 + i % 50},{cities[i % 3]},{'' if i % 7 else i},note {i}\n" for i in ROWS]
+    (folder / "features.csv").write_text("id,age,city,visits,remark\n" + "".join(lines), encoding="utf-8")
+    (folder / "edges.csv").write_text("".join(f"p{i},p{(i + 3) % 60}\n" for i in ROWS), encoding="utf-8")
+    (folder / "labels.csv").write_text(
+        "id,churn,tariff\n" + "".join(f"p{i},{i % 2},{'abc'[i % 3]}\n" for i in ROWS), encoding="utf-8"
+    )
+    return folder
+
+
+def new(*words: str) -> dict[str, object]:
+    assert cli.main(["new", "--graph", "mine", *words]) == 0
+    found: dict[str, object] = yaml.safe_load(Path("mine.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def test_without_questions_the_most_private_draft_that_choose_recommends(people: Path) -> None:
+    written = new("--yes", "--no-probe")
+    task = written["tasks"][0]
+    methods = [row["method"] for row in task["methods"]]
+    assert task["protocol"] == "asking"
+    assert {"features", "label_hop"} <= set(methods)
+    (ceiling,) = (row for row in task["methods"] if row["method"] == "nonprivate")
+    assert (ceiling["trust"], ceiling["seeds"]) == (["curator"], 1)
+    assert written["datasets"][0]["parameters"] == {
+        "label": "churn",
+        "text": "one-hot",
+        "drop": ["remark"],
+        "empty": "missing",
+    }
+    first = Path("mine.yaml").read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# yaml-language-server: $schema=")
+
+
+def test_the_ceiling_is_one_cell_and_quick_is_one_of_each(people: Path) -> None:
+    new("--yes", "--no-probe", "--trust", "curator", "sums")
+    for quick, cells in ((False, 2 * 2 * 3 * 3 + 1), (True, 3)):
+        ready = read.load(Path("mine.yaml"), quick=quick)
+        assert f"{cells} cells" in probe.probe_scenario(ready, None, 0).estimate
+
+
+def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answers = {"What is to be predicted": "tariff", "whose answers you want": "public", "age: least": "0 120", "ε": "2 8"}
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return next((a for words, a in answers.items() if words in question), "")
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", answer)
+    written = new("--no-probe")
+    task = written["tasks"][0]
+    assert task["protocol"] == "inductive"
+    assert task["epsilons"] == [2, 8]
+    assert written["datasets"][0]["parameters"]["label"] == "tariff"
+    assert written["datasets"][0]["parameters"]["bounds"] == {"age": [0.0, 120.0]}
+    assert len(asked) == 7, "label, unit, asked, trust, budgets, and two columns of numbers"
+    from fedgraph.runs import experiment
+
+    graph = experiment.load(read.load(Path("mine.yaml")).scenario.datasets[0], None, 0)
+    assert graph.num_classes == 3
+    assert "column 'churn' of labels.csv" in graph.provenance.detail
+
+
+def test_a_label_may_stand_among_the_features(people: Path) -> None:
+    table = (people / "labels.csv").read_text(encoding="utf-8").splitlines()
+    rows = (people / "features.csv").read_text(encoding="utf-8").splitlines()
+    both = [f"{a},{b.split(',')[2]}" for a, b in zip(rows, table, strict=True)]
+    (people / "features.csv").write_text("\n".join(both).replace("tariff", "label") + "\n", encoding="utf-8")
+    (people / "labels.csv").unlink()
+    written = new("--yes", "--no-probe")
+    assert written["datasets"][0]["parameters"]["label"] == "label"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [("age", "two numbers"), ("age=9:1", "two numbers"), ("aeg=0:1", "no column 'aeg'")]
+)
+def test_bounds_are_checked(given: str, says: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["new", "--graph", "mine", "--yes", "--bounds", given]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, float]]:
+    """Seconds that one cell takes, whatever it does."""
+    takes = {"cell": 1.0}
+
+    def tried(stages: object, *_: object) -> dict[probe.Kind, probe.Tried]:
+        return {probe.kind_of(cell): probe.Tried(takes["cell"]) for stage in stages for cell in stage.cells}  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(fitting.probe, "probe_kinds", tried)
+    return takes
+
+
+def test_what_is_drafted_fits_the_time(people: Path, slow: dict[str, float]) -> None:
+    asked = []
+    for seconds in (0.1, 2.0, 6.0, 20.0):
+        slow["cell"] = seconds
+        written = new("--yes", "--force")
+        task = written["tasks"][0]
+        (ceiling,) = (row for row in task["methods"] if row["method"] == "nonprivate")
+        asked.append((written["seeds"], len(task["trust"]), ceiling.get("rounds"), ceiling.get("folds")))
+    assert asked[0] == (3, 3, None, None), "all of it where cells are short"
+    assert asked[1][0] == 3, "a cheaper ceiling comes before fewer seeds"
+    assert asked[1][2] is not None
+    assert asked[-1][:2] == (1, 1), "the least where cells are long"
+
+
+def test_trust_that_was_asked_for_is_kept(people: Path, slow: dict[str, float]) -> None:
+    slow["cell"] = 50.0
+    written = new("--yes", "--trust", "curator", "sums")
+    assert written["tasks"][0]["trust"] == ["curator", "sums"]
+    assert "nothing smaller is left" in Path("mine.yaml").read_text(encoding="utf-8")
+
+
+def test_what_was_drafted_runs(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new("--yes", "--trust", "curator")
+    assert cli.main(["run", "mine.yaml", "--quick", "--out", "out"]) == 0
+    assert "Nothing can be concluded" in capsys.readouterr().out

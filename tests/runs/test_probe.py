@@ -1,0 +1,58 @@
+"""The probe: one cell of each kind, dear cells stopped, and what was not tried named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedgraph import runtime
+from fedgraph.cells.cell import Cell
+from fedgraph.privacy.trust import Trust
+from fedgraph.runs import experiment, probe, schedule
+from fedgraph.runs.console import Console
+from fedgraph.scenario import read, shipped
+from fedgraph.worlds.world import trusting
+
+
+def cells(method: str, trust: Trust, count: int) -> list[Cell]:
+    return [Cell("t", "d", method, "default", trusting(trust), 1.0, "provable", seed) for seed in range(count)]
+
+
+def test_a_kind_that_was_not_tried_is_like_its_row_elsewhere() -> None:
+    every = [*cells("a", Trust.CURATOR, 2), *cells("a", Trust.SUMS, 2), *cells("b", Trust.CURATOR, 1)]
+    tried = {probe.kind_of(every[0]): probe.Tried(3.0), probe.kind_of(every[-1]): probe.Tried(1.0)}
+    assert probe.seconds_of_cells(every, tried) == (2 * 3.0 + 2 * 3.0 + 1.0, 3.0)
+
+
+def test_workers_share_but_the_longest_cell_stays_whole() -> None:
+    assert probe.wall_seconds(100.0, 10.0, "serial", 4) == 100.0 + probe.BEGIN["serial"]
+    assert probe.wall_seconds(100.0, 10.0, "ray", 5) == pytest.approx(100.0 * probe.HELD_UP / 5 + probe.BEGIN["ray"])
+    assert probe.wall_seconds(100.0, 90.0, "ray", 5) == pytest.approx(90.0 + probe.BEGIN["ray"])
+
+
+def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of ten rounds of a second each, of which a probe of five seconds sees three."""
+    now = {"s": 0.0}
+
+    def timed(task: object, cell: Cell, context: object) -> object:
+        for done in range(1, 11):
+            now["s"] += 1.0
+            context.progress("rounds", done, 10)  # type: ignore[attr-defined]
+        raise AssertionError("it should have been stopped")
+
+    monkeypatch.setattr(schedule, "timed", timed)
+    ready = read.load(shipped.find("quickstart"), ["seeds=1"])
+    graphs = [experiment.load(d, None, 0) for d in ready.scenario.datasets]
+    with runtime.start("serial") as engine:
+        stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))[:1]
+        tried = probe.probe_kinds(stages, 5.0, lambda: now["s"])
+    first = next(iter(tried.values()))
+    assert not first.whole
+    assert first.seconds == pytest.approx(probe.EARLY * 10.0)
+
+
+def test_what_was_not_tried_is_named(tmp_path: Path) -> None:
+    ready = read.load(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"])
+    said = probe.probe_scenario(ready, None, 1e-3).estimate
+    assert "Not tried, and taken to be like the others: " in said
