@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import as_sarif, as_text, documents, pages, questions
+    from fedgraph.pricing import as_sarif, documents, pages, questions
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
         found = [q.to_dict(options.details) for q in quotes]
         print(json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False, indent=1, allow_nan=False))
     else:
-        print("\n\n".join(as_text.printed(q) for q in quotes))
+        print("\n\n".join(pages.printed(q) for q in quotes))
     return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in quotes)
 
 

@@ -11,15 +11,16 @@ This room knows privacy and no learning: nothing here needs torch or Ray.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 
 from fedgraph import plugins
 from fedgraph.errors import PricingError
-from fedgraph.pricing import documents, quotes
+from fedgraph.pricing import catalogue, documents, quotes, shell_script
 from fedgraph.pricing.base import Quote
 from fedgraph.pricing.documents import Document
+from fedgraph.pricing.formats import table
 
 
 def systems() -> list[str]:
@@ -75,16 +76,38 @@ def quote(document: Document, reader: ModuleType, fix: float | None = None, give
 
 def reader_of(document: Document, system: str | None = None) -> ModuleType:
     """The reader for a document; ``PricingError`` where none or several recognise it."""
-    if system is not None:
-        if system not in systems():
-            raise PricingError(f"--as {system}: unknown{plugins.suggest(system, systems())}; allowed: {', '.join(systems())}")
-        return plugins.load("pricing.readers", system)
-    found = [name for name in systems() if plugins.load("pricing.readers", name).recognises(document)]
+    names = systems()
+    if system is not None and system not in names:
+        raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")
+    found = [system] if system else [name for name in names if _recognises(name, document)]
     if len(found) == 1:
         return plugins.load("pricing.readers", found[0])
     if found:
         raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
     raise PricingError(
-        f"{document.path}: no system known here writes this; say which with --as ({', '.join(systems())}), or describe it in a "
+        f"{document.path}: no system known here writes this; say which with --as ({', '.join(names)}), or describe it in a "
         "neutral YAML (mechanism, unit, clip, noise_std, …)"
     )
+
+
+def _recognises(name: str, document: Document) -> bool:
+    """Whether a line of ``recognised`` in the catalogue holds in full, or the reader itself says so."""
+    reader = plugins.load("pricing.readers", name)
+    own: Callable[[Document], bool] | None = vars(reader).get("recognises")
+    listed = catalogue.entries()[name].recognised
+    return own(document) if own else any(all(LOOKS[what](document, said) for what, said in line.items()) for line in listed)
+
+
+def _has_keys(document: Document, keys: Collection[str]) -> bool:
+    return set(keys) <= {*document.data, *table(document.data.get("tool"))}
+
+
+LOOKS: Mapping[str, Callable[[Document, Collection[str]], bool]] = {
+    "kinds": lambda document, kinds: document.kind in kinds,
+    "keys": _has_keys,
+    "imports": lambda document, packages: document.imports_of(*packages),
+    "calls": lambda document, names: document.kind == "python" and any(call.name in names for call in document.calls),
+    "first": lambda document, words: bool({*shell_script.words(document)[:1]} & {*words}),
+    "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
+    "system": lambda document, names: document.data.get("system") in names,
+}

@@ -1,10 +1,9 @@
 """The contract of a reader: what it finds in a foreign configuration, and what is made of it.
 
 One file of ``readers`` per system, and one entry of ``catalogue.yaml`` of the same name: what people call it, the versions it
-was checked with, where that was read, what its authors say, and the parameters of what it reads. The file holds
-
-    recognises(document) -> bool        whether this file is one of its own
-    read(document) -> Reading           what the file says; ``PricingError`` in one line for what it cannot mean
+was checked with, what its files look like, where that was read, what its authors say, and the parameters of what it reads. The
+file holds ``read(document) -> Reading``: what the file says; ``PricingError`` in one line for what it cannot mean. Where the
+catalogue cannot tell whether a file is one of its own, it also holds ``recognises(document) -> bool``.
 
 A reader prices nothing. What the file leaves out it asks of ``document.answers``, which gives back what the user says, or the
 worst that it can be (then it is a question). It multiplies all noise by ``document.louder``. So the same few lines answer "what

@@ -27,6 +27,7 @@ class System:
     version: str
     source: str
     said: str = ""
+    recognised: tuple[Mapping[str, list[str]], ...] = ()
     checked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     calls: Mapping[str, str] = field(default_factory=dict)
     ignored: str = ""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import command_lines, formats, python_program
+from fedgraph.pricing import command_lines, formats
 from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.formats import table
 from fedgraph.pricing.python_program import Program
@@ -64,18 +64,18 @@ class Document:
         root: Path | None = None,
         more: tuple[Path, ...] = (),
     ) -> Program:
-        """A program, followed once for all answers that it does not depend on (arguments: ``python_program.follow``)."""
+        """A program, followed once for all answers that it does not depend on (arguments: ``Program``)."""
         key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
         if key not in self.answers.programs:
-            self.answers.programs[key] = python_program.follow(path, text, text_of, self.answers.given, config, root, more)
+            self.answers.programs[key] = Program(path, text, text_of, self.answers.given, config=config, root=root, more=more)
         found = self.answers.programs[key]
         self.answers.used |= found.used
-        self.answers.notes |= dict.fromkeys(found.skipped)
+        self.answers.notes |= found.skipped
         return found
 
     @property
     def imports(self) -> frozenset[str]:
-        return self.program.imports if self.kind == "python" or self.followed else frozenset()
+        return frozenset(self.program.names) if self.kind == "python" or self.followed else frozenset()
 
     def imports_of(self, *packages: str) -> bool:
         """Whether a Python file imports something of one of these packages."""

@@ -19,6 +19,7 @@ from fedgraph.pricing import hocon
 from fedgraph.pricing.command_lines import Tree
 
 DEEPEST, MOST_VALUES = 60, 100_000
+SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".toml")
 Lines = dict[tuple[str, ...], int]
 
 

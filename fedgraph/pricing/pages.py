@@ -1,4 +1,4 @@
-"""Quotes as pages: one HTML page without script or link, and the table of deployed configurations as Markdown (the docs page).
+"""Quotes as text for a terminal, as one HTML page without script or link, and as Markdown: the docs page of deployed noise.
 
 ``python -m fedgraph.pricing.pages FOLDER`` prints the Markdown for every file of a folder and every ``pyproject.toml`` one
 level below, so that one command repeats each of its numbers: ``python -m fedgraph.pricing.pages tests/pricing/files``.
@@ -7,6 +7,7 @@ level below, so that one command repeats each of its numbers: ``python -m fedgra
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,10 +15,24 @@ from pathlib import Path
 from fedgraph import pricing
 from fedgraph.pricing.base import Priced, Published, Quote, written_epsilon
 
+WIDTH = 110
+
 
 def html(quotes: Sequence[Quote]) -> str:
     """Self-contained, readable in the dark and on a phone."""
     return _rendered("page.html", True, quotes=quotes)
+
+
+def printed(quote: Quote) -> str:
+    """For a terminal: published, provable, unprotected, questions, fix; lines of at most ``WIDTH`` columns."""
+    said = {"assumed": quote.reading.assumed, "order": quote.reading.order, "unprotected": quote.reading.unprotected,
+            "not priced": quote.reading.not_priced}  # fmt: skip
+    return _rendered("page.txt", False, q=quote, said=said, claim=_claim, wrapped=_wrapped).rstrip()
+
+
+def _wrapped(title: str, sentence: str, gap: int = 13) -> str:
+    wrapper = textwrap.TextWrapper(WIDTH, initial_indent=title.ljust(gap), subsequent_indent=" " * gap, break_long_words=False)
+    return wrapper.fill(" ".join(sentence.split()))
 
 
 def markdown(folder: Path, command: str) -> str:

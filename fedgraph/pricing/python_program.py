@@ -10,60 +10,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import python_values as values
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_statements import MAYBE, NEXT, Statements
-from fedgraph.pricing.python_values import (
-    Assumed,
-    Call,
-    Class,
-    Function,
-    Name,
-    Scope,
-    Table,
-    Unresolved,
-    Value,
-    either,
-)
+from fedgraph.pricing.python_values import Assumed, Call, Class, Function, Name, Scope, Table, Unresolved, Value
 
 MOST_FILES = 50
 DEEPEST = 40
 
 
-@dataclass(frozen=True)
-class Program:
-    """calls: in the order in which they are made. imports: dotted names. module: the names of the first file at its end.
-    standalone: whether the first file does something besides defining. results: what functions
-    return that others call. options: of its command line. loops: the lengths of loops over ``range`` that are known. used: the
-    answers that took an option's place. skipped: assumptions that decided about a branch."""
+class Program(Statements):
+    """A program that is followed.
 
-    calls: tuple[Call, ...]
-    imports: frozenset[str]
-    module: Scope
-    modules: Mapping[Path, Scope]
-    standalone: bool
-    results: Mapping[str, Value]
-    options: Mapping[str, Value]
-    loops: tuple[int, ...]
-    used: frozenset[str]
-    skipped: tuple[str, ...]
-
-
-def follow(
-    path: Path,
-    text: str,
-    read: Callable[[Path], str],
-    given: Mapping[str, Value] | None = None,
-    config: Mapping[str, Value] | None = None,
-    root: Path | None = None,
-    more: tuple[Path, ...] = (),
-) -> Program:
-    """The program of a file.
+    calls: in the order in which they are made. names: dotted, of what is imported. module: the names of the first file at its
+    end. standalone: whether the first file does something besides defining. results: what functions return that others call.
+    options: of its command line. lengths: of loops over ``range`` that are known. used: the answers that took an option's
+    place. skipped: assumptions that decided about a branch.
 
     Args:
+        path, text: the first file.
         read: the text of another of its files.
         given: answers to options of its command line.
         config: the run configuration of a Flower app.
@@ -73,65 +40,47 @@ def follow(
     Raises:
         PricingError: one line, where a file is not Python or too large to follow.
     """
-    try:
-        run = _Run(root or path.parent, read, given or {}, config)
-        module = run.module(path, text)
-        standalone = run.standalone(module)
-        for other in more:
-            run.imported(other)
-        run.finish()
-    except RecursionError:
-        raise PricingError(f"{path}:1: nested too deeply to follow") from None
-    skipped = tuple(dict.fromkeys(run.skipped))
-    return Program(
-        tuple(run.calls),
-        frozenset(run.names),
-        module,
-        run.modules,
-        standalone,
-        run.results,
-        run.options,
-        tuple(run.lengths),
-        frozenset(run.used),
-        skipped,
-    )
 
-
-class _Run(Statements):
     def __init__(
-        self, root: Path, read: Callable[[Path], str], given: Mapping[str, Value], config: Mapping[str, Value] | None
+        self,
+        path: Path,
+        text: str,
+        read: Callable[[Path], str],
+        given: Mapping[str, Value] | None = None,
+        *,
+        config: Mapping[str, Value] | None = None,
+        root: Path | None = None,
+        more: tuple[Path, ...] = (),
     ) -> None:
-        super().__init__(given, config)
-        self.root, self.read = root, read
+        super().__init__(root or path.parent, read, given or {}, config)
         self.modules: dict[Path, Scope] = {}
-        self.trees: dict[Path, ast.Module] = {}
         self.names: set[str] = set()
-        self.done |= {ast.Import: self._do_import, ast.ImportFrom: self._do_importfrom}
         self.entered: set[ast.AST] = set()
         self.active: list[ast.AST] = []
         self.objects: list[Call] = []
         self.results: dict[str, Value] = {}
+        try:
+            self.module, tree = self.followed(path, text)
+            does = (ast.If, ast.For, ast.While, ast.With, ast.Try)
+            called = [s for s in tree.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)]
+            self.standalone = bool(called) or any(isinstance(s, does) for s in tree.body)
+            for other in more:
+                self.imported(other)
+            self.finish()
+        except RecursionError:
+            raise PricingError(f"{path}:1: nested too deeply to follow") from None
 
     # -- modules --------------------------------------------------------------------------------------------------------
-    def module(self, path: Path, text: str) -> Scope:
+    def followed(self, path: Path, text: str) -> tuple[Scope, ast.Module]:
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
             raise PricingError(f"{path}:{error.lineno or 1}: not Python: {error.msg}") from None
         except (ValueError, MemoryError) as error:
             raise PricingError(f"{path}:1: not Python: {error}") from None
-        scope = Scope(path)
-        self.modules[path.resolve()], self.trees[path] = scope, tree
+        self.modules[path.resolve()] = scope = Scope(path)
         self.block(tree.body, scope)
-        return scope
-
-    def standalone(self, scope: Scope) -> bool:
-        """Whether the file does more than define, import and set constants."""
-        does = (ast.If, ast.For, ast.While, ast.With, ast.Try)
-        return any(
-            isinstance(s, does) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
-            for s in self.trees[scope.path].body
-        )
+        return scope, tree
 
     def imported(self, path: Path) -> Scope:
         """A module of the program, followed once."""
@@ -140,7 +89,7 @@ class _Run(Statements):
         if len(self.modules) >= MOST_FILES:
             raise PricingError(f"{self.root}: a program of more than {MOST_FILES} Python files; name the one with its privacy")
         before, self.stack = self.stack, ()
-        found = self.module(path, self.read(path))
+        found, _ = self.followed(path, self.read(path))
         self.stack = before
         return found
 
@@ -157,37 +106,32 @@ class _Run(Statements):
                     return path
         return None
 
-    def _do_import(self, node: ast.Import, scope: Scope) -> None:
+    def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        if isinstance(node, ast.ImportFrom):
+            return self._imports_from(node, scope)
         for alias in node.names:
             self.names.add(alias.name)
-            path = self._file(alias.name, 0, scope)
-            head = alias.name.partition(".")[0]
-            scope.local[alias.asname or head] = (
-                self.imported(path)
-                if path and (alias.asname or head == alias.name)
-                else Name(alias.name if alias.asname else head)
-            )
+            path, head = self._file(alias.name, 0, scope), alias.name.partition(".")[0]
+            whole = bool(alias.asname) or head == alias.name
+            found = self.imported(path) if path and whole else Name(alias.name if alias.asname else head)
+            scope.local[alias.asname or head] = found
+        return None
 
-    def _do_importfrom(self, node: ast.ImportFrom, scope: Scope) -> None:
+    def _imports_from(self, node: ast.ImportFrom, scope: Scope) -> None:
         path = self._file(node.module or "", node.level, scope)
         home = self.imported(path) if path else None
         for alias in node.names:
             dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
             self.names.add(dotted)
+            inside = self._file(f"{node.module or ''}.{alias.name}", node.level, scope)
+            found: Value = Unresolved(dotted) if home else Name(dotted)
             if alias.name == "*":
                 scope.local.update(home.local if home else {})
                 continue
-            inside = self._file(f"{node.module or ''}.{alias.name}", node.level, scope)
             if home and alias.name in home.local:
                 found = home.local[alias.name]
-            else:
-                found = (
-                    self.imported(inside)
-                    if inside and inside.name != "__init__.py"
-                    else Unresolved(dotted)
-                    if home
-                    else Name(dotted)
-                )
+            elif inside and inside.name != "__init__.py":
+                found = self.imported(inside)
             scope.local[alias.asname or alias.name] = found
 
     # -- functions and classes ------------------------------------------------------------------------------------------
@@ -209,7 +153,7 @@ class _Run(Statements):
         results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
         result = results[0]
         for other in results[1:]:
-            result = either(result, other)
+            result = py.either(result, other)
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
         return Unresolved(node) if generator else result
 
@@ -243,11 +187,11 @@ class _Run(Statements):
         start = made.member("__init__")
         fields = [s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
         if isinstance(start, Function):
-            self.enter(Function(start.node, start.scope, start.defaults, bound=call), args, keywords, node)
+            self.enter(start.on(call), args, keywords, node)
         elif fields:  # a data class, or a class of settings
             call.attributes |= dict(zip(fields, args, strict=False)) | {k: v for k, v in keywords.items() if k != "**"}
             if isinstance(after := made.member("__post_init__"), Function):
-                self.enter(Function(after.node, after.scope, after.defaults, bound=call), (), {}, node)
+                self.enter(after.on(call), (), {}, node)
         return call
 
     # -- the end --------------------------------------------------------------------------------------------------------
@@ -275,16 +219,13 @@ class _Run(Statements):
         for name in made.own.methods() if made.own else ():
             function = made.own.member(name) if made.own else None
             if isinstance(function, Function) and function.node not in self.entered:
-                self._unknown(Function(function.node, function.scope, function.defaults, function.options, made))
+                self._unknown(function.on(made))
 
     def _unknown(self, function: Function) -> None:
         """A function that is called with what nobody knows; a default may hold."""
         self.stack = ()
-        said = {
-            k: Assumed(v, (f"{k} = {v!r}, the default of {function.name}",))
-            for k, v in function.defaults.items()
-            if values.is_plain(v)
-        }
+        plain = {k: v for k, v in function.defaults.items() if py.is_plain(v)}
+        said = {k: Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
         called = Function(function.node, function.scope, {**function.defaults, **said}, function.options, function.bound)
         self.results[function.name] = self.enter(called, (), {}, function.node)
 

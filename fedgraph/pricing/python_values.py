@@ -85,9 +85,8 @@ class Class:
 
     def member(self, name: str) -> Value | None:
         """A class attribute or a method, of this class or its own bases."""
-        if name in self.scope.local:
-            return self.scope.local[name]
-        return next((v for b in self.bases if isinstance(b, Class) and (v := b.member(name)) is not None), None)
+        inherited = (v for b in self.bases if isinstance(b, Class) and (v := b.member(name)) is not None)
+        return self.scope.local[name] if name in self.scope.local else next(inherited, None)
 
     def methods(self) -> list[str]:
         inherited = [name for base in self.bases if isinstance(base, Class) for name in base.methods()]
@@ -114,7 +113,6 @@ class Call:
     stack: Stack = ()
     reached: bool = True
     function: str = ""
-    notes: tuple[str, ...] = ()
     attributes: dict[str, Value] = field(default_factory=dict)
     set_at: dict[str, int] = field(default_factory=dict)
     parts: dict[int, Part] = field(default_factory=dict)
@@ -181,6 +179,13 @@ class Scope:
             scope = scope.parent
         return None
 
+    def above(self, name: str) -> Scope | None:
+        """The nearest scope around this one that holds a name."""
+        outer = self.parent
+        while outer is not None and name not in outer.local:
+            outer = outer.parent
+        return outer
+
     @property
     def module(self) -> Scope:
         return self if self.parent is None else self.parent.module
@@ -193,6 +198,10 @@ class Function:
     defaults: Mapping[str, Value] = field(default_factory=dict)
     options: Mapping[str, Value] = field(default_factory=dict)  # what its command line gives (click)
     bound: Value = None
+
+    def on(self, owner: Call) -> Function:
+        """The method of an object."""
+        return Function(self.node, self.scope, self.defaults, self.options, owner)
 
     @property
     def name(self) -> str:
@@ -227,8 +236,8 @@ def same(a: Value, b: Value) -> bool:
         return a == b
     if isinstance(a, Choice) and isinstance(b, Choice):
         return len(a.values) == len(b.values) and all(map(same, a.values, b.values))
-    if isinstance(a, (list, tuple)) and type(a) is type(b) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     return is_plain(a) and type(a) is type(b) and a == b
 
 
@@ -285,12 +294,35 @@ def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) ->
 
 def truth(value: Value) -> bool | None:
     """True, False, or None where it is not decided."""
+    match plain(value):
+        case Choice(values=several):
+            found = {truth(v) for v in several}
+            return found.pop() if len(found) == 1 else None
+        case Items() | Table() as held:
+            return bool(held) if held.whole or held else None
+        case Function() | Class() | Parser():
+            return True
+        case Call(own=own):
+            return True if own else None
+        case inner:
+            return bool(inner) if is_plain(inner) or isinstance(inner, tuple) else None
+
+
+def elements(value: Value) -> list[Value] | None:
+    """The elements of what is looped over, where all of them are known."""
     inner = plain(value)
-    if isinstance(inner, Choice):
-        found = {truth(v) for v in inner.values}
-        return found.pop() if len(found) == 1 else None
-    if isinstance(inner, (Items, Table, tuple)):
-        return bool(inner) if not isinstance(inner, (Items, Table)) or inner.whole or inner else None
-    if isinstance(inner, (Call, Part, Function, Class, Parser)):
-        return True if isinstance(inner, (Function, Class, Parser)) or (isinstance(inner, Call) and inner.own) else None
-    return bool(inner) if is_plain(inner) else None
+    known = isinstance(inner, tuple) or (isinstance(inner, (Items, Table)) and inner.whole)
+    return list(inner) if known and isinstance(inner, (tuple, Items, Table)) else None
+
+
+def built(data: object, born: Stack) -> Value:
+    """Plain data (of a YAML or JSON file) as a program holds it."""
+    if isinstance(data, dict):
+        out = Table({str(key): built(value, born) for key, value in data.items()})
+        out.born = born
+        return out
+    if isinstance(data, list):
+        items = Items(built(value, born) for value in data)
+        items.born = born
+        return items
+    return data

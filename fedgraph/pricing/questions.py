@@ -92,7 +92,6 @@ class Answers:
 
     def taken(self, call: Call) -> bool:
         """Whether a call is made at all, where branches decide about it that the file does not."""
-        self.notes |= dict.fromkeys(call.notes)
         self.place = self.place or (call.path, call.line)
         for words in call.conditions:
             line = _line(words, call.line)

@@ -113,7 +113,7 @@ def epochs(document: Document, stated: float | None = None) -> float | None:
     options = document.program.options
     value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
     said = stated if stated is not None else document.answers.number(value, "epochs")
-    lengths = {n for n in document.program.loops if n > 1}
+    lengths = {n for n in document.program.lengths if n > 1}
     return said if said is None or not lengths or said in lengths else None
 
 

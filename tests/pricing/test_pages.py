@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.commands import base as cli
-from fedgraph.pricing import as_text, pages
+from fedgraph.pricing import pages
 from fedgraph.pricing.base import rounded_up, written_epsilon
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def test_what_a_file_says_is_escaped(tmp_path: Path) -> None:
 
 def test_lines_fit_a_terminal() -> None:
     for file in ("blink.sh", "gap_edp.sh", "flower_local/pyproject.toml"):
-        assert max(len(line) for line in as_text.printed(pricing.price(FILES / file)).splitlines()) <= 120
+        assert max(len(line) for line in pages.printed(pricing.price(FILES / file)).splitlines()) <= 120
 
 
 def test_shown_bounds_are_never_below() -> None:

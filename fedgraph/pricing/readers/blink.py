@@ -13,11 +13,6 @@ from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 
 
-def recognises(document: Document) -> bool:
-    named = any("blink" in word.lower() for word in document.command)
-    return named or (document.kind in ("namespace", "json", "yaml") and {"variant", "eps"} <= set(document.data))
-
-
 def read(document: Document) -> Reading:
     options, words = Options(document), shell_script.words(document)
     variant = words[0] if words else options.choice("variant", ("hard", "soft", "hybrid"))

@@ -20,10 +20,6 @@ from fedgraph.privacy.claims import dpar
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
 
 
-def recognises(document: Document) -> bool:
-    return document.kind in ("yaml", "json", "namespace") and document.data.get("system") == "dpar"
-
-
 def read(document: Document) -> Reading:
     options, louder = Options(document), document.louder
     options.without_price(["system", "top"])

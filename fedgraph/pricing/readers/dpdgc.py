@@ -24,10 +24,6 @@ METHODS = ("dpdgc-edp", "dpdgc-kndp", "dpdgc-ndp", "dpdgc-inf")
 BATCH, ROWS = 256, (1000.0, 3000.0, 10000.0, 100000.0)
 
 
-def recognises(document: Document) -> bool:
-    return bool(set(shell_script.words(document)[:1]) & set(METHODS))
-
-
 def read(document: Document) -> Reading:
     options, method = Options(document, system="dpdgc"), shell_script.words(document)[0]
     if method == "dpdgc-inf":

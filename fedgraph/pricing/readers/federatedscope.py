@@ -32,11 +32,6 @@ VERTICAL = ("labels and gradients, which this option does not touch", "who is in
             "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
 
 
-def recognises(document: Document) -> bool:
-    keys = document.data
-    return document.kind == "yaml" and (bool({"nbafl", "sgdmf"} & set(keys)) or ("federate" in keys and "vertical" in keys))
-
-
 def read(document: Document) -> Reading:
     options = Options(document)
     nbafl, sgdmf, vertical = (options.table(name) for name in ("nbafl", "sgdmf", "vertical"))

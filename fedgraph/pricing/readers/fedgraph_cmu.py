@@ -19,10 +19,6 @@ OPEN = {  # mechanism → why nothing is proven of it, and how the sum is sent
 }
 
 
-def recognises(document: Document) -> bool:
-    return document.kind in ("yaml", "json", "namespace") and ("use_dp" in document.data or "fedgraph_task" in document.data)
-
-
 def read(document: Document) -> Reading:
     options = Options(document)
     used, mechanism = options.flag("use_dp"), options.choice("dp_mechanism", ("gaussian", "laplace", "local"), "gaussian")

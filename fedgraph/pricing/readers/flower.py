@@ -30,13 +30,6 @@ LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
 IN_ALL = "How many steps of Opacus does one client take in all rounds together?"
 
 
-def recognises(document: Document) -> bool:
-    if document.kind == "toml":
-        tool = document.data.get("tool")
-        return isinstance(tool, dict) and "flwr" in tool
-    return document.imports_of("flwr", "flower")
-
-
 def read(document: Document) -> Reading:
     """What of Flower's mechanisms takes part in training; several at once are refused."""
     app = assemble(document)

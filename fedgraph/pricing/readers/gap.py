@@ -26,10 +26,6 @@ RATES = (0.3, 0.1, 0.03, 0.01)
 PUBLIC = "features and labels, which edge level takes as public"
 
 
-def recognises(document: Document) -> bool:
-    return _method(document) is not None
-
-
 def _method(document: Document) -> str | None:
     words = shell_script.words(document)
     named = LEVELS.get((words[0], words[1])) if len(words) > 1 else None

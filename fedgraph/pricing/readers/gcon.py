@@ -18,10 +18,6 @@ from fedgraph.pricing.options import Options
 from fedgraph.privacy.claims import gcon
 
 
-def recognises(document: Document) -> bool:
-    return document.kind in ("yaml", "json", "namespace") and document.data.get("system") == "gcon"
-
-
 def read(document: Document) -> Reading:
     options = Options(document)
     options.without_price(["system"])

@@ -30,10 +30,6 @@ TRUNCATED = (
 )
 
 
-def recognises(document: Document) -> bool:
-    return document.imports_of("jax_privacy")
-
-
 def read(document: Document) -> Reading:
     """The plan, with its noise multiplier or with ``calibrate(epsilon, delta)``; a Keras configuration; or a DP-SGD event."""
     made = [c for c in document.calls if c.name == "BandMFConfig" or c.dotted.endswith("BandMFConfig.default")]

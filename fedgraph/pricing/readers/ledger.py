@@ -13,10 +13,6 @@ from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.units import Unit
 
 
-def recognises(document: Document) -> bool:
-    return document.kind == "ledger"
-
-
 def read(document: Document) -> Reading:
     """One row per cell, the dearest first."""
     try:

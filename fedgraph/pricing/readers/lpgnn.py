@@ -18,11 +18,6 @@ from fedgraph.privacy.events import ApproxDP, Composed, PureDP, RandomizedRespon
 RELATION = "replace, edges public"
 
 
-def recognises(document: Document) -> bool:
-    keys = document.data
-    return document.kind in ("command", "namespace", "json", "yaml") and ("ex" in keys or "x_eps" in keys)
-
-
 def read(document: Document) -> Reading:
     options, louder = Options(document, system="lpgnn"), document.louder
     x = options.number("x_eps", options.number("ex", math.inf))

@@ -34,10 +34,6 @@ UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
 HOW = {"poisson": ", Poisson-sampled", "fixed": ", a fixed-size sample without replacement"}
 
 
-def recognises(document: Document) -> bool:
-    return document.kind in ("yaml", "json") and "mechanism" in document.data and "unit" in document.data
-
-
 def read(document: Document) -> Reading:
     """The one row, with what the file leaves out as questions."""
     options, ask = Options(document), document.answers.ask

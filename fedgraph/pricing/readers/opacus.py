@@ -37,10 +37,6 @@ SHUFFLED = "poisson_sampling=False: batches are shuffled, and Opacus' own ε (fo
 COUNTED = "the size of each batch, by which the noised count of unclipped examples is divided in clear"
 
 
-def recognises(document: Document) -> bool:
-    return document.imports_of("opacus")
-
-
 def read(document: Document) -> Reading:
     """Every ``make_private…`` that is reached; several are models of their own, on the same data."""
     if (old := document.made("PrivacyEngine")) and any(c.name == "attach" for c in document.calls):

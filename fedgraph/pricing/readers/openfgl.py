@@ -16,10 +16,6 @@ from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 
 
-def recognises(document: Document) -> bool:
-    return document.kind in ("command", "namespace", "json", "yaml") and "dp_mech" in document.data
-
-
 def read(document: Document) -> Reading:
     options = Options(document)
     mechanism = options.choice("dp_mech", ("gaussian", "laplace", "no_dp"))

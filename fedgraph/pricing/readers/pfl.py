@@ -35,11 +35,6 @@ KEYS = (*ACCOUNTANTS, BANDED, LAPLACE, SINGLE, "GaussianMechanism", JOINT, "cons
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
 
 
-def recognises(document: Document) -> bool:
-    keys = {"central_privacy_mechanism", "args_config"} & set(document.data)
-    return document.imports_of("pfl") or (document.kind in ("command", "namespace", "json", "yaml") and bool(keys))
-
-
 def read(document: Document) -> Reading:
     if document.kind != "python":
         return _flags(document)

@@ -16,10 +16,6 @@ from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 
 
-def recognises(document: Document) -> bool:
-    return document.kind in ("command", "namespace", "json", "yaml") and "priv_epsilon" in document.data
-
-
 def read(document: Document) -> Reading:
     options = Options(document, system="pnpignns")
     epsilon = options.need("priv_epsilon", above=True)

@@ -16,10 +16,6 @@ from fedgraph.pricing.options import Options
 from fedgraph.pricing.readers import gap
 
 
-def recognises(document: Document) -> bool:
-    return shell_script.words(document)[:1] == ["progap"]
-
-
 def read(document: Document) -> Reading:
     options, level = Options(document, system="progap"), (*shell_script.words(document), "none")[1]
     if level not in ("edge", "node", "none"):

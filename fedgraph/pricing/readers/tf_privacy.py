@@ -11,26 +11,16 @@ from dataclasses import dataclass
 
 from fedgraph.pricing import costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading
+from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.training import Training
 
-OPTIMIZERS = (
-    "VectorizedDPSGD", "VectorizedDPAdam", "VectorizedDPAdagrad", "DPSequential", "DPModel",
-    *(f"{head}{kind}Optimizer"
-      for head in ("DPKeras", "VectorizedDPKeras", "DP", "DPGradientDescentGaussian", "DPAdamGaussian")
-      for kind in ("SGD", "Adam", "Adagrad", "")),
-)  # fmt: skip
 STATEMENTS = ("compute_dp_sgd_privacy_statement", "compute_dp_sgd_privacy")
+OPTIMIZERS = tuple(name for name in entries()["tf_privacy"].calls if name not in STATEMENTS)
 CUT = "Batches are taken as shuffled; Poisson sampling would amplify."
 MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, which one example may turn round (2·clip)."
-
-
-def recognises(document: Document) -> bool:
-    if document.kind == "python":
-        return any("tensorflow_privacy" in name for name in document.imports)
-    return document.kind == "command" and any("compute_dp_sgd_privacy" in word for word in document.command)
 
 
 def read(document: Document) -> Reading:

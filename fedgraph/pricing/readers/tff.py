@@ -24,13 +24,6 @@ from fedgraph.pricing.training import Training
 AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery")
 
 
-def recognises(document: Document) -> bool:
-    if document.kind != "python":
-        return False
-    from_tff = any("tensorflow_federated" in name for name in document.imports)
-    return from_tff or any(call.name in AGGREGATORS[1:] for call in document.calls)
-
-
 def read(document: Document) -> Reading:
     """The one aggregator or query."""
     found, why = document.used(*AGGREGATORS)

@@ -1,0 +1,251 @@
+"""The abstract interpreter's objects: attributes, items and calls of them."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+
+from fedgraph.errors import PricingError
+from fedgraph.pricing import formats
+from fedgraph.pricing import python_values as py
+from fedgraph.pricing.python_changes import PURE, Changes, Plain
+from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, lift, plain
+
+_LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
+_TEXT: Mapping[str, Plain] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
+_CONSTANTS = {"math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "numpy.inf": math.inf, "numpy.pi": math.pi}
+_TABLES = ("dict", "SimpleNamespace", "Namespace", "ConfigDict", "EasyDict", "edict", "OrderedDict", "AttrDict", "Munch",
+           "DictConfig")  # fmt: skip
+_LISTED: Mapping[str, Callable[[list[Value]], Value]] = {
+    "list": Items, "tuple": Items, "sorted": Items, "reversed": lambda known: tuple(reversed(known)),
+    "enumerate": lambda known: tuple(enumerate(known)),
+}  # fmt: skip
+_OPENS = ("yaml.safe_load", "yaml.load", "yaml.full_load", "json.load", "json.loads", "tomllib.load", "OmegaConf.load")
+_HELD = ("get", "items", "keys", "values", "update", "pop", "copy")
+_ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
+
+
+class Objects(Changes):
+    def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def make(
+        self, made: py.Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: py.Scope
+    ) -> Value:
+        raise NotImplementedError
+
+    def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
+        match plain(owner):
+            case py.Choice(values=several):
+                found = [self.attribute(v, name, node) for v in several]
+                return found[0] if all(py.same(found[0], f) for f in found[1:]) else py.Choice(tuple(found))
+            case py.Name(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
+                return self.flags.get(name, Unresolved(node))
+            case py.Name(dotted=dotted):
+                return _CONSTANTS.get(f"{dotted}.{name}", py.Name(f"{dotted}.{name}"))
+            case py.Scope(local=local):
+                return local.get(name, Unresolved(node))
+            case Table() as held if name in held or name not in _HELD:
+                return held[name] if name in held else py.Method(held, name, node)
+            case (Call() | py.Part()) as held if name in held.attributes:
+                return held.attributes[name]
+            case inner:
+                return self._member(inner, name, node)
+
+    def _member(self, owner: Value, name: str, node: ast.AST) -> Value:
+        """A method or an attribute of a class of the program, or what a call of something else has."""
+        own = owner.own if isinstance(owner, Call) else owner if isinstance(owner, py.Class) else None
+        member = own.member(name) if own else None
+        if isinstance(member, Function) and isinstance(owner, Call):
+            return member.on(owner)
+        if member is not None:
+            return member
+        if name == "run_config" and self.config is not None:
+            return Table(self.config)
+        if isinstance(owner, Call) and owner.name == "super" and isinstance(owner.owner, Call) and owner.owner.own:
+            for base in owner.owner.own.bases:
+                inherited = base.member(name) if isinstance(base, py.Class) else None
+                if isinstance(inherited, Function):
+                    return inherited.on(owner.owner)
+        return py.Method(owner, name, node)
+
+    def item(self, owner: Value, key: Value, node: ast.AST) -> Value:
+        if isinstance(owner, Table) and isinstance(key, str) and key in owner:
+            return owner[key]
+        known = isinstance(owner, tuple) or (isinstance(owner, Items) and owner.whole)
+        if known and isinstance(owner, (Items, tuple)) and isinstance(key, int) and -len(owner) <= key < len(owner):
+            return owner[key]
+        if isinstance(owner, Call) and isinstance(key, int) and owner.own is None:
+            return owner.parts.setdefault(key, py.Part(owner, key, born=owner.born))
+        inside = not isinstance(owner, py.Method) and not (isinstance(owner, py.Name) and owner.dotted.endswith("environ"))
+        return Unresolved(node, key if inside and isinstance(key, str) else None)
+
+    def call(
+        self, called: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.Scope
+    ) -> Value:
+        """The result of a call."""
+        name, dotted, owner = "?", "?", plain(called)
+        match owner:
+            case py.Choice(values=several):
+                before, results = self.stack, []
+                for each in several:
+                    self.stack = (*before, ("branch", f"which of several is called at line {node.lineno}"))
+                    results.append(self.call(each, args, keywords, node, scope))
+                self.stack = before
+                return py.Choice(tuple(results))
+            case Function():
+                return self.enter(owner, args, keywords, node)
+            case py.Class():
+                return self.make(owner, args, keywords, node, scope)
+            case py.Name(dotted=imported):
+                return self._imported(imported, args, keywords, node, scope)
+            case py.Method(owner=inner, name=name, node=asked):
+                found = self._method(inner, name, args, keywords, node)
+                if found is not NotImplemented:
+                    return found
+                owner, dotted = inner, ast.unparse(asked)
+            case _ if isinstance(node, ast.Call):
+                dotted = ast.unparse(node.func)
+                name = "()" if isinstance(owner, (Call, py.Part)) else dotted.rsplit(".", 1)[-1]
+        return self.record(Call(name, dotted, args, keywords, owner=owner), node, scope)
+
+    def record(self, call: Call, node: ast.expr, scope: py.Scope) -> Call:
+        call.line, call.path, call.stack, call.born = node.lineno, scope.path, self.stack, self.stack
+        call.reached, call.function = self.reached, scope.holds
+        self.calls.append(call)
+        for value in (*call.args, *call.keywords.values()) if call.dotted not in _LOOKS else ():
+            self.escape(value)
+        return call
+
+    def escape(self, value: Value) -> None:
+        """Somebody else gets it: a function may be called from outside."""
+        for each in py.candidates(plain(value)):
+            if isinstance(each, Function):
+                self.waiting.append(each)
+            for inner in each if isinstance(each, Items) else ():
+                self.escape(inner)
+
+    def _imported(
+        self, dotted: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.Scope
+    ) -> Value:
+        name, first = dotted.rsplit(".", 1)[-1], plain(args[0]) if args else None
+        known = py.elements(first) if args else None
+        default = keywords.get("default", args[1] if len(args) > 1 else None)
+        if dotted in PURE and not keywords and args:
+            inner = [a for v in args for a in (py.elements(v) or [v])] if dotted in ("max", "min") else list(args)
+            return lift(node, PURE[dotted], *inner)
+        if dotted == "len" and len(args) == 1 and known is not None:
+            return len(known)
+        if dotted == "range" and (steps := self._range(args)) is not None:
+            return steps
+        if dotted in _LISTED and known is not None:
+            return _LISTED[dotted](known)
+        if name in _TABLES and "**" not in keywords and all(isinstance(plain(a), Table) for a in args):
+            tables = [held for a in args if isinstance(held := plain(a), Table)]
+            out = Table({k: v for each in tables for k, v in each.items()} | keywords)
+            out.born, out.whole = self.stack, all(each.whole for each in tables)
+            return out
+        if dotted.endswith("OmegaConf.create") and len(args) == 1 and isinstance(first, Table):
+            return first
+        if dotted.endswith(_OPENS) and args and (loaded := self._loaded(args[0])) is not NotImplemented:
+            return loaded
+        if name == "ArgumentParser":
+            parser = py.Parser()
+            for parent in py.elements(keywords.get("parents", ())) or []:
+                parser.options.update(parent.options if isinstance(parent, py.Parser) else {})
+            return parser
+        if name.startswith("DEFINE_") and args and isinstance(args[0], str):
+            self.options[args[0]] = self.flags[args[0]] = self.assumed(args[0], default, f"--{args[0]}", node)
+            return Table({"value": self.flags[args[0]], "default": self.flags[args[0]]})
+        if dotted in _ENVIRONMENT and args and isinstance(args[0], str):
+            return Unresolved(node) if default is None else self.assumed(args[0], default, f"the variable {args[0]}", node)
+        if dotted == "super":
+            return Call("super", "super", owner=home.local["self"] if (home := scope.home("self")) else None)
+        if dotted in ("setattr", "builtins.setattr") and len(args) == 3 and isinstance(args[1], str):
+            self.set_attribute(args[0], args[1], args[2], node)
+            return None
+        if dotted == "getattr" and len(args) >= 2 and isinstance(args[1], str):
+            return self.attribute(args[0], args[1], node)
+        if dotted in ("functools.partial", "partial") and args:
+            return self.record(Call("partial", dotted, args, keywords, owner=args[0]), node, scope)
+        return self.record(Call(name, dotted, args, keywords), node, scope)
+
+    def _range(self, args: tuple[Value, ...]) -> tuple[Value, ...] | None:
+        """The numbers of a short range; the length of a longer one is kept."""
+        whole = [e for a in args if isinstance(e := plain(a), int)]
+        if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
+            return None
+        self.lengths.append(len(range(*whole)))
+        said = py.notes(args[-1])
+        return tuple(py.Assumed(i, said) if said else i for i in range(*whole)) if self.lengths[-1] <= 16 else None
+
+    def _loaded(self, source: Value) -> Value:
+        """The data of a YAML, JSON or TOML file of the program's folder, as ``open`` or ``Path`` names it."""
+        inner = plain(source)
+        for _ in range(4):
+            if isinstance(inner, Call) and inner.name in ("open", "read", "read_text"):
+                inner = plain(inner.get("file", 0) if inner.owner is None else inner.owner)
+            elif isinstance(inner, Call) and inner.name == "Path":
+                inner = plain(inner.get("path", 0))
+        path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
+        if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
+            return NotImplemented
+        try:
+            return py.built(formats.parsed(path, path.suffix, self.read(path))[0], self.stack)
+        except PricingError:
+            return NotImplemented
+
+    def _method(self, owner: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr) -> Value:
+        """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
+        if isinstance(owner, py.Parser):
+            return self.parser(owner, name, args, keywords, node)
+        if name == "get" and args and isinstance(key := plain(args[0]), str):
+            if isinstance(owner, Table):
+                default = args[1] if len(args) > 1 else keywords.get("default")
+                return owner.get(key, default if owner.whole else Unresolved(node, key))
+            return NotImplemented if isinstance(owner, (Call, py.Part)) else Unresolved(node, key)
+        if isinstance(owner, Table):
+            return self._of_table(owner, name, args, keywords, node)
+        if isinstance(owner, Items):
+            return self._of_items(owner, name, args, node)
+        if isinstance(plain(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
+            return lift(node, _TEXT[name], owner) if name in _TEXT and not args else Unresolved(node)
+        return NotImplemented
+
+    def _of_table(self, owner: Table, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr) -> Value:
+        if name in ("items", "keys", "values") and owner.whole:
+            pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
+            return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
+        first = plain(args[0]) if args else None
+        if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
+            found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
+            owner.pop(first, None)
+            owner |= {first: found} if name == "setdefault" else {}
+            return found
+        if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
+            if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
+                for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
+                    self.set_name(owner, key, value, owner.born)
+                return None
+            owner.whole = False
+            owner |= {key: Unresolved(node, key) for key in owner}
+            return None if name in ("update", "clear") else Unresolved(node)
+        return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
+
+    def _of_items(self, owner: Items, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
+        if name in ("append", "insert") and args:
+            owner.append(py.either(None, args[-1]) if self.stack != owner.born else args[-1])
+            looped = any(kind == "loop" for kind, _ in self.stack[len(owner.born) :])
+            owner.whole = owner.whole and name == "append" and not looped
+            return None
+        if name == "extend" and args:
+            more = py.elements(args[0])
+            owner.extend(more or ())
+            owner.whole = owner.whole and more is not None and self.stack == owner.born
+            return None
+        if name in ("pop", "remove", "clear", "reverse", "sort"):
+            owner[:] = [py.either(None, v) for v in owner]
+            owner.whole = False
+            return Unresolved(node)
+        return NotImplemented
