@@ -138,14 +138,16 @@ class SentBytes:
 class Facts:
     """What any task may say of a cell.
 
-    clients: how many hold the data. partition: how it was dealt to them. cut_edges: edges between clients. public: what is
-    public, None where that is no question. protocol, split: of the nodes. broken_promise: what the data break of an assumption.
-    tested: of how many nodes or graphs the answer was checked. least_class: how many the smallest class has. right: which of
-    the tested were answered rightly (``pack_right``). attack, named: of attacks on this cell. kind: names the record in a file.
+    clients: how many hold the data. train_nodes: how many people trained, 0 where nobody is counted. partition: how the data
+    were dealt. cut_edges: edges between clients. public: what is public, None where that is no question. protocol, split: of
+    the nodes. broken_promise: what the data break of an assumption. tested: of how many nodes or graphs the answer was checked.
+    least_class: how many the smallest class has. right: which of the tested were answered rightly (``pack_right``). attack,
+    named: of attacks on this cell. kind: names the record in a file.
     """
 
     kind: str = "plain"
     clients: int | None = None
+    train_nodes: int = 0
     partition: str = ""
     cut_edges: int | None = None
     rounds: int = 0
@@ -165,7 +167,6 @@ class NodeClassificationFacts(Facts):
     """cut_edges_shared: whether both ends know an edge between clients. curve: (round, test accuracy) of the kept rounds."""
 
     kind: str = "node_classification"
-    train_nodes: int = 0
     cut_edges_shared: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     sent: SentBytes | None = None
@@ -197,7 +198,6 @@ class ParticipationFacts(Facts):
 
     kind: str = "participation"
     results: tuple[ClientResult, ...] = ()
-    train_nodes: int = 0
     cut_edges_shared: bool = False
 
 

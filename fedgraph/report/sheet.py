@@ -23,6 +23,7 @@ from fedgraph.report import answer, deployment_record, page
 from fedgraph.report.report_rows import Row
 from fedgraph.report.saved_run import SavedRun, load_run
 from fedgraph.report.scores import row_anchor
+from fedgraph.report.sheet_price import require_price
 from fedgraph.report.sheet_words import Block, blocks, deployment, verdict
 
 
@@ -40,6 +41,7 @@ def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
     chosen = _answer(run) if row is None else row
     if chosen.head.protection is None:
         raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
+    require_price(run.folder, chosen)
     found = blocks(run, chosen)
     made = deployment_record.record(deployment(run, chosen)) if _guarantees(chosen) else None
     return Sheet(row_anchor(chosen), _html(run, chosen, found), made)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
-from fedgraph.report import attacks, deployment_record
+from fedgraph.report import attacks, deployment_record, sheet_price
 from fedgraph.report.deployment_record import BLANK
 from fedgraph.report.report_rows import Row, mean_spread, rounded, rounded_up
 from fedgraph.report.saved_run import SavedRun
@@ -65,13 +65,16 @@ def _guarantee(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     if len(row.head.paths) > 1:
         yield "ε of each path", "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in row.head.paths)
     yield "ε by the paper's formula", "no claim for this noise" if row.published is None else rounded(row.published, 4)
-    yield "ε by attack", attacks.describe_bound(row).removeprefix("measured by an attack").lstrip(" :")
+    if allowed := sheet_price.delta_words(row, row.head.facts.train_nodes):
+        yield "What δ allows", allowed
+    yield "ε by attack", sheet_price.measured(row)
     yield "How often it will be published", BLANK
 
 
 def _mechanisms(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "Method", f"{row.head.method} · {row.head.variant}, {row.head.world.words}"
     yield "Releases", "; ".join(releases(row)) or "none"
+    yield from sheet_price.shares(row, protection)
     yield "Accounting", str(row.head.theorem) or "nothing is released"
     asked = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
     yield "Noise chosen for", f"{asked} ({row.head.noise_for})"
@@ -104,7 +107,7 @@ def _implementation(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
         yield "Command", made.command
     if made.finished:
         yield "Finished", made.finished
-    yield "Record of releases", "ledger.jsonl in the run's folder; python -m fedgraph.privacy explain prices it again"
+    yield "Record of releases", "ledger.jsonl in the run's folder; this sheet priced it again"
     if row.measured is not None:
         yield "Checked by", f"an attack with canaries; it read: {row.attack.what}"
     yield "Reviewed by", BLANK

@@ -7,19 +7,25 @@ import json
 import math
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from pydantic import ValidationError
 
+import fedgraph
 from fedgraph.cells.entry import Entry, portable, to_json
-from fedgraph.cells.facts import NodeClassificationFacts
+from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
+from fedgraph.privacy.events import PureDP, Unprotected
+from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.lines import Line
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import columns, deployment_record, result_files, saved_run, sheet
+from fedgraph.report import columns, deployment_record, result_files, saved_run, sheet, sheet_price
+from fedgraph.report.report_rows import Row
 from fedgraph.worlds.world import trusting
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
@@ -28,12 +34,14 @@ ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJ
 
 def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> Entry:
     price = epsilon if provable is None else provable
-    release = {"kind": "release", "cell": "c", "path": "model", "client": 0, "round": 0, "mechanism": "Gaussian noise, σ = 3"}
     held = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED)
+    event = Unprotected("clear") if math.isinf(price) else PureDP(price / 2)
+    lines = [Line("c", "model", ((0, 2),), ((0, 1),), 1, "Gaussian noise, σ = 3", event)]
+    ledger = tuple(Ledger([Account("c", held, 1e-5)], lines).lines())
     return Entry(
         "t", "embedded/library", method, "v", trusting(Trust.OWN_CLIENT), "provable", epsilon, seed, {"accuracy": accuracy},
-        NodeClassificationFacts(clients=3), held, 1e-5, None, price, None, "a theorem", {"model": price},
-        ("a note of the plan",), 0.1, (json.dumps(release),) * 2,
+        NodeClassificationFacts(clients=3, train_nodes=2000), held, 1e-5, None, price, None, "a theorem", {"model": price},
+        ("a note of the plan",), 0.1, ledger,
     )  # fmt: skip
 
 
@@ -66,10 +74,57 @@ def test_the_sheet_of_the_answer_states_everything_in_the_order_of_the_pyramid(f
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
     for told in ("features become zero", "the server, which sees each client", "a note of the plan", "a theorem", "0.65",
-                 "0.950", "Gaussian noise, σ = 3, 2 ×", "is not counted", "floating point", "A &lt;tiny&gt; run"):  # fmt: skip
+                 "0.950", "Gaussian noise, σ = 3, 6 ×", "is not counted", "floating point", "A &lt;tiny&gt; run"):  # fmt: skip
         assert told in page, told
     assert page.count('<span class="blank">') >= 6, "what a simulation cannot know is blank"
     assert not re.search(r"(src|href)=\"", page)
+
+
+@pytest.mark.parametrize("task", ["curator", "sums"])
+def test_the_sheet_prices_again_and_says_what_is_added_up_where(
+    tmp_path: Path, task: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a run as it is, with every line that a signer needs; and edited cells, of which each is refused in one line."""
+    rows = [{"method": "features", "steps": 4, "clip": 0.5}]
+    asked = {
+        "task": "node_classification",
+        "trust": [task],
+        "epsilons": [2],
+        "methods": rows,
+        "partition": {"partition": "uniform"},
+    }
+    data = [{"name": "embedded/library"}]
+    done = fedgraph.run(
+        {"name": "x", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [asked]}, out=tmp_path / "r", quiet=True
+    )
+    row = done.rows[0].head
+    page = done.sheet(done.answered.scores[0].anchor)
+    people = row.facts.train_nodes
+    assert f"δ = {1 / people:.3g} of {people:,} people: a method that publishes one of them" in page
+    assert "Δ₂ = 0.5: noise of standard deviation" in page, "the clip, as the noise and its multiplier say"
+    assert ("the server reads only the sum" in page) == (task == "sums")
+    assert ("the shares of 9 of 10 clients hide one person" in page) == (task == "sums")
+    (file,) = (tmp_path / "r" / "cells").glob("*.json.gz")
+    whole = json.loads(gzip.decompress(file.read_bytes()))
+    smaller = json.loads(json.dumps(whole["ledger"]).replace('"noise_multiplier": ', '"noise_multiplier": 9'))
+    edits = [{"epsilon_provable": 0.5}, {"paths": {"model": 0.5}}, {"paths": {}}, {"ledger": []}, {"delta": 1e-9},
+             {"ledger": whole["ledger"][:1]}, {"ledger": smaller}]  # fmt: skip
+    for edit in edits:
+        file.write_bytes(gzip.compress(json.dumps({**whole, **edit}).encode()))
+        assert cli.main(["sheet", str(tmp_path / "r"), done.answered.scores[0].anchor, "--out", str(tmp_path / "o")]) == 2, edit
+        (line,) = capsys.readouterr().err.splitlines()
+        assert re.search("states ε = .*its ledger costs ε = |states another guarantee|holds no ledger", line), edit
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_measured_epsilon_says_which_bound_it_is() -> None:
+    """The same guesses refute more where curves of Gaussian noise are taken for granted."""
+    counts = ((1000, 200, 195),)
+    attack = CanaryAttack(counts, "what", "curve", None)
+    entry = replace(cell("sound", 8.0, 0.5, 0), epsilon_measured=3.0, facts=NodeClassificationFacts(attack=attack))
+    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", sheet_price.measured(Row((entry,)))))
+    assert curve > plain > 0
+    assert "refutes curves of Gaussian noise only" in sheet_price.measured(Row((entry,)))
 
 
 def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> None:
