@@ -65,6 +65,28 @@ class Names:
 
 
 @dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns of numbers whose least and largest value nobody knows without the data: no learner may read them as they are.
+
+    Args:
+        places: int64 [k], which columns of the features.
+        empty: int64 [k], the column that is 1 where the cell is empty; −1 where there is none.
+        names: what they are called.
+        bounded: int64 [m], columns that were brought to −1 … 1 already.
+    """
+
+    places: np.ndarray
+    empty: np.ndarray
+    names: tuple[str, ...]
+    bounded: np.ndarray
+
+    @property
+    def called(self) -> str:
+        """Their names, the first four of many."""
+        return ", ".join(self.names[:4]) + (f" and {len(self.names) - 4} more" if len(self.names) > 4 else "")
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """An attributed, undirected, unweighted graph without self-loops.
 
@@ -76,6 +98,7 @@ class Graph:
     but do not train, −1 elsewhere; None where the split has none. columns_from_rows: which columns there are (a vocabulary, a
     list of codes), or their weights (TF-IDF), were computed from the rows of all nodes. nodes_from_edges: which nodes there are
     was computed from the edges (the largest component). These three have no default: a reader of data has to say them.
+    columns: which of them are on a scale of their own; None where all are on one scale, as published data are.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -94,6 +117,7 @@ class Graph:
     masks: tuple[Masks, ...] = ()
     validation: np.ndarray | None = None
     names: Names = Names()
+    columns: Columns | None = None
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]

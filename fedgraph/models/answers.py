@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.methods.base import Plan, Reads, State, kinds
+from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Names
 
@@ -59,7 +60,7 @@ class Trained:
     """What answers are made from.
 
     row: what the model is called. names: columns and classes. people: who trained. checksums: of the training data.
-    epsilon: its price.
+    epsilon: its price. ranks: how it reads columns of numbers; None where they are on one scale.
     """
 
     row: str
@@ -70,6 +71,7 @@ class Trained:
     people: Roster
     checksums: Mapping[str, str]
     epsilon: float
+    ranks: ColumnRanks | None
 
 
 def digests(salt: str, ids: Sequence[str]) -> np.ndarray:
@@ -93,6 +95,7 @@ def scores(model: Trained, graph: Graph, shown: Shown | None, nothing_protected:
     reads = _reads(model)
     places = model.people.places(graph.ids)
     graph = in_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
+    graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if math.isinf(model.epsilon):
         if not nothing_protected:
             raise PrivacyError(f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT}, or fit another")

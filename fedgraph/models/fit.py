@@ -103,6 +103,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         people=Roster.of(graph.ids if named else ()),
         checksums=graph.provenance.checksums,
         epsilon=settled.epsilon,
+        ranks=fitted.world.setting.ranks,
         delta=made.guarantee.delta,
         statement=statement(settled.epsilon, guarantee),
         ledger=tuple(Ledger([settled.account(cell.key, fitted.done.guarantee)], fitted.done.outcome.releases).lines()),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events, meetings, neighbour_sums
+from fedgraph.privacy import column_counts, events, meetings, neighbour_sums
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
@@ -99,6 +99,8 @@ def least_change(place: Place, relation: Relation) -> float:
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, meetings.MeetingCounts):
         return meetings.sensitivity(relation, bound.num_classes)
+    if isinstance(bound, column_counts.ColumnCounts):
+        return column_counts.sensitivity(bound, relation)
     if isinstance(bound, Box):
         return _side(bound)
     return sensitivity_l2(bound, relation)

@@ -1,8 +1,9 @@
 """A world as it is dealt: a setting (what is held, asked and public), a partition of it, and who may see what."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedgraph.methods.base import ClearFacts, CutEdges, Derived, Membership, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 from fedgraph.worlds import protocols
@@ -51,6 +52,7 @@ class DealtWorld:
                 features_from_edges=held.features_from_edges,
             ),
             colluders=self.colluders if self.world.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
+            columns=held.columns if held.columns is not None and held.columns.places.size else None,
         )
 
     @property
@@ -59,5 +61,11 @@ class DealtWorld:
         held, known = self.setting.held, self.facts
         filled = held.features.nnz / max(1, held.num_nodes * held.num_features)
         return ClearFacts(
-            known.sizes, known.viewer, known.membership, known.public, known.derived, known.colluders, filled=filled
-        )
+            known.sizes, known.viewer, known.membership, known.public, known.derived, known.colluders,
+            columns=known.columns, filled=1.0 if self.setting.ranks is not None or held.columns is not None else filled,
+        )  # fmt: skip
+
+    def scaled(self, ranks: ColumnRanks) -> "DealtWorld":
+        """The same people, with columns on one scale."""
+        shares = tuple(replace(share, graph=ranks.scaled(share.graph)) for share in self.partition.subgraphs)
+        return replace(self, setting=self.setting.scaled(ranks), partition=replace(self.partition, subgraphs=shares))

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import splits
 from fedgraph.errors import DataError
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, column_ranks
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Masks
 from fedgraph.worlds import public_part
@@ -35,13 +35,21 @@ Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 Split = Literal["random", "parts", "public", "per-class"]
 
 
+AMONG_PUBLIC = "Numbers of {names} became their ranks among the {rows:,} public rows, which costs no privacy."
+WITHOUT_RANGE = (
+    "Nobody gave bounds for {names}, and every person protects an own row, so that nobody may estimate a range: logarithms "
+    "over the same wide range for all data stand in, and say little. Give bounds."
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """held: the graph that is dealt to clients. asked: the graph that predictions are asked for, labels masked
     where they are not public. truth: int64 [asked.num_nodes], −1 where the answer does not count.
     num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``. public: what is public, in one word
     for tables. asking: int64, rows of ``held`` that never train and only ask. asked_is_public: asked is a part of public_graph.
-    split: how it was chosen who trains and who tests.
+    split: how it was chosen who trains and who tests. ranks: what brought columns of numbers to one scale; said: the same, as
+    sentences for the report.
     """
 
     held: Graph
@@ -54,6 +62,34 @@ class Setting:
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     asked_is_public: bool = False
     split: Split = field(kw_only=True)
+    ranks: column_ranks.ColumnRanks | None = None
+    said: tuple[str, ...] = ()
+
+    def scaled(self, ranks: column_ranks.ColumnRanks) -> "Setting":
+        """Every graph with its columns as ranks; what was one graph stays one graph."""
+        given = {id(g): g for g in (self.held, self.asked, self.public_graph, self.public_attributes) if g is not None}
+        made = {key: ranks.scaled(replace(graph, columns=ranks.columns)) for key, graph in given.items()}
+        public, attributes = (None if g is None else made[id(g)] for g in (self.public_graph, self.public_attributes))
+        held, asked = made[id(self.held)], made[id(self.asked)]
+        return replace(self, held=held, asked=asked, public_graph=public, public_attributes=attributes, ranks=ranks)
+
+    def on_one_scale(self, *, rows_private: bool) -> "Setting":
+        """With columns of unknown range as ranks among public rows, where there are any; else as it is (``column_ranks``).
+
+        rows_private: every node protects its own row, so that no rows are public whatever the protocol says. Then numbers
+        without bounds are scaled by what is the same for all data, and columns lie in 0 … 1, as bits of them need it.
+        """
+        columns = self.held.columns
+        if columns is None:
+            return self
+        if rows_private:
+            said = (WITHOUT_RANGE.format(names=columns.called),) if columns.names else ()
+            return replace(self.scaled(column_ranks.fixed(columns)), said=said)
+        public = self.public_attributes if self.public_attributes is not None else self.public_graph
+        if public is None or not columns.names:
+            return self
+        ranks = column_ranks.among(public, columns)
+        return replace(self.scaled(ranks), said=(AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
 
     @property
     def split_from_edges(self) -> bool:

@@ -159,6 +159,7 @@ def _graph(
     from_edges, seen = edge_columns.noticed(rules, features, cleaned.adjacency, names)
     detail = own_graph_detail(f"own graph {path.name}", cleaned, labels, unused, (*(read.remarks if read else ()), *seen))
     provenance = Provenance("own", detail, dict(raw.checksums))
+    scales = columns.own_scales(features, names, read.bounded if read else ())
     return Graph(
         name=f"own/{path.stem}",
         adjacency=cleaned.adjacency,
@@ -166,7 +167,8 @@ def _graph(
         labels=labels.numbers,
         num_classes=len(labels.classes),
         provenance=provenance,
-        columns_from_rows=read is not None and read.from_rows,
+        columns_from_rows=(read is not None and read.from_rows) or (scales is not None and bool(scales.names)),
         features_from_edges=from_edges,
         nodes_from_edges=False,
+        columns=scales,
     )

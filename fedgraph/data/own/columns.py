@@ -1,15 +1,18 @@
 """Columns of people: numbers, yes/no facts, texts and empty cells become one matrix of columns on a like scale.
 
-A column is found by its cells: *yes/no* (0 and 1, true and false, yes and no), *number*, or *text*. The user decides the rest:
+A column is found by its cells: *yes/no* (0 and 1, true and false, yes and no), *number*, or *text*. Dates (2024-12-31) are
+numbers: days since 1970. Kinds are taken as public. The user decides the rest:
 
 - ``bounds`` names the least and the largest value of a column. They must be known without the data, so they cost no privacy. A
-  value outside is cut to the bound, and the column is brought to −1 … 1. Yes/no columns are 0 or 1 and need no bounds.
+  value outside is cut to the bound, and the column is brought to −1 … 1. Yes/no columns are 0 or 1 and need no bounds. Numbers
+  without bounds become ranks before anybody learns from them (``methods.base.column_ranks``).
 - ``text: one-hot`` gives each distinct text a column of its own (0 or 1); ``drop`` leaves such columns out.
 - ``empty: missing`` gives an empty cell the middle of its column, and a further column that says that it was empty.
 """
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +24,13 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
+from fedgraph.types import Columns
 
 TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
 MOST_FAULTS = 8  # that one message lists
+MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
+EPOCH = datetime.date(1970, 1, 1).toordinal()
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -45,13 +51,13 @@ class ColumnRules(Settings):
 class ReadColumns:
     """matrix: CSR float32 [n, d]. names: of the d columns. from_rows: which columns there are was computed from the rows.
 
-    unbounded: names of columns of numbers that are neither yes/no nor given bounds. remarks: whole sentences.
+    bounded: names of columns that have bounds. remarks: whole sentences.
     """
 
     matrix: sp.csr_array
     names: tuple[str, ...]
     from_rows: bool
-    unbounded: tuple[str, ...]
+    bounded: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
@@ -113,7 +119,7 @@ def read_columns(
         matrix=sp.csr_array(matrix, dtype=np.float32),
         names=tuple(name for _, own in parts for name in own),
         from_rows=bool(texts and rules.text == "one-hot") or bool(filled),
-        unbounded=tuple(c.name for c in columns if c.kind == "number" and c.name not in rules.bounds),
+        bounded=tuple(c.name for c in columns if c.kind == "number" and c.name in rules.bounds),
         remarks=tuple(remarks),
     )
 
@@ -126,6 +132,8 @@ def _column(name: str, cells: list[str]) -> _Column:
     if there <= TRUE | FALSE and there:
         return _Column(name, "yes/no", cells, np.array([1.0 if cell in TRUE else 0.0 for cell in lowered]), empty)
     values = np.array([number_in(cell) for cell in cells])
+    dates = np.array([day_in(cell) for cell in cells]) if np.isnan(values[~empty]).any() else values
+    values = dates if np.isnan(dates).sum() < np.isnan(values).sum() else values
     texts = int((np.isnan(values) & ~empty).sum())
     mostly = texts > 0.5 * max(1, len(cells) - int(empty.sum()))
     return _Column(name, "text" if mostly else "number", cells, values, empty)
@@ -179,7 +187,7 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
     if not column.empty.any():
         return values[:, None], [name]
     values[column.empty] = 0.0  # the middle of the bounds; without bounds no other number is known without the data
-    return np.column_stack([values, column.empty.astype(float)]), [name, f"{name} is missing"]
+    return np.column_stack([values, column.empty.astype(float)]), [name, missing(name)]
 
 
 def _one_hot(column: _Column, file: str) -> tuple[np.ndarray, list[str]]:
@@ -213,6 +221,39 @@ def number_in(cell: str) -> float:
     except ValueError:
         return math.nan
     return value if math.isfinite(value) and abs(value) <= LARGEST else math.nan
+
+
+def day_in(cell: str) -> float:
+    """Days since 1970 of a date that begins as 2024-12-31, NaN where there is none."""
+    try:
+        return float(datetime.date.fromisoformat(cell[:10]).toordinal() - EPOCH) if cell[4:5] == "-" else math.nan
+    except ValueError:
+        return math.nan
+
+
+def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> Columns | None:
+    """Which columns [n, d] hold other numbers than 0 and 1, and so lie on a scale of their own; None where none does.
+
+    bounded: names of those that were brought to −1 … 1 already. A bag of words is left as it is: more than ``MOST_NUMBERS``
+    columns of numbers, of which none is negative and half of the entries or more are zero.
+    """
+    other = np.unique(matrix.indices[(matrix.data != 0) & (matrix.data != 1)])
+    known = set(bounded)
+    inside = np.array([place for place in other if names[place] in known], dtype=np.int64)
+    places = np.setdiff1d(other, inside).astype(np.int64)
+    entries = matrix[:, places]
+    if places.size > MOST_NUMBERS and entries.min() >= 0 and 2 * entries.nnz <= matrix.shape[0] * places.size:
+        places = places[:0]
+    if not (places.size or inside.size):
+        return None
+    flags = {name: place for place, name in enumerate(names)}
+    empty = np.array([flags.get(missing(names[place]), -1) for place in places], dtype=np.int64)
+    return Columns(places, empty, tuple(names[place] for place in places), inside)
+
+
+def missing(name: str) -> str:
+    """What the column is called that says where another one is empty."""
+    return f"{name} is missing"
 
 
 def column_kinds(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[str, str]:

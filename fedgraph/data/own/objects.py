@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import validated
 from fedgraph.data.base.structure import feature_matrix, undirected
-from fedgraph.data.own.columns import ColumnRules, read_columns
+from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
 from fedgraph.data.own.detail import own_graph_detail
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
 from fedgraph.data.own.labels import ReadLabels, read_labels
@@ -41,7 +41,10 @@ class ObjectRules(ColumnRules, EdgeRules):
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """Ends of arcs int [m], rows [n, d], one label per node, and what else the object holds. names: of the d columns."""
+    """Ends of arcs int [m], rows [n, d], one label per node, and what else the object holds.
+
+    names: of the d columns; bounded: of those that have bounds.
+    """
 
     one: np.ndarray
     two: np.ndarray
@@ -52,6 +55,7 @@ class _Given:
     columns_from_rows: bool = False
     names: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
 
 
 def graph_of(
@@ -185,7 +189,7 @@ def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rule
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
     words = nodes[chosen].tolist() if chosen in columns else [None] * len(ids)
-    return _Given(one, two, read.matrix, words, unused, read.remarks, read.from_rows, read.names, tuple(ids))
+    return _Given(one, two, read.matrix, words, unused, read.remarks, read.from_rows, read.names, tuple(ids), read.bounded)
 
 
 def _ends(columns: Sequence[str]) -> tuple[str, str]:
@@ -244,6 +248,7 @@ def _checked(given: _Given, name: str, rules: EdgeRules, labelled: bool) -> Grap
         logger.warning("%s: %s", name, sentence)
     detail = own_graph_detail(f"a graph in memory called {name}", cleaned, labels, given.unused, remarks)
     provenance = Provenance("own", detail, {"(in memory)": digest.hexdigest()})
+    scales = own_scales(matrix, names, given.bounded)
     return Graph(
         name=name,
         adjacency=cleaned.adjacency,
@@ -251,8 +256,9 @@ def _checked(given: _Given, name: str, rules: EdgeRules, labelled: bool) -> Grap
         labels=labels.numbers,
         num_classes=len(labels.classes),
         provenance=provenance,
-        columns_from_rows=given.columns_from_rows,
+        columns_from_rows=given.columns_from_rows or (scales is not None and bool(scales.names)),
         features_from_edges=from_edges,
         nodes_from_edges=False,
         names=Names(given.ids, given.names, labels.classes),
+        columns=scales,
     )

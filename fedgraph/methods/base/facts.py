@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.units import Assumption, Relation, Viewer
-from fedgraph.types import Graph
+from fedgraph.types import Columns, Graph
 
 Calibration = Literal["published", "provable", "none"]
 CutEdges = Literal["dropped", "protected", "generated"]
@@ -120,6 +120,7 @@ class PublicFacts:
     """What everybody may know before the run, and all that a plan with a guarantee may be made from.
 
     colluders: how many participants may pool what they know of their own noise with a server that sees sums (1 or more).
+    columns: those of numbers whose range is not public; None where there is none (``column_ranks``).
     """
 
     sizes: Sizes
@@ -129,6 +130,7 @@ class PublicFacts:
     derived: Derived
     colluders: int
     attendance: AttendanceRule = AttendanceRule()
+    columns: Columns | None = None
 
     @property
     def cohort(self) -> int:

@@ -1,14 +1,17 @@
 """One method trained in one world: its rounds, and their price."""
 
+import functools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure.protocol import Masks
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, kinds
+from fedgraph.privacy.lines import Line
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.trust import Trust
@@ -20,11 +23,15 @@ from fedgraph.worlds.world import trusting
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """outcome: final state and every release. settled: the price, with every promise looked up in the data."""
+    """outcome: final state and every release. settled: the price, with every promise looked up in the data.
+
+    world: in which the method trained: with columns on one scale.
+    """
 
     outcome: rounds.Outcome
     guarantee: Guarantee
     settled: Settlement
+    world: DealtWorld
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +50,12 @@ def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: 
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
             f"protocol: {protocol}): write public: test-graph with protocol: inductive, or choose features"
         )
+
+
+def planned(method: kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.Setting) -> Plan:
+    """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
+    made = column_ranks.before(functools.partial(method.plan, settings, facts), facts, budget)
+    return replace(made, notes=(*made.notes, *setting.said))
 
 
 def train(
@@ -67,6 +80,12 @@ def train(
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
+    counted: tuple[Line, ...] = ()
+    first = column_ranks.counting(made)
+    if first is not None:
+        ranked = rounds.run(context.runtime, shared, first, context.root, path, common, *progress)
+        world, counted = world.scaled(ranked.state.memory), ranked.releases
+        shared = context.runtime.share(("partition", context.label, key, "scaled", *path), world.partition)
     noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
     one = made.facts.sizes.num_clients == 1 and not noisy and not who
     starts = replace(cell, world=trusting(Trust.CURATOR)).path if one else None
@@ -74,5 +93,8 @@ def train(
         context.runtime, shared, made, context.root, path, common, *progress,
         attendance=attendance, masks=masks, starts=starts, keep=keep,
     )  # fmt: skip
+    if first is not None:
+        context.runtime.forget(shared)
+    outcome = replace(outcome, releases=(*counted, *outcome.releases))
     guarantee = replace(made.guarantee, promises=promises.looked_up(made, world.partition))
-    return Trained(outcome, guarantee, settle(guarantee, outcome.releases))
+    return Trained(outcome, guarantee, settle(guarantee, outcome.releases), world)

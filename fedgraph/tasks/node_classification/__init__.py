@@ -78,7 +78,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
     facts = attendance.told(params.federation, known, cell, method)
     budget = Budget(cell.epsilon, delta, reading)
-    made: Plan = method.plan(settings, facts, budget)
+    made = training.planned(method, settings, facts, budget, setting)
     made = attendance.possible(params.federation, attendance.noted(made), cell, context)
     return attendance.behind_masks(params.federation, made, budget, method)
 
@@ -105,7 +105,7 @@ def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
     )
     key = _partition_key(params, cell)
     done = training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
-    return training.Fitted(made, world, done)
+    return training.Fitted(made, done.world, done)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -180,7 +180,7 @@ def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
     """The setting, dealt to the cell's clients."""
     return DealtWorld(
         cell.world,
-        _setting(params, cell.seed, context),
+        _setting(params, cell, context),
         _partition(params, cell, context),
         params.cut_edges if _shares_cut_edges(params, cell) else "dropped",
         params.colluders,
@@ -207,13 +207,20 @@ def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
 
 def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
     """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
-    context.cached(("setting", context.dataset, split_key(params), cell.seed), lambda: setting)
+    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
+    context.cached(_setting_key(params, cell, context), lambda: setting.on_one_scale(rows_private=nobody))
 
 
-def _setting(params: Params, seed: int, context: Context) -> protocols.Setting:
+def _setting_key(params: Params, cell: Cell, context: Context) -> Hashable:
+    """Rows that trust nobody read columns on another scale."""
+    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
+    return ("setting", context.dataset, split_key(params), cell.seed, nobody)
+
+
+def _setting(params: Params, cell: Cell, context: Context) -> protocols.Setting:
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
-    graph = context.data
+    graph, seed, nobody = context.data, cell.seed, kinds.method(cell.method).OFFERS.trusts_nobody
 
     def make() -> protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
@@ -222,17 +229,17 @@ def _setting(params: Params, seed: int, context: Context) -> protocols.Setting:
         setting = protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
-        return setting
+        return setting.on_one_scale(rows_private=nobody)
 
-    key = ("setting", context.dataset, split_key(params), seed)
-    return context.cached(key, make)
+    return context.cached(_setting_key(params, cell, context), make)
 
 
 def _partition_key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: clients that are trusted differently hold the same."""
     dealt = None if cell.world.kind is Kind.WHOLE else partition_key(params)
     shared = params.cut_edges if _shares_cut_edges(params, cell) else None
-    return (cell.dataset, split_key(params), cell.world.kind, dealt, cell.seed, shared)
+    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
+    return (cell.dataset, split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
 
 
 def partition_key(params: Params) -> Hashable:
@@ -251,7 +258,7 @@ def _shares_cut_edges(params: Params, cell: Cell) -> bool:
 
 
 def _partition(params: Params, cell: Cell, context: Context) -> Partition:
-    held = _setting(params, cell.seed, context).held
+    held = _setting(params, cell, context).held
     key = ("partition", _partition_key(params, cell))
     if cell.world.kind is Kind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
         whole = Subgraph(0, held, np.arange(held.num_nodes))

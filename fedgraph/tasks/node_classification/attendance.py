@@ -72,6 +72,11 @@ def behind_masks(settings: Participation, made: Plan, budget: Budget, method: ki
     num_sent = method.OFFERS.num_sent
     if num_sent is None or masks_of(settings, made) is None:
         return made
+    if made.facts.columns is not None:
+        raise ScenarioError(
+            f"federation: secure_aggregation: masks hides one sum per round, and ranks of {made.facts.columns.called} are "
+            "estimated before; give these columns bounds"
+        )
     try:
         return secure_plan.masked(made, budget, num_sent(made), settings.resolution)
     except PrivacyError as error:

@@ -29,6 +29,7 @@ from pydantic import Field, PositiveFloat, model_validator
 from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
+from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.privacy import own_budgets
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.settle import settle
@@ -167,7 +168,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     world = _dealt(params, cell, federation, context)
     made = _planned(params, cell, federation, world)
     done = training.train(world, _holding(params, cell, context), made, cell, context)
-    found = clients.Found(federation, params.alerts, params.positive)
+    world = done.world  # with columns on one scale
+    scales = [world.setting.ranks] * len(federation.names)
+    found = clients.Found(federation, params.alerts, params.positive, scales)
     method = kinds.classifier(cell.method)
     asked = protocols.question(world.setting, made, lambda: done.settled.epsilon)
 
@@ -191,8 +194,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 def _run_alone(params: Params, cell: Cell, context: Context, federation: joining.Federation) -> Outcome:
     """Every client for itself, one after another; their people are disjoint, so the dearest one is the cell's price."""
     method = kinds.classifier(cell.method)
-    found = clients.Found(federation, params.alerts, params.positive)
     scores: np.ndarray | None = None
+    scales: list[ColumnRanks | None] = []
     lines: list[Line] = []
     prices: list[float] = []
     models: list[clients.Answers] = []
@@ -200,7 +203,8 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: joining
         world = _dealt(params, cell, federation, context, client)
         made = _planned(params, cell, federation, world)
         done = training.train(world, _holding(params, cell, context, client), made, cell, context, (name,))
-        asked = protocols.question(world.setting, made, functools.partial(getattr, done.settled, "epsilon"))
+        scales.append(done.world.setting.ranks)
+        asked = protocols.question(done.world.setting, made, functools.partial(getattr, done.settled, "epsilon"))
         models.append(functools.partial(method.predict, made, done.outcome.state))
         rows = federation.asked_of(client)
         if rows.size:
@@ -214,6 +218,7 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: joining
     settled = settle(done.guarantee, lines)
     settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
     together = replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines)))
+    found = clients.Found(federation, params.alerts, params.positive, scales)
     records = found.records_of_all("alone", scores, prices, made.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = seeds.generator(context.root, "personal", *cell.path)
@@ -248,7 +253,8 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
     delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
     reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     facts = world.clear_facts if grid.never_private(spec) else world.facts
-    made: Plan[Any, Any] = method.plan(method.Params(**of_method(spec, ROW)), facts, Budget(cell.epsilon, delta, reading))
+    settings, budget = method.Params(**of_method(spec, ROW)), Budget(cell.epsilon, delta, reading)
+    made = training.planned(method, settings, facts, budget, world.setting)
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
     own = {clients.number(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
@@ -279,6 +285,7 @@ def _federation(params: Params, seed: int, context: Context) -> joining.Federati
         rng = seeds.generator(context.root, "split", context.dataset, seed)
         sizes = protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
         setting = protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
+        setting = setting.on_one_scale(rows_private=False)
         if not (setting.truth >= 0).any():
             raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
         return joining.dealt(setting, whole.owner_names, source, params.cut_edges)

@@ -11,6 +11,7 @@ from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import personal_head
 from fedgraph.methods.base import Plan, kinds
+from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.settle import per_client
 from fedgraph.tasks.base import Cell, Outcome, measures
@@ -59,11 +60,20 @@ def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Scores per client. alerts: share of a client's tested nodes that can be looked at; positive: the class they look for."""
+    """Scores per client. alerts: share of a client's tested nodes that can be looked at; positive: the class they look for.
+
+    scales: how the model that each client has reads columns of numbers; None where they are on one scale already.
+    """
 
     federation: Federation
     alerts: float | None
     positive: int
+    scales: Sequence[ColumnRanks | None]
+
+    def scaled(self, client: int, graph: Graph) -> Graph:
+        """``graph`` as the model of ``client`` reads it."""
+        ranks = self.scales[client]
+        return graph if ranks is None else ranks.scaled(graph)
 
     def pooled(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
         """Every measure over all tested nodes."""
@@ -118,13 +128,13 @@ class Found:
         federation, asked = self.federation, self.federation.setting.asked
         after = np.zeros(scores.shape)
         for client, share in enumerate(federation.partition.subgraphs):
-            rows = federation.asked_of(client)
+            rows, own = federation.asked_of(client), self.scaled(client, share.graph)
             if federation.same:
-                mine = personal_head.inputs(share.graph, measures.probabilities(scores[share.nodes]))
-                after[rows] = personal_head.fitted(mine, share.graph.labels, rng).scores(mine)
+                mine = personal_head.inputs(own, measures.probabilities(scores[share.nodes]))
+                after[rows] = personal_head.fitted(mine, own.labels, rng).scores(mine)
             elif rows.size:
-                mine, labels = _as_asked(share.graph, rows.size, answers(client), rng)
-                then = personal_head.inputs(asked.induced(rows), measures.probabilities(scores[rows]))
+                mine, labels = _as_asked(own, rows.size, answers(client), rng)
+                then = personal_head.inputs(self.scaled(client, asked.induced(rows)), measures.probabilities(scores[rows]))
                 after[rows] = personal_head.fitted(mine, labels, rng).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
@@ -140,7 +150,7 @@ class Found:
             rows = self.federation.asked_of(client)
             if not rows.size:
                 continue
-            state = tuned(made, done.outcome.state, share.graph, rng)
+            state = tuned(made, done.outcome.state, self.scaled(client, share.graph), rng)
             own = (
                 method.predict(made, state, asked)[rows]
                 if self.federation.same

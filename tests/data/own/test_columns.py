@@ -89,7 +89,7 @@ def test_names_of_people_are_no_categories() -> None:
 def test_columns_without_bounds_are_named_and_dropped_ones_are_gone() -> None:
     rows = [["1", "5000", "yes", "x"], ["2", "7", "no", "y"]]
     found = read(rows, ("age", "income", "member", "free text"), bounds={"age": [0, 100]}, drop=["free text"])
-    assert (found.names, found.unbounded, found.from_rows) == (("age", "income", "member"), ("income",), False)
+    assert (found.names, found.bounded, found.from_rows) == (("age", "income", "member"), ("age",), False)
     assert found.remarks == ("columns left out: free text",)
 
 

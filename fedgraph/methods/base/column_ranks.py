@@ -1,0 +1,191 @@
+"""Columns of numbers on one scale: before a method trains, each number becomes its rank among the people, −1 … 1.
+
+Where rows are public (a public test graph; all rows, where only edges are private), they are ranks among those, which is free.
+Elsewhere they are estimated from noisy counts (``privacy.column_counts``), in ``ROUNDS`` rounds before a method's own, under
+its relation and toward its viewer, with ``SHARE`` of μ²; the method keeps the rest, and both are priced together. A method
+without noise gets exact counts by the same way. This module runs as a method does, and is none that a scenario can name.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError
+from fedgraph.methods.base.facts import Budget, PublicFacts
+from fedgraph.methods.base.offers import Offers
+from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
+from fedgraph.methods.base.state import Inbox, State, Streams
+from fedgraph.privacy import column_counts
+from fedgraph.privacy.accounting import calibrate, gaussian
+from fedgraph.privacy.column_counts import BINS, ColumnCounts
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Event, Gaussian, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.types import Columns, Graph, Subgraph
+
+NAME = "column_ranks"
+PATH = "columns"
+ROUNDS = 4  # each narrows a bracket 16 times: people born in two years become different after the third
+SHARE = 0.05  # of μ²
+MOST_APART = 64  # columns that are counted one by one; more are the numbers of an embedding, which share one scale
+BLURRED = 0.15  # error of a rank, in people over all people, from which the plan advises to give bounds
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRanks:
+    """columns: which became ranks, in ``low`` … 1. brackets: float64 [k or 1, 2].
+
+    shares: float64 [k or 1, BINS + 1], of the people below each edge of a bracket's bins.
+    """
+
+    columns: Columns
+    brackets: np.ndarray
+    shares: np.ndarray
+    low: float = -1.0
+
+    def scaled(self, graph: Graph) -> Graph:
+        """``graph`` with its numbers as ranks; an empty cell is in the middle. One that is on one scale is returned as it is.
+
+        Columns with bounds, which are −1 … 1, are brought to ``low`` … 1 too.
+        """
+        known, low = self.columns, self.low
+        if graph.columns is None:
+            return graph
+        line, k = _on_line(graph, known), known.places.size
+        edges, shares = (np.broadcast_to(p, (k, BINS + 1)) for p in (column_counts.bin_edges(self.brackets), self.shares))
+        bounded = known.bounded if low != -1.0 else known.bounded[:0]
+        values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
+        for column in range(k):
+            there = ~np.isnan(line[:, column])
+            values[there, column] = low + (1 - low) * np.interp(line[there, column], edges[column], shares[column])
+        values[:, k:] = low + (1 - low) * (graph.features[:, bounded].toarray() + 1) / 2
+        places = np.concatenate([known.places, bounded])
+        kept = np.ones(graph.num_features, dtype=np.float32)
+        kept[places] = 0
+        into = sp.csr_array((np.ones(places.size), (np.arange(places.size), places)), shape=(places.size, kept.size))
+        features = sp.csr_array(graph.features @ sp.diags_array(kept) + sp.csr_array(values) @ into, dtype=np.float32)
+        features.eliminate_zeros()
+        features.sort_indices()
+        return replace(graph, features=features, columns=None)
+
+
+def _on_line(graph: Graph, known: Columns) -> np.ndarray:
+    """u of every number, float64 [n, k]; NaN where the cell is empty, and in a row of zeros."""
+    line = column_counts.on_line(graph.features[:, known.places].toarray())
+    line[np.diff(graph.features.indptr) == 0] = np.nan
+    flagged = known.empty >= 0
+    line[:, flagged] = np.where(graph.features[:, known.empty[flagged]].toarray() > 0, np.nan, line[:, flagged])
+    return line
+
+
+def fixed(columns: Columns) -> ColumnRanks:
+    """The same for all data, in 0 … 1: log₂(1 + |x|) with its sign, over ``column_counts.WIDEST``."""
+    shares = np.tile(np.linspace(0, 1, BINS + 1), (columns.places.size, 1))
+    return ColumnRanks(columns, column_counts.widest(columns.places.size), shares, low=0.0)
+
+
+def among(public: Graph, columns: Columns) -> ColumnRanks:
+    """Ranks among the rows of a graph whose features are public."""
+    line, brackets = _on_line(public, columns), column_counts.widest(columns.places.size)
+    bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
+    for round_ in range(ROUNDS):
+        counts = bound.enforce(column_counts.positions(line, brackets))
+        brackets = column_counts.narrowed(brackets, counts, 0.0) if round_ < ROUNDS - 1 else brackets
+    return ColumnRanks(columns, brackets, column_counts.shares_below(counts))
+
+
+def before(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
+    """The plan that ``make`` gives for what is left of the budget, with the release of counts; together at most ``budget``.
+
+    Raises:
+        PrivacyError: the guarantee of the method is amplified or counted in a way that the counts are not.
+    """
+    columns = facts.columns
+    if columns is None:
+        return make(budget)
+    made = make(budget)
+    if made.guarantee.sampled_once is not None or made.guarantee.per_end or made.guarantee.holdings is not None:
+        raise PrivacyError(f"{made.method} cannot count columns: give bounds for {columns.called}")
+    noisy = any(not isinstance(r.event, Unprotected) for r in made.schedule.releases)
+    if not (budget.private and noisy):
+        return _with(made, facts, columns, None)
+    one = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    multiplier, left = one * (ROUNDS / SHARE) ** 0.5, gaussian.epsilon((1 - SHARE) ** 0.5 / one, budget.delta)
+    found = _with(make(replace(budget, epsilon=left)), facts, columns, multiplier)
+    while budget.calibrated_by != "published" and found.provable().epsilon > budget.epsilon:
+        left *= 0.98
+        found = _with(make(replace(budget, epsilon=left)), facts, columns, multiplier)
+    return found
+
+
+def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | None) -> Plan:
+    """``made`` and the counts. multiplier: of the noise of one round; None: none."""
+    pooled = columns.places.size > MOST_APART
+    bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
+    names = columns.called
+    if multiplier is None:
+        mechanism: Mechanism = Disclose("no noise was asked for")
+        event: Event = Unprotected("no noise")
+        said = (f"Numbers of {names} became their ranks among all people, which were counted without noise.",)
+    else:
+        std, _ = gradient_std(multiplier, column_counts.sensitivity(bound, made.guarantee.protection.relation), facts)
+        mechanism, event = GaussianNoise(std), Gaussian(multiplier)
+        error = _std_of_sum(mechanism, facts) * BINS**0.5 / 2 / facts.sizes.num_nodes
+        said = (
+            f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with {SHARE:.0%} of the "
+            f"budget (of μ²), within about {100 * error:.1f} % of the people.",
+            *((f"So blurred ranks say little: give bounds for {names}.",) if error > BLURRED else ()),
+        )
+    release = PlannedRelease(PATH, bound, mechanism, event, range(ROUNDS))
+    schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
+    published = None if multiplier else made.epsilon_published  # no paper says what its noise and the counts cost together
+    return replace(made, schedule=schedule, notes=(*made.notes, *said), epsilon_published=published)
+
+
+def counting(made: Plan) -> Plan | None:
+    """The plan of the rounds before those of ``made``, or None where it has none. Its client and server stand below."""
+    own = tuple(release for release in made.schedule.releases if release.path == PATH)
+    if not own:
+        return None
+    schedule = Schedule(rounds=ROUNDS, releases=own, min_clients=made.schedule.min_clients)
+    return Plan(NAME, None, made.facts, made.guarantee, schedule, made=None, sums=Sums(additive=True))
+
+
+def _std_of_sum(mechanism: Mechanism, facts: PublicFacts) -> float:
+    std = mechanism.std if isinstance(mechanism, (GaussianNoise, ShrunkGaussianNoise)) else 0.0
+    return std * facts.sizes.num_clients**0.5
+
+
+def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
+    bound = plan.schedule.releases[0].bound
+    assert isinstance(bound, ColumnCounts)
+    return State({"brackets": column_counts.widest(1 if bound.pooled else bound.num_columns)}, None)
+
+
+def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
+    columns = plan.facts.columns
+    assert columns is not None
+    return _on_line(subgraph.graph, columns)
+
+
+def client(
+    plan: Plan, work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """Noisy counts in the bins of the current brackets."""
+    return {"counts": desk.release(PATH, column_counts.positions(work, model["brackets"]))}
+
+
+def server(plan: Plan, state: State[Any], inbox: Inbox) -> State[ColumnRanks | None]:
+    """Narrower brackets; after the last round the ranks."""
+    brackets, counts = state.model["brackets"], inbox.sums["counts"]
+    if inbox.round == ROUNDS - 1 and plan.facts.columns is not None:
+        return State(state.model, ColumnRanks(plan.facts.columns, brackets, column_counts.shares_below(counts)))
+    std = _std_of_sum(plan.schedule.releases[0].mechanism, plan.facts)
+    return State({"brackets": column_counts.narrowed(brackets, counts, std)}, None)
+
+
+OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(kind="classifier", units=(), situations=())

@@ -1,0 +1,118 @@
+"""How many people have a value in each of a few bins, column by column: private ranks of numbers are made of such counts.
+
+A number x lies at u = sign(x)·log₂(1 + |x|), cut to ±``WIDEST``, on a line that is the same for all data. Of each column a
+public bracket [a, b] of that line has ``BINS`` bins of one width, and one bin on either side. A person counts once in a column,
+or not at all: where the cell is empty, and in a row of zeros, which is what a masked row is.
+
+**Guarantee** (any rows, any brackets). One person adds 1 to at most one bin of each of d columns; where the counts of all
+columns are added up (*pooled*), 1/d to a bin for each column, a vector v ≥ 0 with ‖v‖₂ ≤ ‖v‖₁ ≤ 1. So
+
+    relation        d columns                                    pooled               Δ₂
+    node-zero-out   the person's own counts vanish               v vanishes           √d, or 1
+    node-replace    each column: one count less, one more        ‖v − v′‖² ≤ 2        √(2d), or √2
+
+Brackets narrow from round to round on noisy counts alone, which is post-processing.
+
+**Edge cases.** Positions that are no whole numbers from −1 (nothing) to ``BINS`` + 1, or a matrix of another width or of more
+rows → ``UnboundedValueError``. No column or no row, or a relation that is not of nodes → ``PrivacyError``.
+
+Reference: histograms have sensitivity one: Dwork, McSherry, Nissim & Smith, Calibrating noise to sensitivity (TCC 2006).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.sensitivity import Bound
+from fedgraph.privacy.units import Relation, Unit
+
+BINS = 16
+WIDEST = 40.0  # in powers of two: numbers up to 10¹²
+TRIMMED = 0.025  # share of the people on either side that may lie outside a bracket: absurd entries do not widen it
+SURE = 3.0  # standard deviations of the noise above which a bin counts as peopled
+
+
+@dataclass(frozen=True)
+class ColumnCounts(Bound):
+    """Positions, int [n ≤ num_rows, num_columns], become counts: float64 [columns, BINS + 2], or [1, BINS + 2] where pooled."""
+
+    additive: ClassVar[bool] = True
+    num_columns: int
+    num_rows: int
+    pooled: bool
+
+    def __post_init__(self) -> None:
+        if self.num_columns < 1 or self.num_rows < 1:
+            raise PrivacyError(f"counts of columns need a column and a row, found {self}")
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        shaped = value.ndim == 2 and value.shape[1] == self.num_columns and value.shape[0] <= self.num_rows
+        if not shaped or value.dtype.kind != "i" or ((value < -1) | (value > BINS + 1)).any():
+            raise UnboundedValueError(
+                f"positions are whole numbers from −1 to {BINS + 1}, at most {self.num_rows} rows of {self.num_columns}; found "
+                f"{value.dtype} of shape {value.shape}, {value.min(initial=0)} … {value.max(initial=0)}"
+            )
+        counts = np.stack([np.bincount(column[column >= 0], minlength=BINS + 2) for column in value.T]).astype(np.float64)
+        return counts.sum(axis=0, keepdims=True) / self.num_columns if self.pooled else counts
+
+
+def sensitivity(bound: ColumnCounts, relation: Relation) -> float:
+    """Δ₂ of all counts together, by the table above."""
+    if relation.unit is not Unit.NODE:
+        raise PrivacyError(f"counts of columns have no sensitivity under {relation.value}")
+    return math.sqrt((1 if bound.pooled else bound.num_columns) * (2 if relation.replaces else 1))
+
+
+def on_line(values: np.ndarray) -> np.ndarray:
+    """u of each number, float64; NaN stays NaN."""
+    exact = np.asarray(values, dtype=np.float64)
+    return np.asarray(np.clip(np.sign(exact) * np.log2(1 + np.abs(exact)), -WIDEST, WIDEST))
+
+
+def widest(num_columns: int) -> np.ndarray:
+    """The bracket of every column before anything is known, float64 [num_columns, 2]."""
+    return np.tile([-WIDEST, WIDEST], (num_columns, 1))
+
+
+def bin_edges(brackets: np.ndarray) -> np.ndarray:
+    """float64 [d, BINS + 1]: where the bins of each bracket begin and end."""
+    low, high = brackets[:, :1], brackets[:, 1:]
+    return np.asarray(low + (high - low) * np.arange(BINS + 1) / BINS)
+
+
+def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
+    """int64 [n, d]: 0 below the bracket, 1 … BINS in it, BINS + 1 above, −1 for NaN. line: u, [n, d]. brackets: [d or 1, 2]."""
+    low, high = brackets[:, 0], brackets[:, 1]
+    with np.errstate(invalid="ignore"):
+        place = np.clip(np.floor((line - low) / (high - low) * BINS) + 1, 0, BINS + 1)
+    return np.where(np.isnan(line), -1, place).astype(np.int64)
+
+
+def narrowed(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
+    """The brackets of the next round: the bins between those where people begin and end. std: of the noise in each count.
+
+    People begin where more than ``TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
+    peopled. Where that is nowhere, the bracket stays.
+    """
+    found = brackets.copy()
+    for column, own in enumerate(counts):
+        edges = bin_edges(brackets)[column]
+        few = TRIMMED * max(own.sum(), 0.0)
+        least = few + 2 * std * np.sqrt(np.arange(BINS) + 2)
+        surely = own[1:-1] > max(few, SURE * std)
+        begins = np.flatnonzero((np.cumsum(own)[1:-1] > least) | surely)
+        ends = np.flatnonzero((np.cumsum(own[::-1])[1:-1] > least) | surely[::-1])
+        if begins.size and ends.size and begins[0] < BINS - ends[0]:
+            found[column] = edges[begins[0]], edges[BINS - ends[0]]
+    return found
+
+
+def shares_below(counts: np.ndarray) -> np.ndarray:
+    """Share of the people below each edge of the bins, never falling: float64 [d, BINS + 1] in [0, 1]."""
+    below = np.cumsum(counts, axis=1)[:, :-1] / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    rising = np.maximum.accumulate(below, axis=1)
+    falling = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(np.clip((rising + falling) / 2, 0.0, 1.0))

@@ -1,0 +1,201 @@
+"""Columns of numbers become ranks: who pays for them, what one person changes, and that no learner reads a raw column."""
+
+import logging
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import kstest
+
+import fedgraph
+from fedgraph.data.own.columns import own_scales
+from fedgraph.errors import ScenarioError
+from fedgraph.methods import features, label_hop
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams, column_ranks
+from fedgraph.privacy.column_counts import ColumnCounts
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Graph, Provenance, Subgraph
+from tests.public_facts import public_facts
+
+NAMES = ("age", "income", "income is missing", "member", "score")
+DELTA = 1e-3
+
+
+def people(n: int = 400, seed: int = 0) -> Graph:
+    """Two classes: one is older and poorer; one income in ten is empty, one age in a hundred absurd."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=n)
+    age = np.where(rng.random(n) < 0.01, 1e9, np.round(40 + 15 * labels + 10 * rng.standard_normal(n)))
+    income, empty = np.exp(10 - labels + 0.5 * rng.standard_normal(n)), rng.random(n) < 0.1
+    rows = np.column_stack([age, np.where(empty, 0, income), empty, rng.random(n) < 0.5, 2 * rng.random(n) - 1])
+    one, two = rng.integers(n, size=(2, 2 * n))
+    adjacency = sp.csr_array((np.ones(2 * n), (one, two)), shape=(n, n))
+    adjacency = sp.csr_array(((adjacency + adjacency.T - sp.diags_array(2 * adjacency.diagonal())) > 0).astype(float))
+    matrix = sp.csr_array(rows, dtype=np.float32)
+    return Graph(
+        "people", adjacency, matrix, labels, 2, Provenance("own", "made"), columns_from_rows=True, features_from_edges=False,
+        nodes_from_edges=False, columns=own_scales(matrix, NAMES, ("score",)),
+    )  # fmt: skip
+
+
+def facts_of(graph: Graph, clients: int, viewer: Viewer) -> PublicFacts:
+    parts = np.array_split(np.arange(graph.num_nodes), clients)
+    sizes = tuple(part.size for part in parts)
+    known = public_facts(graph.num_nodes, 5, 2, sizes, viewer, public_name="nothing", members=tuple(parts))
+    return replace(known, columns=graph.columns)
+
+
+def planned(method: str, facts: PublicFacts, epsilon: float, relation: str = "node-zero-out") -> Plan:
+    module = {"features": features, "label_hop": label_hop}[method]
+    settings = module.Params(relation=relation)
+    return column_ranks.before(lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA))
+
+
+@pytest.mark.parametrize("method", ["features", "label_hop"])
+@pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
+@pytest.mark.parametrize(
+    ("viewer", "clients"), [(Viewer.CURATOR_TRUSTED, 1), (Viewer.SERVER_SECURE_AGGREGATION, 4), (Viewer.SERVER, 4)]
+)
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_counts_and_training_cost_the_budget_together(
+    method: str, relation: str, viewer: Viewer, clients: int, epsilon: float
+) -> None:
+    made = planned(method, facts_of(people(), clients, viewer), epsilon, relation)
+    whole, counts = made.provable().epsilon, made.provable(column_ranks.PATH).epsilon
+    assert 0.9 * epsilon <= whole <= epsilon
+    assert 0 < counts < 0.3 * epsilon < made.provable("model").epsilon < epsilon
+    assert made.epsilon_published is None
+    assert any("age, income" in note for note in made.notes)
+
+
+def test_without_noise_nothing_is_hidden_and_it_is_said() -> None:
+    made = planned("features", facts_of(people(), 1, Viewer.CURATOR_TRUSTED), math.inf)
+    assert made.provable(column_ranks.PATH).epsilon == math.inf
+
+
+def released(made: Plan, graph: Graph, epsilon_noise: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """(noisy counts of the first round, exact ones)."""
+    first = column_ranks.counting(made)
+    assert first is not None
+    work = column_ranks.prepare(first, Subgraph(0, graph, np.arange(graph.num_nodes)))
+    streams = Streams(0, ("cell", "client", 0, "round", 0), first.fingerprint)
+    model = column_ranks.start(first, np.random.default_rng(0)).model
+    desk = Desk("cell", 0, 0, first.schedule.of_client(0), streams.generator("noise"))
+    noisy = column_ranks.client(first, work, model, 0, streams, desk)["counts"].value
+    bound = first.schedule.releases[0].bound
+    exact = bound.enforce(column_ranks.column_counts.positions(work, model["brackets"]))
+    return noisy, exact
+
+
+def test_one_person_moves_what_is_counted_by_no_more_than_is_priced_and_a_masked_row_counts_nowhere() -> None:
+    graph = people()
+    made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
+    kept = np.ones(graph.num_nodes, dtype=np.float32)
+    kept[0] = 0
+    masked = sp.csr_array(sp.diags_array(kept) @ graph.features)
+    masked.eliminate_zeros()
+    _, exact = released(made, graph)
+    _, without = released(made, replace(graph, features=masked))
+    moved, priced = float(np.linalg.norm(exact - without)), made.schedule.releases[-1]
+    assert isinstance(priced.mechanism, GaussianNoise)
+    assert isinstance(priced.bound, ColumnCounts)
+    assert moved == pytest.approx(math.sqrt(2)), "one count in each of two columns"
+    multiplier = priced.mechanism.std / moved
+    assert multiplier == pytest.approx(priced.event.noise_multiplier), "a third less noise would be a third less"  # type: ignore[attr-defined]
+
+
+def test_the_noise_that_leaves_is_the_noise_that_is_priced() -> None:
+    graph = people()
+    wide = replace(graph, features=sp.csr_array(np.random.default_rng(0).lognormal(5, 1, (400, 60)).astype(np.float32)))
+    wide = replace(wide, columns=own_scales(wide.features, [f"c{k}" for k in range(60)]))
+    made = planned("features", replace(facts_of(wide, 1, Viewer.CURATOR_TRUSTED), columns=wide.columns), 1.0)
+    noisy, exact = released(made, wide)
+    std = math.sqrt(60) * made.schedule.releases[-1].event.noise_multiplier  # type: ignore[attr-defined]
+    drawn = (noisy - exact).ravel()
+    assert kstest(drawn / std, "norm").pvalue > 1e-3
+    assert kstest(drawn / (std * 2 / 3), "norm").pvalue < 1e-9, "two thirds of the noise would be seen"
+
+
+def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
+    rng = np.random.default_rng(0)
+    matrix = sp.csr_array(rng.standard_normal((50, 100)).astype(np.float32))
+    graph = replace(people(50), features=matrix, columns=own_scales(matrix, [f"c{k}" for k in range(100)]))
+    made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
+    noisy, exact = released(made, graph)
+    assert noisy.shape == (1, 18)
+    assert exact.sum() == pytest.approx(50)
+
+
+def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle() -> None:
+    graph = people()
+    assert graph.columns is not None
+    found = column_ranks.among(graph, graph.columns).scaled(graph)
+    rows = found.features.toarray()
+    assert found.columns is None
+    assert np.abs(rows).max() <= 1
+    empty = graph.features.toarray()[:, 2] > 0
+    assert (rows[empty, 1] == 0).all()
+    assert rows[:, 2].tolist() == empty.astype(float).tolist()
+    assert rows[:, 4] == pytest.approx(graph.features.toarray()[:, 4]), "bounded columns stay"
+    order = np.argsort(graph.features.toarray()[:, 0])
+    assert (np.diff(rows[order, 0]) >= -1e-6).all()
+    assert rows[:, 0].std() > 0.4
+    assert column_ranks.fixed(graph.columns).scaled(graph).features.min() >= 0
+
+
+def test_words_counted_in_many_columns_stay_as_they_are() -> None:
+    words = sp.random_array((40, 200), density=0.05, rng=np.random.default_rng(0), data_sampler=lambda size: np.full(size, 2.0))
+    assert own_scales(sp.csr_array(words), [str(k) for k in range(200)]) is None
+    assert own_scales(sp.csr_array(np.eye(4)), list("abcd")) is None
+    assert own_scales(sp.csr_array(-words), [str(k) for k in range(200)]) is not None
+
+
+@pytest.fixture(scope="module")
+def compared() -> dict[tuple[str, str], tuple[float, str, float]]:
+    """(method, protocol) → accuracy, paths, provable ε at ε = 8 of a table with money and absurd ages."""
+    logging.disable(logging.WARNING)
+    found = {}
+    graph = people(600)
+    for protocol, methods in (
+        ("asking", ["features", "label_hop", {"method": "nonprivate", "model": "logistic", "rounds": 10}]),
+        ("inductive", ["features"]),
+        ("transductive", [{"method": "gap_edge", "hops": 1}, "lpgnn"]),
+    ):
+        trust = ["curator"]
+        if protocol == "transductive":
+            methods[1] = {"method": "lpgnn", "trust": ["nobody"]}  # type: ignore[index]
+        table = fedgraph.compare(graph, methods, epsilons=[8], trust=trust, protocol=protocol).table()  # type: ignore[arg-type]
+        for row in table.to_dict("records"):
+            found[row["method"], protocol] = (row["mean"], row["paths"], row["epsilon_provable"])
+    logging.disable(logging.NOTSET)
+    return found
+
+
+@pytest.mark.parametrize("method", ["features", "label_hop", "nonprivate"])
+def test_a_table_with_money_is_learnt_from(compared: dict[tuple[str, str], tuple[float, str, float]], method: str) -> None:
+    """A row scaled by its own length says the income alone: .60 at most."""
+    assert compared[method, "asking"][0] > 0.78
+
+
+def test_ranks_are_paid_for_where_no_row_is_public_and_free_where_some_are(
+    compared: dict[tuple[str, str], tuple[float, str, float]],
+) -> None:
+    for method in ("features", "label_hop"):
+        assert "columns=" in compared[method, "asking"][1]
+        assert compared[method, "asking"][2] <= 8
+    for method, protocol in (("features", "inductive"), ("gap_edge", "transductive"), ("lpgnn", "transductive")):
+        assert "columns=" not in compared[method, protocol][1]
+        assert compared[method, protocol][2] <= 8
+    assert compared["features", "inductive"][0] > 0.78
+
+
+def test_masks_hide_one_sum_and_ask_for_bounds() -> None:
+    from fedgraph.tasks.node_classification.attendance import Participation, behind_masks
+
+    made = planned("features", facts_of(people(), 4, Viewer.SERVER_SECURE_AGGREGATION), 1.0)
+    with pytest.raises(ScenarioError, match=r"age, income.*give these columns bounds"):
+        behind_masks(Participation(secure_aggregation="masks"), made, Budget(1.0, DELTA), features)  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+"""Counts of columns: what one person changes, measured and compared with what is stated; the noise that covers it; brackets."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy import column_counts as counts
+from fedgraph.privacy.column_counts import BINS, ColumnCounts
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.priced_noise import Place, require
+from fedgraph.privacy.units import Protection, Relation, Viewer
+
+NODE = (Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("relation", NODE)
+def test_one_person_changes_the_counts_by_at_most_what_is_stated(relation: Relation, pooled: bool) -> None:
+    """Any rows, any brackets: noise and empty cells, absurd numbers, a bracket that nobody is in."""
+    rng, worst = np.random.default_rng(0), 0.0
+    for _ in range(300):
+        n, d = int(rng.integers(1, 8)), 3
+        rows = rng.choice([0.0, 1.0, 45.0, 2e4, -7.5, 1e300, np.nan], size=(n, d))
+        brackets = np.sort(rng.choice([-40.0, -3.0, 0.0, 5.5, 6.0, 40.0], size=(1 if pooled else d, 2)), axis=1)
+        brackets[:, 1] += 0.5
+        other = rows.copy()
+        other[0] = np.nan if relation is Relation.NODE_ZERO_OUT else rng.choice([0.0, 9.0, -1e9], size=d)
+        bound = ColumnCounts(d, n, pooled)
+        before, after = (bound.enforce(counts.positions(counts.on_line(r), brackets)) for r in (rows, other))
+        worst = max(worst, float(np.linalg.norm(before - after)))
+    stated = counts.sensitivity(ColumnCounts(3, 8, pooled), relation)
+    assert 0.99 * stated <= worst <= stated + 1e-9, "met, so the noise is neither too little nor wasted"
+
+
+@pytest.mark.parametrize("relation", NODE)
+def test_two_thirds_of_the_noise_is_refused(relation: Relation) -> None:
+    bound = ColumnCounts(5, 100, pooled=False)
+    place = Place(bound, Protection(relation, Viewer.CURATOR_TRUSTED, ()), per_end=False)
+    std = 2.0 * counts.sensitivity(bound, relation)
+    require(PlannedRelease("columns", bound, GaussianNoise(std), Gaussian(2.0), range(1)), place)
+    with pytest.raises(PrivacyError, match="more noise than it gets"):
+        require(PlannedRelease("columns", bound, GaussianNoise(std * 2 / 3), Gaussian(2.0), range(1)), place)
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [np.zeros((2, 2), int), np.zeros((9, 3), int), np.full((2, 3), BINS + 2), np.full((2, 3), -2), np.zeros((2, 3))],
+)
+def test_what_cannot_be_a_position_is_refused(positions: np.ndarray) -> None:
+    with pytest.raises(UnboundedValueError):
+        ColumnCounts(3, 8, pooled=False).enforce(positions)
+
+
+def test_an_edge_has_no_sensitivity_here() -> None:
+    with pytest.raises(PrivacyError):
+        counts.sensitivity(ColumnCounts(1, 1, False), Relation.EDGE_UNDIRECTED)
+    with pytest.raises(PrivacyError):
+        ColumnCounts(0, 1, False)
+
+
+def ranks(values: np.ndarray, std: float, seed: int = 0) -> np.ndarray:
+    line, rng, brackets = counts.on_line(values[:, None]), np.random.default_rng(seed), counts.widest(1)
+    for _ in range(4):
+        last = brackets
+        found = ColumnCounts(1, values.size, False).enforce(counts.positions(line, last))
+        found = found + std * rng.standard_normal(found.shape)
+        brackets = counts.narrowed(last, found, std)
+    return np.interp(line[:, 0], counts.bin_edges(last)[0], counts.shares_below(found)[0])
+
+
+@pytest.mark.parametrize(("middle", "width"), [(45, 14), (2015, 3), (-3000, 6000), (0.01, 0.003), (3e6, 1e6)])
+@pytest.mark.parametrize("std", [0.0, 20.0])
+def test_ranks_of_any_scale_are_near_the_true_ones_though_one_in_a_hundred_is_absurd(
+    middle: float, width: float, std: float
+) -> None:
+    rng = np.random.default_rng(1)
+    values = middle + width * rng.standard_normal(1500)
+    values[rng.random(1500) < 0.01] = 1e10
+    true = np.argsort(np.argsort(values)) / 1500
+    assert np.abs(ranks(values, std) - true).mean() < (0.05 if std == 0 else 0.09)
+
+
+def test_ranks_never_fall_and_hopeless_noise_breaks_nothing() -> None:
+    values = np.sort(np.random.default_rng(2).lognormal(10, 1, 300))
+    for std in (0.0, 5.0, 1e4):
+        found = ranks(values, std)
+        assert (np.diff(found) >= 0).all()
+        assert found.min() >= 0
+        assert found.max() <= 1
+
+
+def test_a_number_has_its_place_whatever_the_others_are() -> None:
+    line = counts.on_line(np.array([0.0, 1.0, -1.0, 1e300, np.nan]))
+    assert line[:4].tolist() == [0, 1, -1, counts.WIDEST]
+    assert math.isnan(line[4])
