@@ -1,7 +1,5 @@
 """How inner loops are compiled: with numba, without the interpreter lock, and with a cache on disk."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@ run = fedgraph.run("citeseer", quick=True)                      # a shipped scen
 run = fedgraph.compare(data, ["features", "gap_node"], epsilons=[1, 8], trust=["curator", "sums"])
 """
 
-from __future__ import annotations
-
 import atexit
 import math
 import shutil

@@ -1,7 +1,5 @@
 """What every command does before it prints."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -4,8 +4,6 @@ Exit status: 0 on success; 2 when the read, an option or the data are wrong; 1 o
 ``FEDGRAPH_TRACEBACK=1`` shows where an unforeseen error came from.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

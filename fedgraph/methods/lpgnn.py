@@ -15,8 +15,6 @@ factor and a shift that are the same for every node with neighbours, and rows of
 learnt from in the given number of steps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ On a terminal: one bar for the whole run, with the time that is left, and one ba
 (a file, a batch system): a plain line at most every ten seconds.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a run was made with: versions, devices, seed, data checksums. Enough to repeat it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import shlex

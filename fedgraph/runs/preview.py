@@ -5,8 +5,6 @@ one line says how many cells it has and which rows are priced otherwise. Plans a
 only, until ``SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import time

@@ -5,8 +5,6 @@ is run in this process: first one of each method, since methods differ most, the
 too long is stopped, and its rounds say how far it was. Nothing is kept.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -13,8 +13,6 @@ The numbers are the same bit for bit. Cells of one stage and seed share splits a
 one at a time, so that their parts are in memory once.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

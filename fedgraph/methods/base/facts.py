@@ -1,7 +1,5 @@
 """What a plan may be made from: public facts and a budget; and what the setting itself assumes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Literal

@@ -5,8 +5,6 @@ numbers for its graph or graphs, and those releases are compared. A task says wh
 that gives it a method of the other kind is refused when it is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 

@@ -4,8 +4,6 @@ A module ends with ``OFFERS: Offers[Params, Made, Work, Memory] = Offers(…)``.
 ``kinds.names_offering``; nobody holds a list of names, and nobody looks whether a module has an attribute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum

@@ -1,7 +1,5 @@
 """A plan: a method's noise and every release it will make, fixed before any private data is touched."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ price leaves:
     ε = ln(1 + q'(e^inner − 1)), δ = q'·inner δ,   + P(more than M_max sources are sampled).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -13,8 +13,6 @@ to both its clients: it changes one row of either's message, so at Δ = 1 an end
 together cost what an inner edge costs, 1² + 1² = √2² (``composition.ends``). Nothing passes between clients but released rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -8,8 +8,6 @@ restarted makes the same noisy hops again from the same random stream: same inpu
 Under ``cap: gate`` noisy bits say first which nodes have few neighbours, and hops run among those only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

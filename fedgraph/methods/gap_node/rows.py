@@ -4,8 +4,6 @@ The hops are released to nobody, but pass the desk and are counted; a client tha
 from the same input and the same random stream.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -17,8 +17,6 @@ so a node may pay more; under every other training the budget is the unit's, for
 released code disagree on is in ``privacy.claims``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A client leaves for good before a round with the drop-out probability (never bef
 trains; all of them are asked for embeddings in retrieval rounds. Who has left keeps, at the server, what it sent last.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

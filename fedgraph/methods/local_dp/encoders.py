@@ -15,8 +15,6 @@ has other neighbours in the other graph, so rows near it in either graph change:
 and never more than n.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

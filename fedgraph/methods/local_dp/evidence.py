@@ -16,8 +16,6 @@ The score is any function of what was released and of what is known without the 
 the estimate is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the server makes of one round's messages: the next parameters, and each client's embedding as it reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings of ``local_dp``: the shared model, who takes part, and the encoder."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

@@ -14,8 +14,6 @@ Either is a point of the simplex, and replacing the graph may make it any other 
 **Edge cases.** ε = ∞ → in clear, ε = ∞. A graph without any known label sends the uniform vector (``labels``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -21,8 +21,6 @@ release of multiplier z, so a unit pays √M/z in μ, and z follows from the bud
 no release.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What is promised for a run of ``local_dp``: the unit, who must not learn it, on which assumptions; and what to add."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedgraph.methods.base import PublicFacts, setting_assumptions

@@ -1,7 +1,5 @@
 """The local training of a client: full-batch steps of the shared model on its own graphs (Jin & Chen, Algorithm 3)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

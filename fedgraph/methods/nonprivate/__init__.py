@@ -17,8 +17,6 @@ validation mask of the split they are not, as published work does not.
 the graph that is asked. Test labels are seen by nobody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What somebody who sees a client's update, or the trained network, reads in it: for attacks (``offers.GradientReader``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

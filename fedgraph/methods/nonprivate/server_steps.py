@@ -6,8 +6,6 @@ The move Δ = average − broadcast is a pseudo-gradient (Reddi et al. 2021, Alg
     w ← w + η m / (√v + τ),   β₂ = 0.99, τ = 10⁻³.   FedAvg with momentum (Hsu et al. 2019): m ← β₁ m + Δ;  w ← w + η m.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

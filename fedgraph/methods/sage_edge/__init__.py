@@ -6,8 +6,6 @@ its own nodes, and edges between clients are dropped; or (``cut_edges: protected
 mechanism, and the other never uses it: any edge is one cell of one ε-DP release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Settings of ``sage_edge``: each key with its default."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

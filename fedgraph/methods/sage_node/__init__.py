@@ -5,8 +5,6 @@ A row is a training node with its neighbourhood. How many rows one node touches,
 released code does otherwise; its cut of neighbourhoods is ``cap: promised``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

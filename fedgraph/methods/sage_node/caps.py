@@ -7,8 +7,6 @@ promised   as published: neighbourhoods are cut to D by public coins, k(D) rows;
            neighbours, for a slot that a removed node frees is filled again
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
