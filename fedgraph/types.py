@@ -181,6 +181,16 @@ class Graph:
         )
 
 
+def plain_graph(
+    name: str, adjacency: sp.csr_array, features: sp.csr_array, labels: np.ndarray, num_classes: int, provenance: Provenance
+) -> Graph:
+    """A graph of which no part was computed from another one: generated, or stated to be so by who reads it."""
+    return Graph(
+        name, adjacency, features, labels, num_classes, provenance,
+        features_from_edges=False, columns_from_rows=False, nodes_from_edges=False,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class GraphCollection:
     """Many small graphs with one label each. labels: int64 [len(graphs)]."""
@@ -258,3 +268,9 @@ class Partition:
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         indices = np.concatenate([s.nodes for s in self.subgraphs]) if sizes else np.zeros(0, np.int64)
         return sp.csr_array((np.ones(indices.size), indices, indptr), shape=(len(sizes), num_nodes))
+
+
+def one_client(graph: Graph, description: str) -> Partition:
+    """One client that holds all of ``graph``: who holds what says nothing about edges or labels."""
+    whole = Subgraph(0, graph, np.arange(graph.num_nodes))
+    return Partition((whole,), True, 0, description, from_edges=False, from_labels=False)

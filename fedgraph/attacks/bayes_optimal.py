@@ -19,11 +19,11 @@ from pydantic import Field
 
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import Run
-from fedgraph.attacks.base.scene import Finding, Scene, of_label
+from fedgraph.attacks.base.scene import Finding, Scene, of_label, of_members
 from fedgraph.attacks.base.whole_run import log_probabilities
 from fedgraph.attacks.rmia import ratios
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.methods.base import kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
@@ -40,9 +40,7 @@ class Params(Settings):
     hops: int = Field(2, ge=1, le=3, description="how far a node's removal is seen (G-BASE)")
 
 
-def refuses(made: Plan) -> str | None:
-    """Nodes that are public are no secret."""
-    return game.why_nobody_is_left_out(made)
+refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
@@ -58,7 +56,7 @@ def attack(params: Params, scene: Scene) -> Finding:
             changes = np.stack([_changes(scene, run, guessed, nodes, params.hops) for run in runs])
             total += 1 / (1 + np.exp(-np.clip(ratios(changes), -500, 500)))
         score = total / params.graphs
-    return Finding(score, scene.target.coins, "nodes that trained from nodes that did not", np.arange(nodes.size))
+    return of_members(score, scene.target.coins)
 
 
 def _changes(scene: Scene, run: Run, guessed: Graph, nodes: np.ndarray, hops: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.methods.base import Plan, kinds
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Viewer
 
 REFERENCE = (
     "Zhu, Liu & Han, NeurIPS 2019, arXiv 1906.08935; Geiping, Bauermeister, Dröge & Moeller, NeurIPS 2020, arXiv 2003.14053"
@@ -35,10 +35,8 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """It reads single messages about private rows."""
-    if not made.guarantee.protection.viewer.sees_messages:
-        return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
-    if made.guarantee.protection.unit is not Unit.NODE:
-        return "features and labels are public here"
+    if why := messages.why_unread(made):
+        return why
     observe = kinds.method(made.method).OFFERS.observe
     if observe is None:
         return "the messages are not gradients of a layer that reads rows as they are"
@@ -48,13 +46,9 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    method_state, reader = messages.begun(scene), messages.reader(scene)
+    model, reader = messages.begun(scene).model, messages.reader(scene)
     scores, truth, matches = [], [], []
-    for subgraph in scene.game.partition.subgraphs[: params.clients]:
-        sent = messages.released(scene, subgraph, method_state.model)
-        flat = reader.gradient(sent, method_state.model)
-        if flat is None:
-            continue
+    for subgraph, flat in messages.gradients(scene, params.clients, model):
         layer, back = reader.first_layer(flat)
         rows = unit_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
         strength = np.abs(layer @ back).max(axis=0)
@@ -65,9 +59,7 @@ def attack(params: Params, scene: Scene) -> Finding:
     if not scores:
         return Finding(np.zeros(0), np.zeros(0, bool), WHAT)
     cosine = {"cosine": float(np.mean(matches))}
-    return Finding(
-        np.concatenate(scores), np.concatenate(truth), "words at a client from words at none of its nodes", None, cosine
-    )
+    return Finding(np.concatenate(scores), np.concatenate(truth), WHAT, None, cosine)
 
 
 def best_match(found: np.ndarray, rows: np.ndarray) -> float:

@@ -18,8 +18,7 @@ from pydantic import Field
 from torch.nn import functional
 
 from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene
-from fedgraph.audit import operating_points
+from fedgraph.attacks.base.scene import Finding, Scene, of_edges
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure
 from fedgraph.learning.layers.sparse import unit_rows
@@ -59,9 +58,7 @@ def attack(params: Params, scene: Scene) -> Finding:
     every = np.concatenate([pairs, scene.game.strangers])
     found = reconstructed(params, scene, every)
     score, apart = found[: len(pairs)], found[len(pairs) :]
-    published = operating_points.of(np.concatenate([score[kept], apart]), np.arange(kept.sum() + len(apart)) < kept.sum())
-    metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
-    return Finding(score, kept, "edges kept from edges dropped, by the weights", np.arange(len(pairs)), metrics)
+    return of_edges(score, kept, apart, "edges kept from edges dropped, by the weights")
 
 
 def reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:

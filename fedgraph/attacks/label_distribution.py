@@ -16,12 +16,13 @@ from fedgraph.attacks.base import game, messages
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan, kinds
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
 NEEDS = "to choose the model that clients are sent (an active server), and each client's answer to it"
 VIEWER = Viewer.ACTIVE_SERVER
 GAME: game.Kind = "clients"
+WHAT = "classes that a client has many of from the others"
 
 
 class Params(Settings):
@@ -32,10 +33,8 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """It reads single messages about private labels."""
-    if not made.guarantee.protection.viewer.sees_messages:
-        return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
-    if made.guarantee.protection.unit is not Unit.NODE:
-        return "features and labels are public here"
+    if why := messages.why_unread(made):
+        return why
     if kinds.method(made.method).OFFERS.observe is None:
         return "the messages are not gradients of a last layer"
     return None
@@ -45,11 +44,9 @@ def attack(params: Params, scene: Scene) -> Finding:
     state, reader = messages.begun(scene), messages.reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
-    for subgraph in scene.game.partition.subgraphs[: params.clients]:
-        sent = messages.released(scene, subgraph, model)
-        flat = reader.gradient(sent, model)
+    for subgraph, flat in messages.gradients(scene, params.clients, model):
         labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
-        if flat is None or not labels.size:
+        if not labels.size:
             continue
         counts = np.bincount(labels, minlength=scene.known.num_classes)
         share = class_shares(reader.last_bias(flat, subgraph.graph.num_nodes))
@@ -57,11 +54,8 @@ def attack(params: Params, scene: Scene) -> Finding:
         truth.append(counts > counts.mean())
         alike.append(_cosine(share, counts / counts.sum()))
     if not scores:
-        return Finding(np.zeros(0), np.zeros(0, bool), "classes that a client has many of from the others")
-    metrics = {"cosine": float(np.mean(alike))}
-    return Finding(
-        np.concatenate(scores), np.concatenate(truth), "classes that a client has many of from the others", None, metrics
-    )
+        return Finding(np.zeros(0), np.zeros(0, bool), WHAT)
+    return Finding(np.concatenate(scores), np.concatenate(truth), WHAT, None, {"cosine": float(np.mean(alike))})
 
 
 def class_shares(pull: np.ndarray) -> np.ndarray:

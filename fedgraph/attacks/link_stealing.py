@@ -25,11 +25,9 @@ from sklearn.preprocessing import StandardScaler
 
 from fedgraph import seeds
 from fedgraph.attacks.base import game, reference
-from fedgraph.attacks.base.scene import Finding, Scene
-from fedgraph.audit import operating_points
+from fedgraph.attacks.base.scene import Finding, Scene, of_edges
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Assumption, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
 REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131"
@@ -50,9 +48,7 @@ class Params(Settings):
     shadow: str = Field("embedded/library", description="family/dataset of the other graph (D′)")
 
 
-def refuses(made: Plan) -> str | None:
-    """Edges that are public are no secret."""
-    return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
+refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
@@ -77,10 +73,7 @@ def attack(params: Params, scene: Scene) -> Finding:
         score, apart = (classifier.decision_function(own.of(p)) for p in (pairs, strangers))
     else:
         score, apart = own.alike(pairs), own.alike(strangers)
-    kept = scene.target.coins
-    published = operating_points.of(np.concatenate([score[kept], apart]), np.arange(kept.sum() + len(apart)) < kept.sum())
-    metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
-    return Finding(score, kept, f"edges kept from edges dropped (attack {params.number})", np.arange(len(pairs)), metrics)
+    return of_edges(score, scene.target.coins, apart, f"edges kept from edges dropped (attack {params.number})")
 
 
 def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:

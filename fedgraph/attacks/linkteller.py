@@ -21,11 +21,9 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene
-from fedgraph.audit import operating_points
+from fedgraph.attacks.base.scene import Finding, Scene, of_edges
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Assumption, Viewer
+from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Wu, Long, Zhang & Li, IEEE S&P 2022, arXiv 2108.06504"
 NEEDS = "all rows, and answers to changed rows that are made with the private edges"
@@ -42,9 +40,7 @@ class Params(Settings):
     change: float = Field(1e-3, gt=0, description="relative change of the row, Δ")
 
 
-def refuses(made: Plan) -> str | None:
-    """Edges that are public are no secret."""
-    return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
+refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
@@ -53,10 +49,8 @@ def attack(params: Params, scene: Scene) -> Finding:
     away = strangers(params.pairs, scene, len(pairs))
     asked = influence(params, scene, np.concatenate([pairs, away]))
     score, apart = asked[: len(pairs)], asked[len(pairs) :]
-    published = operating_points.of(np.concatenate([score[kept], apart]), np.arange(kept.sum() + len(apart)) < kept.sum())
-    metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
     what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
-    return Finding(score, kept, what, np.arange(len(pairs)), metrics)
+    return of_edges(score, kept, apart, what)
 
 
 def influence(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:

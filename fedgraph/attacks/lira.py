@@ -10,9 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, log_odds, of_label
+from fedgraph.attacks.base.scene import Finding, Scene, log_odds, of_label, of_members
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Carlini, Chien, Nasr, Song, Terzis & Tramèr, IEEE S&P 2022, arXiv 2112.03570"
@@ -30,9 +29,7 @@ class Params(Settings):
     )
 
 
-def refuses(made: Plan) -> str | None:
-    """Nodes that are public are no secret."""
-    return game.why_nobody_is_left_out(made)
+refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
@@ -42,7 +39,7 @@ def attack(params: Params, scene: Scene) -> Finding:
     coins = scene.coins_of_shadows()
     each = params.variance == "each" or (params.variance == "auto" and len(coins) >= OWN_VARIANCE)
     score = ratio(confidence[0], confidence[1:], coins, each)
-    return Finding(score, scene.target.coins, "nodes that trained from nodes that did not", np.arange(nodes.size))
+    return of_members(score, scene.target.coins)
 
 
 def ratio(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:

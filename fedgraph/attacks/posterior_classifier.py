@@ -14,9 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.attacks.base.scene import Finding, Scene, of_members
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Olatunji, Nejdl & Khosla, IEEE TPS 2021, arXiv 2101.06570"
@@ -33,9 +32,7 @@ class Params(Settings):
     most: int = Field(20_000, ge=10, description="shadow answers learnt from, at most")
 
 
-def refuses(made: Plan) -> str | None:
-    """Nodes that are public are no secret."""
-    return game.why_nobody_is_left_out(made)
+refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
@@ -51,7 +48,7 @@ def attack(params: Params, scene: Scene) -> Finding:
         warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are meant
         classifier.fit(seen[chosen], truth[chosen])
     score = classifier.predict_proba(described(answers[0]))[:, 1]
-    return Finding(score, scene.target.coins, "nodes that trained from nodes that did not", np.arange(nodes.size))
+    return of_members(score, scene.target.coins)
 
 
 def described(answers: np.ndarray) -> np.ndarray:

@@ -21,7 +21,6 @@ from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import Run
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 
@@ -38,9 +37,7 @@ class Params(Settings):
     thinned: float = Field(0.5, gt=0, lt=1, description="share of the class that loses its labels")
 
 
-def refuses(made: Plan) -> str | None:
-    """Labels that are public are no secret."""
-    return game.why_nobody_is_left_out(made)
+refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:

@@ -9,9 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, of_label
+from fedgraph.attacks.base.scene import Finding, Scene, of_label, of_members
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Zarifzadeh, Liu & Shokri, ICML 2024, arXiv 2312.03262"
@@ -26,9 +25,7 @@ class Params(Settings):
     gamma: float = Field(2.0, ge=1, description="by how much another person must be beaten, γ")
 
 
-def refuses(made: Plan) -> str | None:
-    """Nodes that are public are no secret."""
-    return game.why_nobody_is_left_out(made)
+refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
@@ -43,7 +40,7 @@ def attack(params: Params, scene: Scene) -> Finding:
     score = np.searchsorted(np.sort(others), own - np.log(params.gamma), side="right") / others.size
     # Many nodes beat everybody: the ratio itself breaks their ties, and no order between different scores changes.
     tie = np.argsort(np.argsort(own)) / (own.size * (others.size + 1))
-    return Finding(score + tie, scene.target.coins, "nodes that trained from nodes that did not", np.arange(nodes.size))
+    return of_members(score + tie, scene.target.coins)
 
 
 def ratios(answers: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ class OperatingPoints:
     negatives: int
 
 
-def of(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
+def from_scores(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
     """Of ``scores`` (float [k], larger: more likely positive) and ``truth`` (bool [k]).
 
     Equal scores are called alike. Without a positive or a negative: area one half, all others 0. ``PrivacyError`` for NaN, or

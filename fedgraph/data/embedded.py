@@ -20,7 +20,7 @@ from fedgraph.data.base.block_model import BlockModel, generate
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Counts, feature_matrix, undirected
 from fedgraph.errors import ScenarioError
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, Provenance, plain_graph
 
 DATASETS = {"library": Counts(300, 720, 240, 4)}
 
@@ -45,18 +45,10 @@ def load(dataset: str, request: base.Request) -> Graph:
     adjacency, attributes, labels = npz.read(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
     arcs = sp.coo_array(adjacency)
     detail = "the graph shipped with fedgraph: 300 generated documents on four subjects; for trying things out, not a benchmark"
-    graph = Graph(
-        name=f"embedded/{dataset}",
-        adjacency=undirected(arcs.row, arcs.col, arcs.shape[0]).adjacency,
-        features=feature_matrix(attributes),
-        labels=labels.astype(np.int64),
-        num_classes=DATASETS[dataset].classes,
-        provenance=Provenance("embedded", detail, dict(raw.checksums)),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
-    return DATASETS[dataset].check(graph)
+    provenance, counts = Provenance("embedded", detail, dict(raw.checksums)), DATASETS[dataset]
+    clean = undirected(arcs.row, arcs.col, arcs.shape[0]).adjacency
+    rows, known = feature_matrix(attributes), labels.astype(np.int64)
+    return counts.check(plain_graph(f"embedded/{dataset}", clean, rows, known, counts.classes, provenance))
 
 
 def write(file: Path) -> None:

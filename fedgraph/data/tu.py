@@ -15,7 +15,7 @@ from fedgraph.data.base import published, small_graphs, tu_files
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, GraphCollection, Provenance
+from fedgraph.types import Graph, GraphCollection, Provenance, plain_graph
 
 
 @dataclass(frozen=True)
@@ -105,17 +105,5 @@ def _cut(
         )
         own = sp.csr_array(block, shape=(end - start, end - start))
         labels = np.full(end - start, -1, dtype=np.int64)
-        graphs.append(
-            Graph(
-                f"{name}#{i}",
-                own,
-                sp.csr_array(features[start:end]),
-                labels,
-                0,
-                provenance,
-                features_from_edges=False,
-                columns_from_rows=False,
-                nodes_from_edges=False,
-            )
-        )
+        graphs.append(plain_graph(f"{name}#{i}", own, sp.csr_array(features[start:end]), labels, 0, provenance))
     return tuple(graphs)

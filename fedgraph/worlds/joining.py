@@ -11,7 +11,7 @@ import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.partition import base
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition, Subgraph, one_client
 from fedgraph.worlds import missing, protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import Kind, World
@@ -97,10 +97,7 @@ def deal(federation: Federation, world: World, cut: Cut, colluders: int, client:
     """
     setting, partition = federation.setting, federation.partition
     if world.kind is Kind.WHOLE:
-        held = setting.held
-        partition = Partition(
-            (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
-        )
+        partition = one_client(setting.held, "one curator")
     elif world.kind is Kind.ALONE:
         setting, partition = _alone(federation, client)
     elif world.without is not None:
@@ -124,15 +121,7 @@ def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Part
         public_attributes=None if setting.public_attributes is None else protocols.without_edges(held),
         asking=asking,
     )
-    partition = Partition(
-        (Subgraph(0, held, np.arange(held.num_nodes)),),
-        True,
-        0,
-        f"{federation.names[client]} alone",
-        from_edges=False,
-        from_labels=False,
-    )
-    return narrow, partition
+    return narrow, one_client(held, f"{federation.names[client]} alone")
 
 
 def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
@@ -146,14 +135,8 @@ def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Pa
         raise DataError(f"{name} is the only client: there is nobody to train without it")
     kept = np.sort(np.concatenate([s.nodes for s in others]))
     shares = tuple(Subgraph(i, s.graph, np.searchsorted(kept, s.nodes)) for i, s in enumerate(others))
-    partition = Partition(
-        shares,
-        True,
-        0,
-        f"{federation.partition.description}, without {name}",
-        federation.partition.from_edges,
-        federation.partition.from_labels,
-    )
+    words = f"{federation.partition.description}, without {name}"
+    partition = replace(federation.partition, subgraphs=shares, disjoint=True, num_cut_edges=0, description=words)
     asking = np.flatnonzero(np.isin(kept, setting.asking))
     if federation.same:
         asked, truth = _newcomers(federation, client), setting.truth[federation.asked_of(client)]

@@ -92,7 +92,7 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
     parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(halves))
     dealt = Partition(parts, True, 0, "two", from_edges=False, from_labels=False)
     rng = np.random.default_rng(0)
-    joined = canaries.joined(dealt, library)
+    joined = canaries.held_together(dealt, library)
     for found in (
         canaries.nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
         canaries.edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),

@@ -107,7 +107,7 @@ def planted(partition: Partition, canaries: Canaries) -> Partition:
     return replace(partition, subgraphs=tuple(one(s) for s in partition.subgraphs))
 
 
-def joined(partition: Partition, held: Graph) -> Graph:
+def held_together(partition: Partition, held: Graph) -> Graph:
     """What all clients together hold, in the numbering of ``held``."""
     ends = []
     for s in partition.subgraphs:

@@ -39,7 +39,7 @@ from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Protection, Relation, Viewer
-from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.types import Partition, Provenance, Subgraph, plain_graph
 
 ROUNDS, SUM = 2, "sum"
 MODEL = {"weights": np.array([1.0, 0.0])}  # of a client's column, in each round
@@ -74,19 +74,9 @@ class Situation:
         """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
 
         def held(client: int) -> Subgraph:
-            column = np.full((self.entries, 1), float(present and client == 0))
-            nothing = sp.csr_array((self.entries, self.entries))
-            graph = Graph(
-                "echo",
-                nothing,
-                sp.csr_array(column),
-                np.zeros(self.entries, np.int64),
-                2,
-                Provenance("own", "echo"),
-                features_from_edges=False,
-                columns_from_rows=False,
-                nodes_from_edges=False,
-            )
+            column = sp.csr_array(np.full((self.entries, 1), float(present and client == 0)))
+            nothing, labels = sp.csr_array((self.entries, self.entries)), np.zeros(self.entries, np.int64)
+            graph = plain_graph("echo", nothing, column, labels, 2, Provenance("own", "echo"))
             return Subgraph(client, graph, np.arange(self.entries) + client * self.entries)
 
         return Partition(

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from fedgraph.attacks.base import canaries
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.units import Relation, Unit
+from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Partition, Subgraph
 
 Kind = Literal["nodes", "edges", "words", "clients"]
@@ -91,7 +91,7 @@ class Game:
 
 def nodes(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> Game:
     """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
-    known = canaries.joined(partition, held)
+    known = canaries.held_together(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
     chosen = np.sort(rng.permutation(labelled)[:most])
     labels = np.column_stack([np.full(chosen.size, -1), known.labels[chosen]])
@@ -102,7 +102,7 @@ def nodes(partition: Partition, held: Graph, most: int, rng: np.random.Generator
 
 def edges(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> Game:
     """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
-    known = canaries.joined(partition, held)
+    known = canaries.held_together(partition, held)
     inside = np.concatenate([_inside(s) for s in partition.subgraphs])
     chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
     found = canaries.Edges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
@@ -119,7 +119,7 @@ def words(partition: Partition, held: Graph, public: Graph, most: int, rng: np.r
 
     The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
     """
-    known = canaries.joined(partition, held)
+    known = canaries.held_together(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
     chosen = np.sort(rng.permutation(labelled)[: min(most, labelled.size // 2)])
     seen = public.features if public.features.nnz and public.num_features == known.num_features else known.features
@@ -135,7 +135,7 @@ def words(partition: Partition, held: Graph, public: Graph, most: int, rng: np.r
 
 def nothing(partition: Partition, held: Graph) -> Game:
     """No coin: the clients as they are."""
-    known = canaries.joined(partition, held)
+    known = canaries.held_together(partition, held)
     none = canaries.Edges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
     return Game("clients", none, partition, known, np.zeros((0, 2), np.int64))
 
@@ -204,6 +204,11 @@ def why_nobody_is_left_out(made: Plan) -> str | None:
     if made.guarantee.protection.relation is Relation.NODE_REPLACE:
         return "who takes part is public here (nodes are replaced, not left out)"
     return None
+
+
+def why_no_edge_is_secret(made: Plan) -> str | None:
+    """Why no edge of this plan is in question, or None."""
+    return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
 
 
 def relation_of(kind: Kind, made: Plan) -> Relation | None:

@@ -5,15 +5,16 @@ would hold. A server that chooses the model (an *active* one) sends what it like
 client then releases is noised and priced as before. Rounds are those of the plan: no more releases than it declares.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from fedgraph.attacks.base.scene import Scene
 from fedgraph.errors import RuntimeFailure
-from fedgraph.methods.base import State, Streams, kinds
+from fedgraph.methods.base import Plan, State, Streams, kinds
 from fedgraph.methods.base.offers import GradientReader
 from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.units import Unit
 from fedgraph.types import Subgraph
 
 
@@ -30,6 +31,22 @@ def released(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], 
     desk = Desk("attack", subgraph.client, round_, made.schedule.releases, streams.generator("noise"))
     found = method.client(made, method.prepare(made, subgraph), model, round_, streams, desk)
     return {name: value.value for name, value in found.items()}
+
+
+def why_unread(made: Plan) -> str | None:
+    """Why no single message of this plan says something of private rows, or None."""
+    if not made.guarantee.protection.viewer.sees_messages:
+        return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
+    return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
+
+
+def gradients(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
+    """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
+    read = reader(scene)
+    for subgraph in scene.game.partition.subgraphs[:clients]:
+        flat = read.gradient(released(scene, subgraph, model), model)
+        if flat is not None:
+            yield subgraph, flat
 
 
 def reader(scene: Scene) -> GradientReader:

@@ -36,7 +36,7 @@ class Game:
     read: Callable[[Any, State], float]
 
 
-def of(method: dict[str, Any], viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
+def play(method: dict[str, Any], viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
     """The game of one method. method: its settings, ``method`` among them."""
     module = plugins.load("methods", method["method"])
     settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
@@ -67,7 +67,7 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
         colluders=1,
     )
     plan: Plan[Any, Any] = module.plan(settings, facts, Budget(EPSILON, DELTA))
-    known = canaries.joined(dealt, held)
+    known = canaries.held_together(dealt, held)
     if plan.guarantee.protection.unit is Unit.NODE:
         honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
         found: canaries.Canaries = canaries.nodes(honest, public, plan.guarantee.protection.relation, 1, "word", rng)

@@ -126,7 +126,7 @@ def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
 
 def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
     """``whole`` as the bench takes it: the price of its plan, and one run of the method for each score."""
-    played = mutant_games.of(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
+    played = mutant_games.play(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
     def scores(world: Partition) -> Sampler:

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from fedgraph.attacks.base.game import Game, Kind, Run
 from fedgraph.attacks.base.whole_run import log_probabilities, without_spread
+from fedgraph.audit import operating_points
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.privacy.units import Viewer
@@ -44,6 +45,22 @@ class Finding:
     what: str
     units: np.ndarray | None = None
     metrics: dict[str, float] = field(default_factory=dict)
+
+
+def of_members(score: np.ndarray, coins: np.ndarray) -> Finding:
+    """Of nodes, each of which trained or did not by its coin."""
+    return Finding(score, coins, "nodes that trained from nodes that did not", np.arange(score.size))
+
+
+def of_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: str) -> Finding:
+    """Of real edges, kept or dropped by their coins; as published, the kept ones are also told from pairs that never had one.
+
+    score: float [k]; kept: bool [k]. strangers: float [m], their scores.
+    """
+    everyone = np.concatenate([score[kept], strangers])
+    published = operating_points.from_scores(everyone, np.arange(everyone.size) < kept.sum())
+    metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
+    return Finding(score, kept, what, np.arange(score.size), metrics)
 
 
 @dataclass(eq=False)

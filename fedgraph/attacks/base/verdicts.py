@@ -24,7 +24,7 @@ GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is s
 
 def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float) -> NamedAttack:
     """The numbers of one finding. provable: the ε that the run was worth."""
-    points = operating_points.of(found.scores, found.truth)
+    points = operating_points.from_scores(found.scores, found.truth)
     relation = game.relation_of(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
     gaussian = not why and all(is_gaussian(event) for event in scene.made.declared().values())

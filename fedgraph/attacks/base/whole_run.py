@@ -138,7 +138,7 @@ def measure(
     ):
         return NOTHING
     rng = seeds.generator(context.root, "attack", *cell.path)
-    known = canaries_of.joined(partition, held)
+    known = canaries_of.held_together(partition, held)
     relation = made.guarantee.protection.relation
     honest, labelled = _of_the_honest(made, partition, known)
     if relation.unit is Unit.NODE:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from fedgraph import seeds
 from fedgraph.data.base.structure import from_edges
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, Provenance, plain_graph
 
 _TILT = 1.5  # standard deviation of log(class probability / background probability) of a word
 _EARNEST = 4.0  # concentration of the Beta distribution of a document's topical share
@@ -76,17 +76,7 @@ def generate(model: BlockModel, name: str, seed: int, provenance: Provenance) ->
     labels = rng.permutation(np.repeat(np.arange(len(model.class_sizes)), model.class_sizes)).astype(np.int64)
     adjacency = from_edges(_edges(model, labels, rng), labels.size)
     subjects = _subjects(model, labels, adjacency, rng)
-    return Graph(
-        name,
-        adjacency,
-        _words(model, subjects, rng),
-        labels,
-        len(model.class_sizes),
-        provenance,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    return plain_graph(name, adjacency, _words(model, subjects, rng), labels, len(model.class_sizes), provenance)
 
 
 class _Partners:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.data.base.structure import feature_matrix, undirected
-from fedgraph.types import Graph, GraphCollection, Provenance
+from fedgraph.types import Graph, GraphCollection, Provenance, plain_graph
 
 _HEXAGON = 6
 
@@ -95,14 +95,4 @@ def _graph(sketch: Sketch, name: str, provenance: Provenance) -> Graph:
     n = sketch.features.shape[0]
     adjacency = undirected(sketch.edges[:, 0], sketch.edges[:, 1], n).adjacency
     features = feature_matrix(sp.csr_array(sketch.features.astype(np.float32)))
-    return Graph(
-        name,
-        adjacency,
-        features,
-        np.full(n, -1, dtype=np.int64),
-        0,
-        provenance,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    return plain_graph(name, adjacency, features, np.full(n, -1, dtype=np.int64), 0, provenance)

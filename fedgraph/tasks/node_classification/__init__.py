@@ -30,7 +30,7 @@ from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.node_classification import attendance, node_map
 from fedgraph.tasks.node_classification import curve as _curve
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition, one_client
 from fedgraph.worlds import missing, protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import Kind
@@ -76,7 +76,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     if params.cut_edges == "generated":
         missing.require_public(setting, cell.method)
     known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
-    facts = attendance.told(params.federation, known, cell, method)
+    facts = attendance.with_answers(params.federation, known, cell, method)
     budget = Budget(cell.epsilon, delta, reading)
     made = training.planned(method, settings, facts, budget, setting)
     made = attendance.possible(params.federation, attendance.noted(made), cell, context)
@@ -261,11 +261,7 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     held = _setting(params, cell, context).held
     key = ("partition", _partition_key(params, cell))
     if cell.world.kind is Kind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
-        whole = Subgraph(0, held, np.arange(held.num_nodes))
-        one = Partition(
-            (whole,), disjoint=True, num_cut_edges=0, description="one curator", from_edges=False, from_labels=False
-        )
-        return context.cached(key, lambda: one)
+        return context.cached(key, lambda: one_client(held, "one curator"))
     offers, settings = base.chosen(params.partition)
 
     def make() -> Partition:

@@ -27,7 +27,7 @@ ONE_BY_ONE = (
 )
 
 
-def told(settings: Participation, facts: PublicFacts, cell: Cell, method: kinds.Method) -> PublicFacts:
+def with_answers(settings: Participation, facts: PublicFacts, cell: Cell, method: kinds.Method) -> PublicFacts:
     """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
     hidden = settings.secure_aggregation == "masks" and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     if hidden and method.OFFERS.num_sent is None:

@@ -145,7 +145,7 @@ def _left_out(params: Params, federation: joining.Federation) -> list[int]:
         order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
         places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
         return sorted({order[k] for k in places})
-    return [clients.number(name, names, "left_out") for name in params.left_out]
+    return [clients.number_of_client(name, names, "left_out") for name in params.left_out]
 
 
 def alone(params: Params, cell: Cell) -> bool:
@@ -257,7 +257,7 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
     made = training.planned(method, settings, facts, budget, world.setting)
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
-    own = {clients.number(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
+    own = {clients.number_of_client(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
     try:
         shrunk = own_budgets.applied(made.schedule.releases, own, world.partition.num_clients, delta)
         return replace(made, schedule=replace(made.schedule, releases=shrunk))

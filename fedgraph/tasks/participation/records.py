@@ -30,7 +30,7 @@ OWN_EYES = "the server and the other clients; whoever sees the head, the weights
 Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c]
 
 
-def number(name: str, names: Sequence[str], key: str) -> int:
+def number_of_client(name: str, names: Sequence[str], key: str) -> int:
     """The number of the client called ``name``; ``ScenarioError`` where there is none."""
     if name not in names:
         hint = plugins.suggest(name, list(names))

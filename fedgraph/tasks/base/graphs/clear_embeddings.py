@@ -7,7 +7,6 @@ on all of them at once. Nothing here is released: a task that uses it claims no 
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
@@ -81,17 +80,8 @@ class Embedder:
 
 def train(graphs: tuple[Graph, ...], how: Model, rng: np.random.Generator) -> Embedder:
     """Full-batch training on the node labels of all graphs together."""
-    union = Graph(
-        graphs[0].name,
-        sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr")),
-        sp.csr_array(sp.vstack([g.features for g in graphs], format="csr")),
-        np.concatenate([g.labels for g in graphs]),
-        graphs[0].num_classes,
-        graphs[0].provenance,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    labels = np.concatenate([g.labels for g in graphs])
+    union = collections.united(graphs[0].name, graphs, labels, graphs[0].num_classes)
     net = small_graphs.network(how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none")
     given = small_graphs.inputs(net, union, tuple(g.num_nodes for g in graphs))
     own, where = small_graphs.selected(net, given)

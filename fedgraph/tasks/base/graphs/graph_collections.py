@@ -1,5 +1,6 @@
 """A collection of labelled graphs, split and dealt to clients: what graph classification trains and tests on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from fedgraph.comparison.classify import Split
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
 from fedgraph.partition.base import Shares
-from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
+from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 
 def prepared(
@@ -106,24 +107,15 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
             labels = np.concatenate(given)
         nodes = np.arange(first, first + sum(own), dtype=np.int64)
         classes = collection.num_classes if kinds is None else 1 + max(int(k.max()) for k in kinds)
-        subgraphs.append(Subgraph(client, _union(collection, graphs, labels, classes), nodes))
+        subgraphs.append(Subgraph(client, united(collection.name, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
     partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
     return Dealt(partition, np.concatenate(shares.members), tuple(sizes))
 
 
-def _union(collection: GraphCollection, graphs: list[Graph], labels: np.ndarray, num_classes: int) -> Graph:
+def united(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
+    """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
-    return Graph(
-        collection.name,
-        adjacency,
-        features,
-        labels,
-        num_classes,
-        collection.provenance,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    return plain_graph(name, adjacency, features, labels, num_classes, graphs[0].provenance)
