@@ -191,6 +191,16 @@ def plain_graph(
     )  # fmt: skip
 
 
+def without_edges(graph: Graph) -> Graph:
+    """The same nodes, features and labels, and no edge."""
+    return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
+
+
+def without_labels(graph: Graph) -> Graph:
+    """The same nodes, features and edges; no label."""
+    return replace(graph, labels=np.full_like(graph.labels, -1))
+
+
 @dataclass(frozen=True, eq=False)
 class GraphCollection:
     """Many small graphs with one label each. labels: int64 [len(graphs)]."""

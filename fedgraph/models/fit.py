@@ -130,7 +130,7 @@ def setting_of(params: Params, graph: Graph, public: Graph | None) -> protocols.
     labelled, nobody = int((held.labels >= 0).sum()), np.full(held.num_nodes, -1, dtype=np.int64)
     if not labelled:
         raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
-    given = public_part.unlabelled(public) if public is not None else None
+    given = protocols.without_labels(public) if public is not None else None
     needs = isinstance(params.public, public_part.PublicSet) or (
         params.public == "test-graph" and params.protocol in ("inductive", "inductive-edges")
     )

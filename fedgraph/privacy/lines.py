@@ -67,11 +67,8 @@ class Line:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Line:
-        """Inverse of ``to_dict``; also reads a line of version 0.1, which held one client and one round."""
+        """Inverse of ``to_dict``."""
         event = from_dict(data["event"])
-        if "client" in data:
-            client, round_ = int(data["client"]), int(data["round"])
-            return cls(data["cell"], data["path"], ((client, client),), ((round_, round_),), 1, data["mechanism"], event)
         clients, rounds = _spans_from(data["clients"]), _spans_from(data["rounds"])
         line = cls(data["cell"], data["path"], clients, rounds, int(data["times"]), data["mechanism"], event)
         if line.times < 1 or line.count != data["count"]:

@@ -111,7 +111,7 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
     source = Source.read(path)
     if not isinstance(source.data, dict):
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
-    data = _mapping_in_todays_words(source.data)
+    data = copy.deepcopy(source.data)
     if not isinstance(data.get("quick", {}), dict):
         raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {one_line(data['quick'])}")
     if data.get("quick") and not quick:
@@ -137,7 +137,7 @@ def _changed(source: Source, given: dict[str, object], changes: Sequence[str], q
         what = f"--set {one_line(change)[1:-1]}"
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
-        new = _in_todays_words(Source(what, value, lined=False).data)
+        new = Source(what, value, lined=False).data
         source.changes[assign(data, key, new, functools.partial(_of, what))] = what
     return replace(_validated(source, data), quick=quick)
 
@@ -221,25 +221,6 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
         raise source.error(at, f"data set {dataset.name!r} needs a path: the file or folder of your own data")
     if family != "own" and dataset.path is not None:
         raise source.error((*at, "path"), f"data set {dataset.name!r} takes no path; use own/npz or own/csv for a file")
-
-
-_LEVELS = {"gap": "edge", "sage": "node"}  # methods of version 0.1 that held two, and the level that was meant where none stood
-
-
-def _in_todays_words(data: object) -> object:
-    """``data`` with methods as this version names them: ``method: gap, level: node`` of version 0.1 is ``method: gap_node``."""
-    if isinstance(data, list):
-        return [_in_todays_words(entry) for entry in data]
-    return _mapping_in_todays_words(data) if isinstance(data, dict) else data
-
-
-def _mapping_in_todays_words(data: dict[str, object]) -> dict[str, object]:
-    found = {key: _in_todays_words(value) for key, value in data.items()}
-    name = found.get("method")
-    if isinstance(name, str) and name in _LEVELS:
-        level = found.pop("level", _LEVELS[name])
-        found["method"] = f"{name}_{level}"
-    return found
 
 
 def _task(source: Source, index: int, task: dict[str, object], names: Sequence[str], every: Sequence[str]) -> TaskSettings:

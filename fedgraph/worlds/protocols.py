@@ -29,6 +29,8 @@ from fedgraph.errors import DataError
 from fedgraph.methods.base import Plan, column_ranks
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Masks
+from fedgraph.types import without_edges as without_edges
+from fedgraph.types import without_labels as without_labels
 from fedgraph.worlds import public_part
 
 Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
@@ -191,7 +193,7 @@ def _with_private_test_nodes(
     known = None
     if isinstance(public, public_part.PublicSet):
         apart = public_part.ids(public, graph.num_nodes, train, rng)
-        known = public_part.unlabelled(graph.induced(apart)) if apart.size else public_part.other(public, graph)
+        known = without_labels(graph.induced(apart)) if apart.size else public_part.other(public, graph)
         train, test = np.setdiff1d(train, apart), np.setdiff1d(test, apart)
         if not (train.size and test.size):
             raise DataError(f"{graph.name}: public nodes leave {train.size} to train and {test.size} to test; both need one")
@@ -206,16 +208,6 @@ def _with_private_test_nodes(
     truth[asking], labels[asking] = labels[asking], -1
     masked = replace(whole, labels=labels)
     return Setting(masked, masked, truth, train.size, known, None, name, asking, split=by)
-
-
-def without_edges(graph: Graph) -> Graph:
-    """The same nodes, features and labels, and no edge."""
-    return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
-
-
-def without_labels(graph: Graph) -> Graph:
-    """The same nodes, features and edges; no label."""
-    return replace(graph, labels=np.full_like(graph.labels, -1))
 
 
 def without_attributes(graph: Graph) -> Graph:

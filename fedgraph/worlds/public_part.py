@@ -13,7 +13,6 @@ edges are used only by a method that says so (``answers-private``), and its answ
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +22,7 @@ from pydantic import Field, model_validator
 from fedgraph import data
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph
+from fedgraph.types import Graph, without_labels
 
 
 class PublicSet(Settings):
@@ -95,9 +94,4 @@ def other(public: PublicSet, like: Graph) -> Graph:
             f"{public.dataset} has {found.num_features} feature columns and {like.name} has {like.num_features}; a public data "
             "set needs the same columns"
         )
-    return unlabelled(found)
-
-
-def unlabelled(graph: Graph) -> Graph:
-    """The same nodes, features and edges; no label."""
-    return replace(graph, labels=np.full_like(graph.labels, -1))
+    return without_labels(found)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedgraph.learning.layers import gcn
-from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.layers.models import Layout, on_device, select
 from fedgraph.learning.propagation.propagate import personalised_pagerank, row_stochastic
 from fedgraph.learning.views.projection import project, public_basis
 from fedgraph.types import Graph
@@ -45,7 +45,7 @@ def test_compact_and_whole_agree(library: Graph) -> None:
     vector = full.start(np.random.default_rng(3))
     inputs = gcn.compact(small)
     assert inputs.columns is not None
-    layout, where = gcn.select(full, inputs.columns)
+    layout, where = select(full, inputs.columns)
     a = gcn.scores(full, on_device(vector), gcn.whole(small))
     b = gcn.scores(layout, on_device(vector[where]), inputs)
     assert torch.allclose(a, b, atol=1e-5)

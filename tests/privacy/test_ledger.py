@@ -1,7 +1,6 @@
 """The ledger: append-only, byte-exact round trip, merge, and errors that name the line; and its words."""
 
 import itertools
-import json
 import math
 import pickle
 import random
@@ -13,7 +12,7 @@ import pytest
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import __main__ as command
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected, to_dict
+from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
 from fedgraph.privacy.explain import explain
 from fedgraph.privacy.ledger import Account, Ledger, Release
 from fedgraph.privacy.lines import joined
@@ -170,14 +169,6 @@ def test_a_hundred_rounds_of_ten_thousand_clients_stay_under_a_megabyte():
     ledger = Ledger([OPEN], (line for r in range(100) for line in [replace(per_round[0][0], rounds=((r, r),))]))
     assert len(ledger) == 1_000_000
     assert sum(map(len, ledger.lines())) < 2_000
-
-
-def test_a_line_of_version_01_is_still_read(tmp_path):
-    head = json.dumps(OPEN.to_dict())
-    old = {"kind": "release", "cell": OPEN.cell, "path": "model", "client": 3, "round": 17, "mechanism": "g"}
-    old["event"] = to_dict(Gaussian(2.0))
-    (tmp_path / "ledger.jsonl").write_text(f"{head}\n{json.dumps(old)}\n")
-    assert Ledger.read(tmp_path / "ledger.jsonl").spent(OPEN.cell) == {3: Composed((Repeated(Gaussian(2.0), 1),))}
 
 
 def test_the_summary_comes_first_and_one_cell_can_be_asked_for(tmp_path, capsys):

@@ -169,19 +169,15 @@ def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
         read.load(path, changes=["datasets.0.enabled=false"])
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [("gap", "gap_edge"), ("gap, level: node", "gap_node"), ("sage", "sage_node"), ("sage, level: edge", "sage_edge")],
-)
-def test_methods_in_the_words_of_version_01_are_understood(written: str, meant: str, tmp_path: Path) -> None:
+def test_a_method_that_is_two_today_is_told_by_its_new_names(tmp_path: Path) -> None:
     path = tmp_path / "old.yaml"
     path.write_text(
         "name: old\ndatasets: [{name: embedded/library}]\ntasks:\n- task: node_classification\n  trust: [curator]\n"
-        f"  protocol: {'transductive' if 'edge' in meant else 'inductive'}\n"
-        f"  epsilons: [1.0]\n  methods: [{{method: {written}}}]\n",
+        "  epsilons: [1.0]\n  methods: [{method: gap}]\n",
         encoding="utf-8",
     )
-    assert read.load(path).tasks[0].params.methods[0]["method"] == meant
+    with pytest.raises(ScenarioError, match=r"unknown method 'gap'.*allowed: .*gap_edge, gap_node"):
+        read.load(path)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.errors import DataError
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, State
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition, Subgraph, without_edges
 
 EPSILON, DELTA = 4.0, 1e-3
 SMALL = {  # one step of a small model, clipped, and a histogram of labels
@@ -62,7 +62,7 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
         Sizes(held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts)),
         viewer,
         Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)),
-        PublicPart("test-graph", None if edge else public, _bare(held) if edge else None),
+        PublicPart("test-graph", None if edge else public, without_edges(held) if edge else None),
         NOTHING_DERIVED,
         colluders=1,
     )
@@ -123,9 +123,3 @@ def _shipped() -> Graph:
     if not isinstance(whole, Graph):
         raise DataError("embedded/library is not one graph")
     return whole
-
-
-def _bare(graph: Graph) -> Graph:
-    empty = graph.adjacency * 0
-    empty.eliminate_zeros()
-    return replace(graph, adjacency=empty)

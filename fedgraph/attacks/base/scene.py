@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from fedgraph.attacks.base.game import Game, Kind, Run
 from fedgraph.attacks.base.whole_run import log_probabilities, without_spread
@@ -25,7 +24,7 @@ from fedgraph.audit import operating_points
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, Partition, without_edges, without_labels
 
 Answers = Literal["viewer", "everybody"]
 Trainer = Callable[[Partition, str], State]  # clients, name of the streams → what comes out of the plan
@@ -109,8 +108,7 @@ class Scene:
         return self.answers == "everybody" or math.isinf(self.epsilon)
 
     def _asked(self, made: Plan, run: Run, graph: Graph) -> np.ndarray:
-        hidden = replace(graph, labels=np.full_like(graph.labels, -1))
-        found = kinds.classifier(made.method).predict(made, run.state, hidden)
+        found = kinds.classifier(made.method).predict(made, run.state, without_labels(graph))
         return log_probabilities(np.asarray(found, dtype=np.float64))
 
     def kept(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
@@ -139,11 +137,6 @@ class AttackModule(Protocol):
 
     def refuses(self, made: Plan) -> str | None: ...
     def attack(self, params: Any, scene: Scene) -> Finding: ...
-
-
-def without_edges(graph: Graph) -> Graph:
-    """The same rows and no edge."""
-    return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
 
 
 def log_odds(log_probability: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.ledger import account_name
 from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, Partition, without_labels
 
 TINY = 1e-12  # smallest probability that a logarithm is taken of
 
@@ -228,7 +228,7 @@ def _asking(made: Plan) -> Callable[[State, Graph], np.ndarray]:
     made = without_spread(made)
 
     def ask(state: State, graph: Graph) -> np.ndarray:
-        found = method.predict(made, state, replace(graph, labels=np.full_like(graph.labels, -1)))
+        found = method.predict(made, state, without_labels(graph))
         return log_probabilities(np.asarray(found, dtype=np.float64))
 
     return ask

@@ -6,7 +6,7 @@ training that is cut into rounds is the same, bit for bit, as training in one go
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +17,8 @@ from fedgraph.learning.baselines.networks import Network, Shape
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
 from fedgraph.learning.layers.sparse import device, seed_torch, sum_rows, unit_rows
 from fedgraph.types import Graph
+
+Built = TypeVar("Built", bound=nn.Module)
 
 # of feature rows: length one, or sum of entries one; of columns (``Shape.columns``): rows as they are
 Scaling: TypeAlias = Literal["unit", "sum", "columns"]
@@ -59,11 +61,16 @@ def inputs(graph: Graph, rows: Scaling = "unit") -> Inputs:
     return Inputs(sparse_rows((unit_rows if rows == "unit" else sum_rows)(graph.features)), edges)
 
 
-def build_network(shape: Shape, seed: int) -> Network:
-    """The network with its initial parameters; torch's global stream is left as it was."""
+def build(make: Callable[[], Built], seed: int) -> Built:
+    """What ``make`` makes, with the initial parameters of ``seed``; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(device()):
         seed_torch(seed)
-        return Network(shape)
+        return make()
+
+
+def build_network(shape: Shape, seed: int) -> Network:
+    """The network with its initial parameters."""
+    return build(lambda: Network(shape), seed)
 
 
 def vector_of(network: nn.Module) -> np.ndarray:

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
-from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
+from fedgraph.learning.layers.sparse import device, unit_rows
 from fedgraph.types import Graph
 
 VALIDATION = 0.1  # share of the labelled nodes that choose the step
@@ -120,18 +120,11 @@ def _no_edges() -> torch.Tensor:
     return torch.zeros((2, 0), dtype=torch.int64, device=device())
 
 
-def _made(make: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """A network; torch's global stream is left as it was."""
-    with torch.random.fork_rng(), torch.device(device()):
-        seed_torch(seed)
-        return make()
-
-
 def _best(
     make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, epochs: int, rng: np.random.Generator
 ) -> np.ndarray:
     """The parameters after the step that is best on held-out labels (the first of equals); the last where none is held out."""
-    network = _made(make, int(rng.integers(2**31)))
+    network = fitting.build(make, int(rng.integers(2**31)))
     held_out = (rng.random(labels.size) < VALIDATION) & (labels >= 0)
     training = np.where(held_out, -1, labels)
     vector = fitting.vector_of(network)

@@ -13,13 +13,16 @@ class DenseMatrix:
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = torch.tensor(np.asarray(rows, dtype=np.float32), device=device())
-        self.squared_norms = self.rows.double().square().sum(dim=1)
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         return self.rows @ weight
 
     def gradient(self, error: torch.Tensor) -> torch.Tensor:
         return (self._in_double if error.dtype == torch.float64 else self.rows).T @ error
+
+    @cached_property
+    def squared_norms(self) -> torch.Tensor:
+        return self.rows.double().square().sum(dim=1)
 
     @cached_property
     def _in_double(self) -> torch.Tensor:

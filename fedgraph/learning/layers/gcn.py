@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, on_device
 from fedgraph.learning.layers.pooling import Pool
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, to_torch, unit_rows
@@ -21,19 +22,6 @@ from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.aggregation import neighbour_sums
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
 from fedgraph.types import Graph
-
-
-class DenseRows:
-    """The columns of a small sparse matrix that are in use, densely; same products as ``FeatureMatrix``."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self.rows = torch.tensor(rows.astype(np.float32), device=device())
-
-    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
-        return self.rows @ weight
-
-    def gradient(self, error: torch.Tensor) -> torch.Tensor:
-        return self.rows.T @ error
 
 
 class Hat:
@@ -57,7 +45,7 @@ class GraphInputs:
     pool: where labels belong to parts of the graph, the mean over each part's rows; None where they belong to nodes.
     """
 
-    x: FeatureMatrix | DenseRows
+    x: FeatureMatrix | DenseMatrix
     hat: torch.Tensor | Hat
     labels: torch.Tensor
     columns: np.ndarray | None = None
@@ -76,7 +64,7 @@ def compact(graph: Graph) -> GraphInputs:
     columns = np.unique(rows.indices)
     hat = torch.tensor(symmetric_with_loops(graph.adjacency).toarray(), device=device())
     labels = torch.tensor(graph.labels, device=device())
-    return GraphInputs(DenseRows(rows[:, columns].toarray()), hat, labels, columns)
+    return GraphInputs(DenseMatrix(rows[:, columns].toarray()), hat, labels, columns)
 
 
 def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:
@@ -122,11 +110,3 @@ def trained_scores(
     start = on_device(layout.start(rng))
     vector = adam(start, lambda v: gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
     return scores(layout, vector, inputs).cpu().numpy()
-
-
-def select(layout: Layout, columns: np.ndarray) -> tuple[Layout, np.ndarray]:
-    """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
-    d, hidden, c = layout.widths
-    first = (columns[:, None] * hidden + np.arange(hidden)).reshape(-1)
-    rest = np.arange(d * hidden, layout.num_parameters)
-    return Layout((columns.size, hidden, c)), np.concatenate([first, rest])

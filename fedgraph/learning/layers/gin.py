@@ -16,14 +16,13 @@ Parameters are one flat vector in a ``Layout``; the gradient is automatic differ
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.layers.gcn import DenseRows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.pooling import Pool
 from fedgraph.learning.layers.sparse import device, to_torch
@@ -86,7 +85,7 @@ def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_ar
     """Inputs over the features that some node has. rows: CSR [n, d], the features as the network sees them."""
     columns = np.unique(rows.indices)
     reach = to_torch(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
-    x = DenseRows(rows[:, columns].toarray()).rows
+    x = torch.tensor(rows[:, columns].toarray(), dtype=torch.float32, device=device())
     return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool, norm)
 
 
@@ -169,11 +168,3 @@ def with_statistics(layout: GinLayout, vector: torch.Tensor, seen: Sequence[torc
     running = layout.statistics(found)[:, 2:]
     running.mul_(1 - MOMENTUM).add_(torch.stack(list(seen)), alpha=MOMENTUM)
     return found
-
-
-def select(layout: GinLayout, columns: np.ndarray) -> tuple[GinLayout, np.ndarray]:
-    """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
-    d, width = layout.widths[:2]
-    first = (columns[:, None] * width + np.arange(width)).reshape(-1)
-    rest = np.arange(d * width, layout.num_parameters)
-    return replace(layout, widths=(columns.size, *layout.widths[1:])), np.concatenate([first, rest])

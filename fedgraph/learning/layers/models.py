@@ -5,7 +5,8 @@ noised, summed over clients and averaged, so that is how it is kept; layers are 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -53,6 +54,17 @@ class Layout:
             vector[at : at + i * o] = rng.uniform(-limit, limit, i * o)
             at += (i + 1) * o
         return vector
+
+
+Laid = TypeVar("Laid", bound=Layout)
+
+
+def select(layout: Laid, columns: np.ndarray) -> tuple[Laid, np.ndarray]:
+    """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
+    inputs, width = layout.widths[:2]
+    first = (columns[:, None] * width + np.arange(width)).reshape(-1)
+    rest = np.arange(inputs * width, layout.num_parameters)
+    return replace(layout, widths=(columns.size, *layout.widths[1:])), np.concatenate([first, rest])
 
 
 def on_device(vector: np.ndarray) -> torch.Tensor:

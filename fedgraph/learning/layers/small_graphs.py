@@ -12,7 +12,8 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.layers import gcn, gin
-from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.models import Layout, on_device, select
 from fedgraph.learning.layers.pooling import Pool, first_rows
 from fedgraph.learning.layers.sparse import device, to_torch, unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
@@ -74,7 +75,7 @@ def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
         return gcn.compact(graph)
     columns = np.unique(rows.indices)
     hat = to_torch(symmetric_with_loops(graph.adjacency))
-    return gcn.GraphInputs(gcn.DenseRows(rows[:, columns].toarray()), hat, torch.tensor(labels, device=device()), columns, pool)
+    return gcn.GraphInputs(DenseMatrix(rows[:, columns].toarray()), hat, torch.tensor(labels, device=device()), columns, pool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,7 @@ class Batches:
 def selected(net: Network, given: Inputs) -> tuple[Network, np.ndarray]:
     """(the network over the features in use, where its parameters sit in the full vector)."""
     assert given.columns is not None
-    layout, where = (gin if net.model == "gin" else gcn).select(net.layout, given.columns)
+    layout, where = select(net.layout, given.columns)
     return replace(net, layout=layout), where
 
 

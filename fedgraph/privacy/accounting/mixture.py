@@ -68,16 +68,12 @@ class Pair:
     def log_above(self, x: Array, of_p: bool) -> Array:
         """ln P(X > x), or ln Q(X > x)."""
         weights, centres = (self.weights_p, self.shifts_p) if of_p else (self.weights_q, -self.shifts_q)
-        terms = np.log(weights)[:, None] + log_ndtr((centres[:, None] - x) / self.sigma)
-        top = terms.max(axis=0)
-        return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))
+        return _log_sum(np.log(weights)[:, None] + log_ndtr((centres[:, None] - x) / self.sigma))
 
     def log_below(self, x: Array, of_p: bool) -> Array:
         """ln P(X < x), or ln Q(X < x)."""
         weights, centres = (self.weights_p, self.shifts_p) if of_p else (self.weights_q, -self.shifts_q)
-        terms = np.log(weights)[:, None] + log_ndtr((x - centres[:, None]) / self.sigma)
-        top = terms.max(axis=0)
-        return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))
+        return _log_sum(np.log(weights)[:, None] + log_ndtr((x - centres[:, None]) / self.sigma))
 
 
 def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> Pair:
@@ -161,6 +157,10 @@ def _binomial(trials: int, rate: float) -> tuple[Array, Array]:
 
 
 def _log_gaussian_mixture(chosen: Pair, x: Array) -> Array:
-    terms = np.log(chosen.weights_p)[:, None] - (x - chosen.shifts_p[:, None]) ** 2 / (2 * chosen.sigma**2)
+    return _log_sum(np.log(chosen.weights_p)[:, None] - (x - chosen.shifts_p[:, None]) ** 2 / (2 * chosen.sigma**2))
+
+
+def _log_sum(terms: Array) -> Array:
+    """ln Σ_j e^{terms[j]} of every column."""
     top = terms.max(axis=0)
     return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))
