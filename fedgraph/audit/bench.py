@@ -18,7 +18,7 @@ import math
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias
 
 import numpy as np
 
@@ -30,9 +30,15 @@ from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.events import Event
 
 Sampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
+P = ParamSpec("P")
 RUNS = 40_000
 ERROR_RATE = 5e-4
 FAMILIES = ("fedgraph.audit.families", "fedgraph.attacks.base.families")
+
+
+def sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]) -> Callable[P, Sampler]:
+    """``draw(runs, rng, …)`` as a function of what follows: it returns the sampler that draws so."""
+    return lambda *given, **named: lambda runs, rng: draw(runs, rng, *given, **named)
 
 
 @dataclass(frozen=True)

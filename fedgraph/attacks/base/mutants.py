@@ -29,7 +29,7 @@ import numpy as np
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import mutant_games
 from fedgraph.audit import closed_form
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.methods.base import Inbox, Plan, State, Streams
 from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -129,12 +129,10 @@ def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
     played = mutant_games.play(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
-    def scores(world: Partition) -> Sampler:
-        def sample(count: int, rng: np.random.Generator) -> np.ndarray:
-            root = int(rng.integers(2**31))
-            return np.array([_score(whole, played, world, (root, "run", run)) for run in range(count)])
-
-        return sample
+    @sampler
+    def scores(count: int, rng: np.random.Generator, world: Partition) -> np.ndarray:
+        root = int(rng.integers(2**31))
+        return np.array([_score(whole, played, world, (root, "run", run)) for run in range(count)])
 
     absent, present = (scores(world) for world in played.worlds)
     return Case(

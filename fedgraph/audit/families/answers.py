@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler, sampler
 from fedgraph.audit.closed_form import laplace, response
 from fedgraph.privacy.events import Laplace, RandomizedResponse
 from fedgraph.privacy.mechanisms.noise import KaryResponse, LaplaceNoise
@@ -50,13 +50,11 @@ def _two_numbers() -> Iterator[Case]:
     """
     high, low = np.ones(2), np.zeros(2)
 
-    def release(value: np.ndarray, scale: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            seen = LaplaceNoise(scale).apply(np.broadcast_to(value, (runs, 2)), rng)
-            ratio = (np.abs(seen - low) - np.abs(seen - high)).sum(axis=1)  # log-likelihood ratio × scale
-            return np.asarray(np.round(ratio, 12))
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: np.ndarray, scale: float) -> np.ndarray:
+        seen = LaplaceNoise(scale).apply(np.broadcast_to(value, (runs, 2)), rng)
+        ratio = (np.abs(seen - low) - np.abs(seen - high)).sum(axis=1)  # log-likelihood ratio × scale
+        return np.asarray(np.round(ratio, 12))
 
     claim = Claim.of(Laplace(1.0 / EPSILON), 0.0)
     right, wrong = 2 / EPSILON, math.sqrt(2) / EPSILON
@@ -67,11 +65,9 @@ def _two_numbers() -> Iterator[Case]:
 
 
 def _response() -> Iterator[Case]:
-    def release(value: int, epsilon: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            return np.asarray((KaryResponse(epsilon, NUM_VALUES).apply(np.full(runs, value), rng) == 3).astype(float))
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: int, epsilon: float) -> np.ndarray:
+        return np.asarray((KaryResponse(epsilon, NUM_VALUES).apply(np.full(runs, value), rng) == 3).astype(float))
 
     claim = Claim.of(RandomizedResponse(EPSILON, NUM_VALUES), 0.0)
     closed = response(NUM_VALUES)

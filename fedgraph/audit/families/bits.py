@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import bits
 from fedgraph.privacy.events import MultiBit
 from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
@@ -42,23 +42,17 @@ def cases() -> Iterator[Case]:
     yield sound.broken("budget not divided by the bits", in_total(1.0, EPSILON), in_total(0.0, EPSILON))
 
 
-def per_row(value: float, per_bit: float) -> Sampler:
+@sampler
+def per_row(runs: int, rng: np.random.Generator, value: float, per_bit: float) -> np.ndarray:
     """Rows are encoded independently, so ``runs`` graphs are one tall matrix."""
     encoder = MultiBitEncoder(per_bit, BITS_PER_ROW)
-
-    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-        encoded = encoder.apply(np.full((runs * NUM_ROWS, NUM_COLUMNS), value), rng)
-        return np.asarray(np.count_nonzero(encoded.reshape(runs, -1) == 1.0, axis=1).astype(float))
-
-    return sample
+    encoded = encoder.apply(np.full((runs * NUM_ROWS, NUM_COLUMNS), value), rng)
+    return np.asarray(np.count_nonzero(encoded.reshape(runs, -1) == 1.0, axis=1).astype(float))
 
 
-def in_total(value: float, per_bit: float) -> Sampler:
+@sampler
+def in_total(runs: int, rng: np.random.Generator, value: float, per_bit: float) -> np.ndarray:
     """One call per graph."""
     encoder = MultiBitEncoder(per_bit, BITS_IN_TOTAL, in_total=True)
     matrix = np.full((NUM_ROWS, NUM_COLUMNS), value)
-
-    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-        return np.array([np.count_nonzero(encoder.apply(matrix, rng) == 1.0) for _ in range(runs)], dtype=float)
-
-    return sample
+    return np.array([np.count_nonzero(encoder.apply(matrix, rng) == 1.0) for _ in range(runs)], dtype=float)

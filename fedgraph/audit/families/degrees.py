@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtr
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.audit.families.sums import noisy
 from fedgraph.learning.sampling.neighbour_sampling import bounded
@@ -62,13 +62,10 @@ def _bits() -> Iterator[Case]:
     gate = NoisyDegreeBits(std, NEAREST + 0.5, OTHERS + 1)
     degrees = [np.diff(hub(there).indptr)[:OTHERS].astype(float) for there in (False, True)]
 
-    def passing(value: np.ndarray, spread: float) -> Sampler:
+    @sampler
+    def passing(runs: int, rng: np.random.Generator, value: np.ndarray, spread: float) -> np.ndarray:
         mechanism = NoisyThreshold(spread, gate.threshold)
-
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            return np.asarray(mechanism.apply(np.broadcast_to(value, (runs, value.size)), rng).sum(axis=1))
-
-        return sample
+        return np.asarray(mechanism.apply(np.broadcast_to(value, (runs, value.size)), rng).sum(axis=1))
 
     claim = Claim.of(gate, DELTA)
     relation = Relation.NODE_ZERO_OUT.value
@@ -86,15 +83,13 @@ def _gated_hops() -> Iterator[Case]:
     tau = 1.5 * np.sqrt(others)
     of_bits = np.log([(1 - pass_with) / (1 - pass_without), pass_with / pass_without])
 
-    def release(there: bool, std: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            bits = NoisyThreshold(gate.noise_std, gate.threshold).apply(np.full((runs, others), float(there)), rng)
-            rows = bits * (rng.random((runs, 1)) < own)  # that read the hub
-            noisy_rows = GaussianNoise(std).apply(rows * there, rng)
-            of_rows = (rows * (noisy_rows - 0.5)).sum(axis=1) / std**2
-            return np.asarray(of_bits[bits.astype(np.int64)].sum(axis=1) + of_rows)
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, there: bool, std: float) -> np.ndarray:
+        bits = NoisyThreshold(gate.noise_std, gate.threshold).apply(np.full((runs, others), float(there)), rng)
+        rows = bits * (rng.random((runs, 1)) < own)  # that read the hub
+        noisy_rows = GaussianNoise(std).apply(rows * there, rng)
+        of_rows = (rows * (noisy_rows - 0.5)).sum(axis=1) / std**2
+        return np.asarray(of_bits[bits.astype(np.int64)].sum(axis=1) + of_rows)
 
     claim = Claim.of(Composed((gate, GatedSums(gate, tau, 1, 0))), delta)
     relation = Relation.NODE_ZERO_OUT.value

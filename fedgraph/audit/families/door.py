@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
@@ -59,12 +59,10 @@ def _bounds(multiplier: float, claim: Claim) -> Iterator[Case]:
     bound = L2Ball(0.5)
     std = multiplier * sensitivity_l2(bound, RELATION)
 
-    def release(opened: Opened, value: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            door = opened(runs, rng)
-            return np.array([door(np.array([value]))[0] for _ in range(runs)])
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, opened: Opened, value: float) -> np.ndarray:
+        door = opened(runs, rng)
+        return np.array([door(np.array([value]))[0] for _ in range(runs)])
 
     there, back = release(desk(bound, std), 50.0), release(desk(bound, std), 0.0)
     sound = Case("desk-bounds", RELATION.value, claim, there, back, gaussian(), runs=RUNS)
@@ -78,12 +76,10 @@ def _refusals(multiplier: float, claim: Claim) -> Iterator[Case]:
     forbidden = [np.array([0.2, bad]) for bad in (math.nan, math.inf, -math.inf, 1e9)]
     usual = [np.array([0.2, 0.1])]
 
-    def release(opened: Opened, values: list[np.ndarray]) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            door = opened(runs, rng)
-            return np.array([_betrayed(door, values[run % len(values)], std) for run in range(runs)], dtype=float)
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, opened: Opened, values: list[np.ndarray]) -> np.ndarray:
+        door = opened(runs, rng)
+        return np.array([_betrayed(door, values[run % len(values)], std) for run in range(runs)], dtype=float)
 
     there, back = release(desk(bound, std), forbidden), release(desk(bound, std), usual)
     sound = Case("desk-refusals", RELATION.value, claim, there, back, runs=RUNS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.claims.gcon import LossBounds
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
@@ -53,7 +53,8 @@ def cases() -> Iterator[Case]:
     yield sound.broken("Ψ of one end for two", minimisers(halved, 1.0, -1.0), minimisers(halved, 1.0, 1.0))
 
 
-def minimisers(made: Calibrated, factor: float, own: float) -> Sampler:
+@sampler
+def minimisers(runs: int, rng: np.random.Generator, made: Calibrated, factor: float, own: float) -> np.ndarray:
     """Runs of the mechanism with ``factor`` of the noise, on rows of which the first is ``own``."""
     problem = Linear(made.regulariser)
     mechanism = ObjectivePerturbation(
@@ -61,8 +62,4 @@ def minimisers(made: Calibrated, factor: float, own: float) -> Sampler:
         noise_std=made.noise_std * factor,
     )  # fmt: skip
     rows = np.array([[own], [1.0], [-1.0], [0.5]])
-
-    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-        return np.array([float(mechanism.apply(rows, rng)[0, 0]) for _ in range(runs)])
-
-    return sample
+    return np.array([float(mechanism.apply(rows, rng)[0, 0]) for _ in range(runs)])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.privacy.events import ZCDP, BoundedRange, Repeated
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.privacy.units import Relation
@@ -36,14 +36,11 @@ def cases() -> Iterator[Case]:
     yield Case("gumbel-top-k-zcdp", relation, concentrated, there, back)
 
 
-def release(utility: np.ndarray, scale: float) -> Sampler:
+@sampler
+def release(runs: int, rng: np.random.Generator, utility: np.ndarray, scale: float) -> np.ndarray:
     """The shipped mechanism, one row per run."""
-
-    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-        picks = GumbelTopK(NUM_PICKS, scale).apply(np.broadcast_to(utility, (runs, NUM_CANDIDATES)), rng)
-        return log_ratio(picks < NUM_PICKS, scale)
-
-    return sample
+    picks = GumbelTopK(NUM_PICKS, scale).apply(np.broadcast_to(utility, (runs, NUM_CANDIDATES)), rng)
+    return log_ratio(picks < NUM_PICKS, scale)
 
 
 def log_ratio(favoured: np.ndarray, scale: float) -> np.ndarray:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce
@@ -30,18 +30,24 @@ def cases() -> Iterator[Case]:
     yield from _fixed_sample()
 
 
-def poisson(sigma: float, rate: float, steps: int, rows: tuple[float, ...], read: mixture.Pair, drawn: bool = True) -> Sampler:
+@sampler
+def poisson(
+    runs: int,
+    rng: np.random.Generator,
+    sigma: float,
+    rate: float,
+    steps: int,
+    rows: tuple[float, ...],
+    read: mixture.Pair,
+    drawn: bool = True,
+) -> np.ndarray:
     """``steps`` noisy sums of ``rows`` (in units of the clip), each row in by its own coin, read through ``read``.
 
     drawn False: every row is in every batch.
     """
-
-    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-        coins = rng.random((runs, steps, len(rows))) < rate if drawn else np.ones((runs, steps, len(rows)))
-        seen = GaussianNoise(sigma).apply(coins @ np.array(rows), rng)
-        return np.asarray(read.loss(seen.ravel())[0].reshape(runs, steps).sum(axis=1))
-
-    return sample
+    coins = rng.random((runs, steps, len(rows))) < rate if drawn else np.ones((runs, steps, len(rows)))
+    seen = GaussianNoise(sigma).apply(coins @ np.array(rows), rng)
+    return np.asarray(read.loss(seen.ravel())[0].reshape(runs, steps).sum(axis=1))
 
 
 def _poisson() -> Iterator[Case]:
@@ -53,13 +59,10 @@ def _poisson() -> Iterator[Case]:
     yield sound
     yield sound.broken("sampling claimed but not done", poisson(sigma, rate, steps, (1.0,), read, drawn=False))
 
-    def cached(value: float) -> Sampler:
+    @sampler
+    def cached(runs: int, rng: np.random.Generator, value: float) -> np.ndarray:
         """The rows are dealt into 1/q batches once; batch b is used in steps b, b + 1/q, …; which is known."""
-
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            return np.asarray(GaussianNoise(sigma).apply(np.full((runs, round(rate * steps)), value), rng).sum(axis=1))
-
-        return sample
+        return np.asarray(GaussianNoise(sigma).apply(np.full((runs, round(rate * steps)), value), rng).sum(axis=1))
 
     yield sound.broken("fixed batches accounted as Poisson", cached(1.0), cached(0.0))
 
@@ -68,11 +71,9 @@ def _fixed_batches() -> Iterator[Case]:
     """A row is in one cached batch, visited a known number of times: μ = √visits / σ."""
     sigma, visits, delta = 3.0, 5, 1e-2
 
-    def release(value: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            return np.asarray(GaussianNoise(sigma).apply(np.full((runs, visits), value), rng).sum(axis=1))
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: float) -> np.ndarray:
+        return np.asarray(GaussianNoise(sigma).apply(np.full((runs, visits), value), rng).sum(axis=1))
 
     claim = Claim.of(Repeated(Gaussian(sigma), visits), delta)
     sound = Case("fixed-batches", ZERO_OUT, claim, release(1.0), release(0.0), gaussian())
@@ -84,13 +85,11 @@ def _without_replacement() -> Iterator[Case]:
     """Two of four rows each step, one replaced; the batch is revealed, as the price allows. Score: Σ ln ratio."""
     sigma, steps, delta = 3.0, 2, 1e-2
 
-    def release(value: float, std: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            drawn = np.argsort(rng.random((runs, steps, 4)), axis=2)[:, :, :2]
-            hit = (drawn == 0).any(axis=2)
-            return np.asarray((GaussianNoise(std).apply(hit * value, rng) * hit).sum(axis=1))
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: float, std: float) -> np.ndarray:
+        drawn = np.argsort(rng.random((runs, steps, 4)), axis=2)[:, :, :2]
+        hit = (drawn == 0).any(axis=2)
+        return np.asarray((GaussianNoise(std).apply(hit * value, rng) * hit).sum(axis=1))
 
     claim = Claim.of(Repeated(FixedSizeGaussian(sigma, 2, 4, touched_rows=1, replaced=True), steps), delta)
     sound = Case("fixed-size-batches", REPLACE, claim, release(1.0, sigma), release(-1.0, sigma))
@@ -138,12 +137,10 @@ def _sampled_once() -> Iterator[Case]:
     multiplier, count, rate, delta = 0.8, 2, 0.2, 2e-2
     inside = Repeated(Gaussian(multiplier), count)
 
-    def release(value: float, taken: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            part = (rng.random((runs, 1)) < taken) * np.full(count, value)
-            return np.asarray(GaussianNoise(multiplier).apply(part, rng).sum(axis=1))
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: float, taken: float) -> np.ndarray:
+        part = (rng.random((runs, 1)) < taken) * np.full(count, value)
+        return np.asarray(GaussianNoise(multiplier).apply(part, rng).sum(axis=1))
 
     claim = Claim.of(SampledOnce(inside, rate), delta)
     sound = Case("sampled-once", ZERO_OUT, claim, release(1.0, rate), release(0.0, rate))
@@ -160,13 +157,11 @@ def _fixed_sample() -> Iterator[Case]:
     units, share, inner, delta = 6, 0.25, 3.0, 1e-6
     size = max(1, round(share * units))
 
-    def release(first_version: bool) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            drawn = np.argsort(rng.random((runs, units)), axis=1)[:, :size]
-            held = (drawn == 0).any(axis=1) & first_version
-            return np.asarray(KaryResponse(inner, 2).apply(held.astype(np.int64), rng), dtype=float)
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, first_version: bool) -> np.ndarray:
+        drawn = np.argsort(rng.random((runs, units)), axis=1)[:, :size]
+        held = (drawn == 0).any(axis=1) & first_version
+        return np.asarray(KaryResponse(inner, 2).apply(held.astype(np.int64), rng), dtype=float)
 
     claim = Claim.of(SampledOnce(RandomizedResponse(inner, 2), size / units), delta)
     sound = Case("fixed-size-sample", REPLACE, claim, release(True), release(False))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, RandomizedResponse, Repeated
@@ -29,13 +29,11 @@ def _equal() -> Iterator[Case]:
     """The unit adds +1 to every other release and −1 to the rest (a row may change between rounds)."""
     signs = np.where(np.arange(COUNT) % 2 == 0, 1.0, -1.0)
 
-    def release(value: float, multiplier: float, fresh: bool = True) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            shape = (runs, COUNT if fresh else 1)
-            seen = GaussianNoise(multiplier).apply(np.zeros(shape), rng) + value * signs
-            return seen @ signs
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: float, multiplier: float, fresh: bool = True) -> np.ndarray:
+        shape = (runs, COUNT if fresh else 1)
+        seen = GaussianNoise(multiplier).apply(np.zeros(shape), rng) + value * signs
+        return seen @ signs
 
     multiplier = gaussian_multiplier(COUNT, EPSILON, DELTA)
     claim = Claim.of(Repeated(Gaussian(multiplier), COUNT), DELTA)
@@ -55,15 +53,13 @@ def _mixed() -> Iterator[Case]:
 
     multiplier = noise_multiplier(event, 1.5, delta)
 
-    def release(value: int) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            values = np.full(runs, float(value))
-            normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
-            heavy = LaplaceNoise(scale).apply(values, rng)
-            bit = KaryResponse(response, 2).apply(np.full(runs, value), rng)
-            return np.asarray(normal + (np.abs(heavy) - np.abs(heavy - 1)) / scale + response * (2 * bit - 1))
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: int) -> np.ndarray:
+        values = np.full(runs, float(value))
+        normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
+        heavy = LaplaceNoise(scale).apply(values, rng)
+        bit = KaryResponse(response, 2).apply(np.full(runs, value), rng)
+        return np.asarray(normal + (np.abs(heavy) - np.abs(heavy - 1)) / scale + response * (2 * bit - 1))
 
     claim = Claim.of(event(multiplier), delta)
     sound = Case("composition-mixed", Relation.NODE_REPLACE.value, claim, release(1), release(0))

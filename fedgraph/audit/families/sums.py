@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, Sampler, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Gaussian
@@ -106,11 +106,8 @@ def clipped_sum(own: np.ndarray) -> np.ndarray:
     return ClippedSum(CLIP, 4).enforce(np.sum(rows, axis=0))
 
 
-def noisy(value: np.ndarray, std: float, along: np.ndarray) -> Sampler:
+@sampler
+def noisy(runs: int, rng: np.random.Generator, value: np.ndarray, std: float, along: np.ndarray) -> np.ndarray:
     """value + Gaussian noise, as shipped, read along the unit vector of ``along``."""
     direction = along / np.linalg.norm(along)
-
-    def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(GaussianNoise(std).apply(np.broadcast_to(value, (runs, value.size)), rng) @ direction)
-
-    return sample
+    return np.asarray(GaussianNoise(std).apply(np.broadcast_to(value, (runs, value.size)), rng) @ direction)

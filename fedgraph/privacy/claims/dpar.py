@@ -148,22 +148,10 @@ def _table(claimed: float) -> list[Claim]:
 
 def _inputs(half: float, half_delta: float, sigma: float, pr: float) -> dict[str, float | str]:
     return {
-        "accountant of the authors": "Rényi, whole orders 2-63, ε = RDP + ln(1/δ)/(α−1)",
-        "delta": DELTA,
-        "delta_sgd": half_delta,
-        "delta_pr": half_delta,
-        "epsilon_sgd": half,
-        "epsilon_pr": half,
-        "q'": SAMPLED,
-        "N'": ROWS,
-        "B": BATCH,
-        "q": RATE,
-        "T": STEPS,
-        "M": SOURCES,
-        "K": TOP,
-        "sigma_sgd / C": sigma,
-        "sigma_pr / C1": pr,
-    }
+        "accountant of the authors": "Rényi, whole orders 2-63, ε = RDP + ln(1/δ)/(α−1)", "delta": DELTA,
+        "delta_sgd": half_delta, "delta_pr": half_delta, "epsilon_sgd": half, "epsilon_pr": half, "q'": SAMPLED, "N'": ROWS,
+        "B": BATCH, "q": RATE, "T": STEPS, "M": SOURCES, "K": TOP, "sigma_sgd / C": sigma, "sigma_pr / C1": pr,
+    }  # fmt: skip
 
 
 def _steps(sigma: float) -> dict[str, Event]:
@@ -193,17 +181,8 @@ def _exponential(
         inputs |= {"epsilon_v": each, "Gumbel scale / C2": 1 / base}
         if share < 1:
             inputs["Laplace scale / C2"] = TOP / (each * (1 - share))
-        out.append(
-            Claim(
-                PAPER,
-                f"{name}: replace, B' = 1, Poisson",
-                claimed,
-                DELTA,
-                "published: the corollary outside its range and q'·ε; provable: bounded range per pick"
-                + (", Laplace values as pure ε" if share < 1 else ""),
-                inputs,
-                epsilon_published=claimed,
-                epsilon_provable=once(Composed((picks, values)), training),
-            )
-        )
+        words = "published: the corollary outside its range and q'·ε; provable: bounded range per pick"
+        words += ", Laplace values as pure ε" if share < 1 else ""
+        provable = once(Composed((picks, values)), training)
+        out.append(Claim(PAPER, f"{name}: replace, B' = 1, Poisson", claimed, DELTA, words, inputs, claimed, provable))
     return out

@@ -83,18 +83,11 @@ def rows() -> list[Claim]:
             ("code", gaussian_multiplier(2, claimed, 1e-7)),
             ("slides", edge_std_slides(claimed, 2, 1e-7)),
         ):
-            out.append(
-                Claim(
-                    PAPER,
-                    f"GAP-EDP, {source}",
-                    claimed,
-                    1e-7,
-                    "an undirected edge changes two rows: Δ₂ = √2 per hop, not 1",
-                    {"K": 2, "sigma": std, "formula": "exact Gaussian" if source == "code" else "K/2σ² + √(2K ln 1/δ)/σ"},
-                    epsilon_published=claimed,
-                    epsilon_provable=price(edge_event(std, 2), 1e-7).epsilon,
-                )
-            )
+            words = "an undirected edge changes two rows: Δ₂ = √2 per hop, not 1"
+            formula = "exact Gaussian" if source == "code" else "K/2σ² + √(2K ln 1/δ)/σ"
+            inputs: dict[str, float | str] = {"K": 2, "sigma": std, "formula": formula}
+            provable = price(edge_event(std, 2), 1e-7).epsilon
+            out.append(Claim(PAPER, f"GAP-EDP, {source}", claimed, 1e-7, words, inputs, claimed, provable))
     return [*out, *_node_rows()]
 
 
@@ -108,16 +101,8 @@ def _node_rows() -> list[Claim]:
         "GAP-NDP, refill diagnostic, 42 extra rows": (refill_sensitivity(degree, 42), False, "Δ₂ = 21.0 where slots refill"),
     }
     inputs: dict[str, float | str] = {"N": nodes, "B": batch, "epochs": epochs, "C": 1.0, "K": 2, "D": degree, "sigma": std}
-    return [
-        Claim(
-            PAPER,
-            name,
-            claimed,
-            delta,
-            words,
-            inputs | {"Δ₂ per hop": hop},
-            epsilon_published=claimed,
-            epsilon_provable=price(node_event(std, nodes, batch, epochs, 1.0, 2, hop, replaced), delta).epsilon,
-        )
-        for name, (hop, replaced, words) in cases.items()
-    ]
+    found = []
+    for name, (hop, replaced, words) in cases.items():
+        provable = price(node_event(std, nodes, batch, epochs, 1.0, 2, hop, replaced), delta).epsilon
+        found.append(Claim(PAPER, name, claimed, delta, words, inputs | {"Δ₂ per hop": hop}, claimed, provable))
+    return found

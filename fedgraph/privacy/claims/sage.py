@@ -64,52 +64,21 @@ def rows() -> list[Claim]:
     nodes, batch, steps, degree, sigma, delta = 90000, 10000, 100, 10, 60.0, 1e-5
     touched = affected_subgraphs(degree, 1)
     claimed = node_epsilon(sigma, batch, nodes, touched, steps, delta)
-    inputs: dict[str, float | str] = {
-        "N": nodes,
-        "B": batch,
-        "T": steps,
-        "K": degree,
-        "layers": 1,
-        "k": touched,
-        "sigma / C": sigma,
-    }
+    inputs: dict[str, float | str] = {"N": nodes, "B": batch, "T": steps, "K": degree, "layers": 1, "k": touched}
+    inputs["sigma / C"] = sigma
     bounded = Repeated(FixedSizeGaussian(sigma, batch, nodes, touched, replaced=True), steps)
-    node_level = [
-        Claim(
-            PAPER,
-            "1 layer, without replacement as accounted",
-            claimed,
-            delta,
-            "holds under promised-degree only; provable is the same bound by loss distributions",
-            inputs,
-            epsilon_published=claimed,
-            epsilon_provable=price(bounded, delta).epsilon,
-        ),
-        Claim(
-            PAPER,
-            "1 layer, with replacement as released",
-            claimed,
-            delta,
-            "the released batches repeat subgraphs: j ~ Bin(B, k/N)",
-            inputs,
-            epsilon_published=claimed,
-            epsilon_provable=node_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True),
-        ),
-    ]
-    edge_level = [
-        Claim(
-            "SAGE-EDP (Wu et al. 2021)",
-            f"EdgeRand / LapGraph, {cells}",
-            1.0,
-            0.0,
-            words,
-            {"cells touched": count},
-            epsilon_published=1.0,
-            epsilon_provable=price(Repeated(PureDP(1.0), count), 0.0).epsilon,
-        )
-        for cells, count, words in (
-            ("upper triangle", 1, "one undirected cell, then post-processing"),
-            ("both triangles", 2, "an undirected edge is two cells when they are perturbed separately"),
-        )
-    ]
-    return [*node_level, *edge_level]
+    released = node_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
+    node_level = (
+        ("1 layer, without replacement as accounted", price(bounded, delta).epsilon,
+         "holds under promised-degree only; provable is the same bound by loss distributions"),
+        ("1 layer, with replacement as released", released, "the released batches repeat subgraphs: j ~ Bin(B, k/N)"),
+    )  # fmt: skip
+    edge_level = (
+        ("upper triangle", 1, "one undirected cell, then post-processing"),
+        ("both triangles", 2, "an undirected edge is two cells when they are perturbed separately"),
+    )
+    found = [Claim(PAPER, name, claimed, delta, words, inputs, claimed, provable) for name, provable, words in node_level]
+    for cells, count, words in edge_level:
+        name, provable = f"EdgeRand / LapGraph, {cells}", price(Repeated(PureDP(1.0), count), 0.0).epsilon
+        found.append(Claim("SAGE-EDP (Wu et al. 2021)", name, 1.0, 0.0, words, {"cells touched": count}, 1.0, provable))
+    return found

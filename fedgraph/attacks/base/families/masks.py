@@ -14,7 +14,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import echo
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
 from fedgraph.federation.blocks import borders
@@ -59,20 +59,16 @@ def cases() -> Iterator[Case]:
     multiplier = noise_multiplier(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
 
-    def release(present: bool, *breaks: echo.Break, cut_for: int = LEAST) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            now = replace(here, entries=runs)
-            share, _ = gradient_std(multiplier, STEPS, now.facts)
-            noise = DiscreteGaussianShare(1 / STEPS, BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
-            price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
-            job = replace(
-                now.job(echo.secret_root(rng), noise, price), attendance=_attendance(), masks=protocol.Masks(1, LEAST)
-            )
-            with echo.broken(*breaks):
-                first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(echo.ROUNDS))
-                return _read(job, first, second) / STEPS
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: echo.Break, cut_for: int = LEAST) -> np.ndarray:
+        now = replace(here, entries=runs)
+        share, _ = gradient_std(multiplier, STEPS, now.facts)
+        noise = DiscreteGaussianShare(1 / STEPS, BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
+        price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
+        job = replace(now.job(echo.secret_root(rng), noise, price), attendance=_attendance(), masks=protocol.Masks(1, LEAST))
+        with echo.broken(*breaks):
+            first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(echo.ROUNDS))
+            return _read(job, first, second) / STEPS
 
     claim = Claim.of(event(multiplier, 1, 1.0), DELTA)
     there, back = release(True), release(False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import echo
-from fedgraph.audit.bench import Case, Claim, Sampler
+from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
 from fedgraph.federation.blocks import borders
@@ -40,24 +40,22 @@ def _messages() -> Iterator[Case]:
     relation = f"{Relation.NODE_ZERO_OUT.value}, every message"
     claim = Claim.of(Gaussian(multiplier), DELTA)
 
-    def release(present: bool, *breaks: echo.Break) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            root, here = echo.secret_root(rng), echo.Situation(2, Viewer.SERVER, runs)
-            held, gone = here.partition(present), here.partition(False)
-            price = Gaussian(multiplier / math.sqrt(runs))
+    @sampler
+    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: echo.Break) -> np.ndarray:
+        root, here = echo.secret_root(rng), echo.Situation(2, Viewer.SERVER, runs)
+        held, gone = here.partition(present), here.partition(False)
+        price = Gaussian(multiplier / math.sqrt(runs))
 
-            def sent(of: int, client: int, round_: int, plan: str = "plan", known: bool = False) -> np.ndarray:
-                job = here.job(of, GaussianNoise(multiplier), price, fingerprint=plan)
-                (found,) = one_client.run_blocks([client], gone if known else held, job, echo.MODEL, round_)
-                return found.released[echo.SUM].value
+        def sent(of: int, client: int, round_: int, plan: str = "plan", known: bool = False) -> np.ndarray:
+            job = here.job(of, GaussianNoise(multiplier), price, fingerprint=plan)
+            (found,) = one_client.run_blocks([client], gone if known else held, job, echo.MODEL, round_)
+            return found.released[echo.SUM].value
 
-            with echo.broken(*breaks):
-                message = sent(root, 0, 0)
-                others = [sent(root, 0, 1), sent(root, 1, 0), sent(root, 0, 0, "another plan", True), sent(0, 0, 0, known=True)]
-                coins = Streams(root, client_path(("echo",), 0, 0), "plan").generator(PUBLIC_COINS)
-            return _read(message, [*others, multiplier * coins.standard_normal(runs)])
-
-        return sample
+        with echo.broken(*breaks):
+            message = sent(root, 0, 0)
+            others = [sent(root, 0, 1), sent(root, 1, 0), sent(root, 0, 0, "another plan", True), sent(0, 0, 0, known=True)]
+            coins = Streams(root, client_path(("echo",), 0, 0), "plan").generator(PUBLIC_COINS)
+        return _read(message, [*others, multiplier * coins.standard_normal(runs)])
 
     there, back = release(True), release(False)
     sound = Case("noise-of-messages", relation, claim, there, back, gaussian(), runs=RUNS)
@@ -90,22 +88,20 @@ def _blocks() -> Iterator[Case]:
     relation = f"{Relation.NODE_ZERO_OUT.value}, secure sum"
     claim = Claim.of(Gaussian(multiplier), DELTA)
 
-    def release(present: bool, *breaks: echo.Break) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            here = echo.Situation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
-            held, every = here.partition(present), range(len(borders(clients)))
-            share, _ = gradient_std(multiplier, 1.0, here.facts)
-            root, price = echo.secret_root(rng), Gaussian(multiplier / math.sqrt(runs))
+    @sampler
+    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: echo.Break) -> np.ndarray:
+        here = echo.Situation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
+        held, every = here.partition(present), range(len(borders(clients)))
+        share, _ = gradient_std(multiplier, 1.0, here.facts)
+        root, price = echo.secret_root(rng), Gaussian(multiplier / math.sqrt(runs))
 
-            def total(of: int, round_: int, known: bool = False) -> np.ndarray:
-                job: Job = here.job(of, GaussianNoise(share), price, additive=True)
-                found = one_client.run_blocks(every, here.partition(False) if known else held, job, echo.MODEL, round_)
-                return np.sum([block.released[echo.SUM].value for block in found], axis=0)
+        def total(of: int, round_: int, known: bool = False) -> np.ndarray:
+            job: Job = here.job(of, GaussianNoise(share), price, additive=True)
+            found = one_client.run_blocks(every, here.partition(False) if known else held, job, echo.MODEL, round_)
+            return np.sum([block.released[echo.SUM].value for block in found], axis=0)
 
-            with echo.broken(*breaks):
-                return _read(total(root, 0), [total(root, 1), total(0, 0, True)])
-
-        return sample
+        with echo.broken(*breaks):
+            return _read(total(root, 0), [total(root, 1), total(0, 0, True)])
 
     honest = block_path
     there, back = release(True), release(False)
