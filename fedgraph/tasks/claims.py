@@ -5,15 +5,13 @@ published, as provable, and at least (a lower bound no analysis can beat).
 """
 
 import math
-from typing import Any
 
 from pydantic import Field
 
 from fedgraph.cells.facts import ClaimFacts
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
 from fedgraph.privacy import claims
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
 from fedgraph.worlds.world import PAPER
 
 
@@ -23,9 +21,7 @@ class Params(Settings):
     papers: list[str] = Field(default_factory=list, description="beginnings of paper names, e.g. DPAR; empty: all")
 
 
-def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
-    """No nested plugins."""
-    return []
+plugins_of, plan = no_plugins, releases_nothing
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -37,11 +33,6 @@ def cells(params: Params, context: Context) -> list[Cell]:
             ours = (context.label, context.dataset, claim.paper, name, PAPER, claim.epsilon_claimed, "published", 0)
             found.append(Cell(*ours, entry=number))
     return found
-
-
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
-    """Nothing is released."""
-    return None
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:

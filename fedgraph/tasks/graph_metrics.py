@@ -8,7 +8,6 @@ graph alone. Raw data: nothing is released and no ε is claimed.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -19,8 +18,7 @@ from fedgraph.cells.facts import GraphMetricsFacts
 from fedgraph.comparison import edits, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import Plan
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.tasks.base.graphs.raw_distances import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base.graphs.solver_settings import Solving
@@ -30,28 +28,20 @@ from fedgraph.worlds.world import JOINED
 GED, EMBEDDED = "GED", "GW(H)"
 
 
-class Params(Solving):
+class Params(Solving, clear.Sampled):
     """Which graphs, which edits, which model."""
 
-    graphs: int = Field(100, ge=2, description="small graphs of one repetition, each edited")
     compared: int = Field(30, ge=2, description="the first of them, compared pair by pair")
     shown: int = Field(5, ge=2, description="the first of those, drawn in the report")
     edits: int = Field(3, ge=1, description="random edits of each kind per graph")
-    hops: int = Field(1, ge=0, description="radius of the ego-networks, where the data is one graph")
-    min_nodes: int = Field(3, ge=1, description="smallest graph")
-    max_nodes: int = Field(60, ge=1, description="largest graph")
     ged_nodes: int = Field(7, ge=0, le=9, description="GED only where no graph has more nodes (its search is exponential)")
-    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
     metric: Metric = Field("euclidean", description="distance between rows of embeddings: euclidean, cosine or correlation")
     weights: Weights = Field("uniform", description="weights of nodes: uniform or degree")
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(5, ge=0, description="random restarts of each Gromov-Wasserstein problem")
-    training: clear.Model = Field(clear.Model(), description="the model, and how it is trained")
 
 
-def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
-    """No nested plugin."""
-    return []
+plugins_of, plan = no_plugins, releases_nothing
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -69,11 +59,6 @@ def cells(params: Params, context: Context) -> list[Cell]:
 def alone(params: Params, cell: Cell) -> bool:
     """Nothing here uses the pool."""
     return True
-
-
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
-    """Nothing is released."""
-    return None
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -146,8 +131,7 @@ def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample
 
     def make() -> tuple[clear.Sample, clear.Embedder]:
         rng = seeds.generator(context.root, "sample", *where)
-        bounds = (params.min_nodes, params.max_nodes)
-        found = clear.sample(data, max(params.graphs, params.compared), params.hops, bounds, params.max_degree, rng)
+        found = params.drawn(data, max(params.graphs, params.compared), rng)
         return found, clear.train(found.graphs, params.training, seeds.generator(context.root, "model", *where))
 
     return context.cached(("sampled", *where), make)

@@ -9,7 +9,7 @@ embeddings' own units (the released code's reading, ε as a standard deviation).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -17,10 +17,8 @@ from pydantic import Field, field_validator
 from fedgraph import seeds
 from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.comparison import starts
-from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import Plan
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, require_distinct
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing, require_distinct
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.worlds.world import JOINED
 
@@ -41,19 +39,13 @@ class Taken:
     with_product: bool = False
 
 
-class Params(Settings):
+class Params(clear.Sampled):
     """Which graphs, which model, which noise."""
 
-    graphs: int = Field(100, ge=2, description="small graphs of one repetition")
-    hops: int = Field(1, ge=0, description="radius of the ego-networks, where the data is one graph")
-    min_nodes: int = Field(3, ge=1, description="smallest graph")
-    max_nodes: int = Field(60, ge=1, description="largest graph")
-    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
     pairs: int = Field(300, ge=1, description="random pairs of one repetition")
     noise: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
         [0.01, 0.1, 1.0], min_length=1, description="standard deviations of the noise on embeddings in [0, 1]"
     )
-    training: clear.Model = Field(clear.Model(), description="the model, and how it is trained")
 
     @field_validator("noise")
     @classmethod
@@ -62,9 +54,7 @@ class Params(Settings):
         return values
 
 
-def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
-    """No nested plugin."""
-    return []
+plugins_of, plan = no_plugins, releases_nothing
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -76,11 +66,6 @@ def cells(params: Params, context: Context) -> list[Cell]:
         for seed in range(context.seeds)
         for name in strategies(params.noise)
     ]
-
-
-def plan(params: Params, cell: Cell, context: Context) -> Plan | None:
-    """Nothing is released."""
-    return None
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
@@ -143,7 +128,7 @@ def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:
     where = (context.label, context.dataset, cell.seed)
     assert context.data is not None
     rng = seeds.generator(context.root, "sample", *where)
-    found = clear.sample(context.data, params.graphs, params.hops, (params.min_nodes, params.max_nodes), params.max_degree, rng)
+    found = params.drawn(context.data, params.graphs, rng)
     model = clear.train(found.graphs, params.training, seeds.generator(context.root, "model", *where))
     every = np.stack(np.triu_indices(params.graphs, 1), axis=1)
     which = every[np.sort(rng.permutation(len(every))[: params.pairs])]

@@ -19,5 +19,9 @@ from fedgraph.cells.cell import Outcome as Outcome
 from fedgraph.cells.cell import Pairs as Pairs
 from fedgraph.cells.cell import require_distinct as require_distinct
 from fedgraph.tasks.base.offers import Models as Models
+from fedgraph.tasks.base.offers import Nested as Nested
 from fedgraph.tasks.base.offers import TaskOffers as TaskOffers
+from fedgraph.tasks.base.offers import entries_of as entries_of
+from fedgraph.tasks.base.offers import no_plugins as no_plugins
+from fedgraph.tasks.base.offers import releases_nothing as releases_nothing
 from fedgraph.tasks.base.offers import task as task

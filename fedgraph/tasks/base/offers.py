@@ -62,6 +62,21 @@ class Task(Protocol):
     def run(self, params: Any, cell: Cell, context: Context) -> Outcome: ...
 
 
+def no_plugins(params: object) -> list[Nested]:
+    """``plugins_of`` of a task without nested plugins."""
+    return []
+
+
+def entries_of(methods: Sequence[dict[str, Any]], row: type[RowKeys]) -> list[Nested]:
+    """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
+    given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
+    return [(("methods", index), "methods", m) for index, m in enumerate(given)]
+
+
+def releases_nothing(params: object, cell: Cell, context: Context) -> None:
+    """``plan`` of a task that releases nothing."""
+
+
 def task(kind: str) -> Task:
     """The task called ``kind``; ``ScenarioError`` where there is none."""
     return cast(Task, plugins.load("tasks", kind))

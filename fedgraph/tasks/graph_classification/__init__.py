@@ -30,7 +30,7 @@ from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, promises
+from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, promises
 from fedgraph.tasks.base.graphs import embedded_spaces as embedded
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.base.graphs import graph_settings
@@ -46,11 +46,9 @@ from fedgraph.types import GraphCollection
 from fedgraph.worlds.world import JOINED
 
 
-def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
-    given = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
-    models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
-    return [(("partition",), "partition", params.partition), *models]
+    return [(("partition",), "partition", params.partition), *entries_of(params.methods, ROW)]
 
 
 def refuses(params: Params, name: str) -> str | None:

@@ -28,7 +28,7 @@ from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, promises
+from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, promises
 from fedgraph.tasks.base.graphs.embedded_spaces import CONSTANT, constant_spaces
 from fedgraph.tasks.base.graphs.graph_settings import clear
 from fedgraph.tasks.base.graphs.raw_distances import DEGREES, SIZE, degree_distances
@@ -42,11 +42,9 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds.world import JOINED
 
 
-def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
-    given = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
-    models = [(("methods", index), "methods", m) for index, m in enumerate(given)]
-    return [*models, (("partition",), "partition", params.partition)]
+    return [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
 
 
 def refuses(params: Params, name: str) -> str | None:

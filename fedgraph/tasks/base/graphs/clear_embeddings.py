@@ -64,6 +64,21 @@ def sample(
     return Sample(tuple(found), np.array(labels))
 
 
+class Sampled(Settings):
+    """Which small graphs a repetition samples, and the model that embeds them."""
+
+    graphs: int = Field(100, ge=2, description="small graphs of one repetition")
+    hops: int = Field(1, ge=0, description="radius of the ego-networks, where the data is one graph")
+    min_nodes: int = Field(3, ge=1, description="smallest graph")
+    max_nodes: int = Field(60, ge=1, description="largest graph")
+    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+    training: Model = Field(Model(), description="the model, and how it is trained")
+
+    def drawn(self, data: Graph | GraphCollection, count: int, rng: np.random.Generator) -> Sample:
+        """``count`` graphs of ``data``, as ``sample`` draws them."""
+        return sample(data, count, self.hops, (self.min_nodes, self.max_nodes), self.max_degree, rng)
+
+
 @dataclass(frozen=True, eq=False)
 class Embedder:
     """The trained model. ``of`` gives any graph with the same features its rows in [0, 1], float64 [n, h]."""
