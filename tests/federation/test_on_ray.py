@@ -39,11 +39,11 @@ def pool() -> Iterator[Runtime]:
         yield engine
 
 
-def facts_of(library: Graph, viewer: Viewer, **more: Any) -> PublicFacts:
+def facts_of(library: Graph, viewer: Viewer, colluders: int = 1, **more: Any) -> PublicFacts:
     partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
-    return dataclasses.replace(facts, attendance=AttendanceRule("some", **more))
+    return dataclasses.replace(facts, attendance=AttendanceRule("some", **more), colluders=colluders)
 
 
 def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, Masks]:

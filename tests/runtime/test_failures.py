@@ -149,26 +149,31 @@ def test_work_that_kills_its_worker_ends_in_one_line() -> None:
             engine.federate(asks, dies, path=("dies",))
 
 
-def test_workers_that_are_all_found_dead_at_once_are_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One was dead before, the other is found dead while it is asked: no reason to give up."""
+def test_a_kind_of_actors_that_never_starts_ends_the_run_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dead are started again, all at once if need be; after some failed starts in a row of all of them nobody is left."""
     few = object.__new__(pool.Pool)
-    places = [("curator", 0), ("curator", 1)]
-    few.num, few._begun, few._failed = 2, True, dict.fromkeys(places, 0)
-    few._members = {(kind, slot): pool.Member(kind, slot, None, "old") for kind, slot in places}
-    few._members["curator", 1].why = "killed"
+    places: list[pool.Place] = [("curator", 0), ("curator", 1)]
+    few.num, few.silence, few.lost, few._failed = 2, 60.0, 0, dict.fromkeys(places, 0)
+    few._looks, few._looked, few._raylet = threading.RLock(), 0.0, type("Lives", (), {"require": lambda self: None})()
+    few._members = {place: pool.Member(None, "dead", 0.0) for place in places}
+    started: list[pool.Place] = []
 
-    def is_ready(self: pool.Pool, member: pool.Member) -> bool:
-        if member.first == "old":
+    def listen(self: pool.Pool, place: pool.Place, member: pool.Member, now: float) -> None:
+        if not member.why:
             member.why = "killed just now"
-        return member.first == "new"
+            self._failed[place] += 1
 
-    monkeypatch.setattr(pool.Pool, "_is_ready", is_ready)
-    monkeypatch.setattr(pool.Pool, "_start", lambda self, kind, slot: pool.Member(kind, slot, None, "new"))
-    assert few.curator(0).first == "new"
-    few._members = {(kind, slot): pool.Member(kind, slot, None, "old") for kind, slot in places}
-    few._failed = dict.fromkeys(places, pool.MOST_FAILED_STARTS)
-    with pytest.raises(RuntimeFailure, match="no worker is left: killed just now"):
-        few.curator(0)
+    def start(self: pool.Pool, kind: str, slot: int | None) -> pool.Member:
+        started.append((kind, slot))
+        return pool.Member(None, "new", 0.0)
+
+    monkeypatch.setattr(pool.Pool, "_listen", listen)
+    monkeypatch.setattr(pool.Pool, "_start", start)
+    for _ in range(pool.MOST_FAILED_STARTS - 1):
+        few.look(at_once=True)
+    assert started == places * (pool.MOST_FAILED_STARTS - 1)
+    with pytest.raises(RuntimeFailure, match="no curator is left: killed just now; finished cells are kept: --resume goes on"):
+        few.look(at_once=True)
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +206,11 @@ def test_a_machine_dies_and_another_one_joins(cluster: Any, library: Graph) -> N
                 assert same(trained(engine, library, 40), truth)
             death.join()
             assert same(trained(engine, library, 40), truth)
+            until = time.monotonic() + 60
+            while not engine.describe()["workers_lost"] and time.monotonic() < until:
+                time.sleep(0.2)
             assert engine.describe()["workers_lost"] >= 1
+            assert engine.describe()["nodes"] == 1, "a dead machine is counted"
             second = cluster.add_node(num_cpus=1)
             until = time.monotonic() + 60
             while len(set(engine.federate(asks, whoami, path=("who",)))) < 2 and time.monotonic() < until:

@@ -20,6 +20,7 @@ from fedgraph.printing import replace_unprintable
 WRONG_INPUT = (ScenarioError, DataError, PricingError)
 TRACEBACK = "FEDGRAPH_TRACEBACK"
 MOST_CHARACTERS = 1_000  # of the line that an error becomes
+_ended = threading.Event()  # by SIGTERM; Ray raises an exception of its own for every signal, so the exception cannot say it
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,10 +36,9 @@ def guarded(act: Callable[[], int]) -> int:
         signal.signal(signal.SIGTERM, _terminated)
     try:
         return act()
-    except KeyboardInterrupt as error:
-        return _say(
-            f"{str(error) or 'interrupted'}; finished cells are kept: repeat the command with --resume and the run's folder", 1
-        )
+    except KeyboardInterrupt:
+        how = "terminated" if _ended.is_set() else "interrupted"
+        return _say(f"{how}; finished cells are kept: repeat the command with --resume and the run's folder", 1)
     except WRONG_INPUT as error:
         return _say(str(error), 2)
     except FedgraphError as error:
@@ -61,7 +61,8 @@ def guarded(act: Callable[[], int]) -> int:
 
 def _terminated(number: int, frame: object) -> None:
     """SIGTERM ends a run as Ctrl-C does: what is at work is told to stop, and finished cells stay."""
-    raise KeyboardInterrupt("terminated")
+    _ended.set()
+    raise KeyboardInterrupt
 
 
 def _say(message: str, status: int) -> int:

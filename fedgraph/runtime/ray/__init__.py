@@ -2,7 +2,7 @@
 
 A client is data, not a process: thousands of ego-networks share a few ``Client`` actors. Arrays live in the object store once
 and are mapped read-only. Ray restarts nothing and retries nothing: whoever made a call makes it again where a process or a
-machine died (``seats``, ``calls``). Every random stream is named by client and round, so a call that is made again draws the
+machine died (``seats``). Every random stream is named by client and round, so a call that is made again draws the
 same noise and gives the same bytes.
 
 With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; otherwise a local one is started. Where the
@@ -22,9 +22,10 @@ from ray.exceptions import RayError
 from fedgraph.runtime import placement, watchdog
 from fedgraph.runtime.base import Done, Function, Kind, OnRound, Queues, Runtime, Task
 from fedgraph.runtime.counts import Count, Path
-from fedgraph.runtime.ray import calls, cluster
-from fedgraph.runtime.ray.conductor import Conductor
+from fedgraph.runtime.ray import cluster
+from fedgraph.runtime.ray.conductor import Conductor, call_of
 from fedgraph.runtime.ray.pool import Pool
+from fedgraph.runtime.ray.seats import Asked, Deadly, Seats
 
 SECONDS_TO_COUNT = 10.0
 
@@ -54,6 +55,7 @@ class RayRuntime(Conductor, Runtime):
             self.close()
             raise
         super().__init__(self._pool.places, self._pool.look)
+        self._curators = Seats([self._pool.places.name("curator", slot) for slot in range(num)], self._pool.look)
 
     @property
     def pool(self) -> Pool:
@@ -70,16 +72,20 @@ class RayRuntime(Conductor, Runtime):
         self.pool.tell(function, *args)
 
     def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
-        self.open("server", "client")
+        self._ready("server", "client")
         return super().federate(function, *args, path=path, on_round=on_round)
 
     def on_server(self, function: Function, *args: object) -> Any:
-        self.open("server")
+        self._ready("server")
         return super().on_server(function, *args)
 
     def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
-        self.open("server")
+        self._ready("server")
         return super().map(function, tasks, *args)
+
+    def _ready(self, *kinds: Kind) -> None:
+        self.open(*kinds)
+        self.pool.wait(kinds[0])
 
     def as_done(
         self,
@@ -90,20 +96,38 @@ class RayRuntime(Conductor, Runtime):
         gone: Callable[[str], object] | None = None,
         most: int | None = None,
     ) -> Iterator[Done]:
-        self.open("curator")
-        dealt = Queues(queues)
+        self._ready("curator")
+        dealt, running = Queues(queues), dict[ray.ObjectRef, tuple[Task, Asked]]()
 
-        def take(slot: int) -> Task | None:
-            task: Task | None = dealt.next(slot)
+        def hand_out(slot: int) -> None:
+            task = dealt.next(slot)
             if task is not None:
                 started(task)
-            return task
+                asked = self._curators.ask(slot, call_of(lambda curator: curator.cell, function, *task))
+                running[asked.ref] = task, asked
 
-        for found in calls.as_done(self.pool, function, take, gone, most or self.num_workers):
-            if found is None:
+        for slot in range(min(most or self.num_workers, self.num_workers)):
+            hand_out(slot)
+        while running:
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=1.0)
+            if not ready:
+                self.pool.look()
                 waiting()
-            else:
-                yield found
+            for ref in ready:
+                task, asked = running.pop(ref)
+                try:
+                    value = ray.get(ref)
+                except RayError as error:
+                    try:
+                        self._curators.again(asked, error)
+                        running[asked.ref] = task, asked
+                        continue
+                    except Deadly as dead:
+                        if gone is None:
+                            raise
+                        value = gone(str(dead))
+                hand_out(asked.slot)  # first, so that nobody waits while the caller looks at the value
+                yield task, value
 
     def counted(self) -> dict[Path, Count]:
         return self._counts()[0]
@@ -125,14 +149,15 @@ class RayRuntime(Conductor, Runtime):
         return found[0] if found else ({}, {})
 
     def describe(self) -> dict[str, object]:
+        living = self.pool.living()
         return {
             "runtime": "ray",
             "ray": ray.__version__,
             "workers": self.num_workers,
             "workers_lost": self.pool.lost,
             "gpus_per_worker": self.pool.gpus,
-            "actors": self.pool.devices(),
-            "nodes": len(cluster.nodes()),
+            "actors": {name: f"{about.host}: {about.device}" for name, about in living.items()},
+            "nodes": len({about.node for about in living.values()} | {self.pool.places.node}),
             "federation": {task: asdict(count) for task, count in self._counts()[1].items()},
         }
 

@@ -14,6 +14,7 @@ import ray
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.memory import kept_by_children
 from fedgraph.runtime.placement import Node
+from fedgraph.runtime.ray.seats import GO_ON
 
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
@@ -25,6 +26,7 @@ def connect(workers: int | None) -> None:
     """Join the cluster in ``RAY_ADDRESS``, or start a local one without dashboard or worker chatter."""
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of calls that nobody waits for, since another one has failed
     os.environ.setdefault("RAY_max_direct_call_object_size", str(_INLINE_BYTES))  # read by every process that starts here
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = os.cpu_count() or 1
@@ -56,6 +58,26 @@ def nodes() -> list[Node]:
         if n["Alive"]
     ]
     return [node for _, node in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
+
+
+class Raylet:
+    """The raylet of this machine. Where it dies, Ray ends the driver with a dump some seconds later."""
+
+    def __init__(self) -> None:
+        own = ray.get_runtime_context().get_node_id()
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(next(n["RayletSocketName"] for n in ray.nodes() if n["NodeID"] == own))
+        self._socket.setblocking(False)
+
+    def require(self) -> None:
+        """``RuntimeFailure`` where it is dead: then this connection has ended."""
+        try:
+            self._socket.recv(1)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        raise RuntimeFailure(f"Ray's raylet on this machine has died; {GO_ON}")
 
 
 def free() -> str:

@@ -55,6 +55,17 @@ def _forget(key: str) -> Callable[[ActorHandle], object]:
     return lambda server: server.forget.remote(key)
 
 
+def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
+    """A call, to be made at any actor of a kind; what stands for a shared value travels in its place."""
+    given = [a.shared() if isinstance(a, Handle) else a for a in args]
+
+    def submit(seat: Seat) -> ray.ObjectRef:
+        ref: ray.ObjectRef = method(seat.actor).remote(*given)
+        return ref
+
+    return submit
+
+
 class Conductor(Parties):
     """Shares, deals, and asks the server. idle: told about once a second while the server is waited for."""
 
@@ -95,13 +106,7 @@ class Conductor(Parties):
             yield value
 
     def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> Asked:
-        given = [a.shared() if isinstance(a, Handle) else a for a in args]
-
-        def submit(seat: Seat) -> ray.ObjectRef:
-            ref: ray.ObjectRef = method(seat.actor).remote(*given)
-            return ref
-
-        return self._server.ask(0, submit)
+        return self._server.ask(0, call_of(method, *args))
 
     def close(self) -> None:
         for handle in list(self._shared.values()):

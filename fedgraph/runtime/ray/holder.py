@@ -25,6 +25,7 @@ Timed: TypeAlias = tuple[Any, float]  # what was computed, and its seconds
 class About:
     """What an actor says of itself when it has started. device: ``cpu``, or the name of its first GPU."""
 
+    node: str
     host: str
     device: str
     torch: str
@@ -107,7 +108,9 @@ class Holder:
         import torch
 
         cuda = torch.cuda.is_available()
-        return About(socket.gethostname(), torch.cuda.get_device_name(0) if cuda else "cpu", torch.__version__, versions.own())
+        device = torch.cuda.get_device_name(0) if cuda else "cpu"
+        node = ray.get_runtime_context().get_node_id()
+        return About(node, socket.gethostname(), device, torch.__version__, versions.own())
 
     @ray.method(concurrency_group="life")
     def hear(self, function: Function, *args: object) -> None:

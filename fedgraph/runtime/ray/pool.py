@@ -2,7 +2,7 @@
 
 The places are fixed when a run starts; who stands in a place may change. An actor counts as dead when Ray says so (its process
 or its machine is gone) or when it gives no sign of life for ``silence`` seconds. Its place is then filled again, under the same
-name, as soon as some machine has room; until then the others of its kind do its work. Nothing waits without a limit.
+name, as soon as some machine has room; until then others of its kind do its work (``seats``). Nothing waits without a limit.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from fedgraph.runtime.ray.client import Client
 from fedgraph.runtime.ray.curator import Curator
 from fedgraph.runtime.ray.holder import About
 from fedgraph.runtime.ray.places import Places
-from fedgraph.runtime.ray.seats import in_a_line
+from fedgraph.runtime.ray.seats import GO_ON, in_a_line
 from fedgraph.runtime.ray.server import Server
 
 SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
 SECONDS_TO_START = 360.0  # of a process that imports torch, on a busy machine
-SECONDS_BETWEEN_LOOKS = 5.0
+SECONDS_BETWEEN_LOOKS = 2.0
+SECONDS_TO_ANSWER = 0.5  # of an actor that is asked for a sign of life at once
 MOST_FAILED_STARTS = 3  # in a row, of one place
 Place: TypeAlias = tuple[str, int | None]  # the kind of actor, and its slot
 ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
@@ -41,20 +42,16 @@ class Member:
     """An actor as the driver sees it.
 
     Args:
-        kind: of ``ACTORS``.
-        slot: its place; None for the server.
-        first: its first sign of life, on its way.
-        about: what it said then; None until it did.
+        sign: of life, on its way: first ``about``, later ``pulse``.
+        since: when it was asked for.
+        about: what it said first; None until it did.
         why: it is dead, and this is why.
     """
 
-    kind: str
-    slot: int | None
     actor: ray.actor.ActorHandle
-    first: ray.ObjectRef
+    sign: ray.ObjectRef
+    since: float
     about: About | None = None
-    pulse: ray.ObjectRef | None = None
-    asked: float = 0.0
     why: str = ""
 
 
@@ -67,159 +64,120 @@ class Pool:
     def __init__(self, num: int, gpus: float, silence: float) -> None:
         self.num, self.gpus, self.silence = num, gpus, silence
         self.lost = 0
-        self._begun = False
         self._told: list[tuple[object, ...]] = []  # (function, its arguments …)
+        self._hearing: list[ray.ObjectRef] = []
         self._modules = tuple(sorted(name for name in sys.modules if name.startswith(("fedgraph.methods.", "fedgraph.tasks."))))
         self._made = versions.own()
         self._looked = time.monotonic()
         self._looks = threading.RLock()
-        room = _placed(num, gpus)
-        self.places = Places(num, gpus, room, _prefix(), ray.get_runtime_context().get_node_id())
+        self._raylet = cluster.Raylet()
+        self.places = Places(num, gpus, _placed(num, gpus), _prefix(), ray.get_runtime_context().get_node_id())
         self._failed: dict[Place, int] = {}  # starts in a row
         self._members: dict[Place, Member] = {}
 
     def open(self, *kinds: str) -> None:
         """The actors of these kinds begin to start, where they have not."""
-        for kind in kinds:
-            places: list[Place] = [(kind, None)] if kind == "server" else [(kind, slot) for slot in range(self.num)]
-            for place in [p for p in places if p not in self._members]:
-                self._failed[place] = 0
-                self._members[place] = self._start(*place)
+        with self._looks:
+            for place in [(k, slot) for k in kinds for slot in ([None] if k == "server" else range(self.num))]:
+                if place not in self._members:
+                    self._failed[place] = 0
+                    self._members[place] = self._start(*place)
+
+    def wait(self, kind: str) -> None:
+        """Until all of a kind are there, and everybody has heard what was told; ``RuntimeFailure`` where one does not start.
+
+        A call may come from another actor than the driver, and Ray keeps the order of calls for one caller only.
+        """
+        until = time.monotonic() + SECONDS_TO_START
+        while late := [place for place, m in self._members.items() if place[0] == kind and m.about is None]:
+            ray.wait([self._members[late[0]].sign], timeout=1.0)
+            self.look(at_once=True)
+            member = self._members[late[0]]
+            if member.about is None and (self._failed[late[0]] >= MOST_FAILED_STARTS or time.monotonic() > until):
+                raise RuntimeFailure(
+                    f"{self.places.name(*late[0])} does not start ({member.why or 'no sign of life'}); there is "
+                    f"{placement.in_words(cluster.nodes())}, free now: {cluster.free()}"
+                )
+        if self._hearing:
+            ray.wait(self._hearing, num_returns=len(self._hearing), timeout=SECONDS_TO_START)
+            self._hearing.clear()
 
     def tell(self, *what: object) -> None:
-        """``Runtime.tell``. Ray puts arguments of less than 100 kB into the call itself.
-
-        A curator that heard says ``about`` again. Clients and the server are waited for: their next call may come from each
-        other, and Ray keeps the order of calls for one caller only.
-        """
+        """``Runtime.tell``. Ray puts arguments of less than 100 kB into the call itself."""
         self._told.append(what)
-        awaited: list[ray.ObjectRef] = []
-        for member in self.everybody():
-            heard: ray.ObjectRef = member.actor.hear.remote(*what)
-            awaited += [heard] if member.kind != "curator" else []
-            member.first, member.about = member.actor.about.remote(), None
-        if awaited:
-            ray.wait(awaited, num_returns=len(awaited), timeout=SECONDS_TO_START)
-
-    def curator(self, slot: int) -> Member:
-        """Who does the work of a place now: its own curator, or another one until it has one again."""
-        self._all_there()
-        until = time.monotonic() + SECONDS_TO_START
-        while True:
-            self._refill("curator", slot)
-            every = [self._members["curator", place] for place in range(self.num)]
-            ready = [m for m in every if self._is_ready(m)]
-            if ready:
-                return every[slot] if every[slot] in ready else ready[slot % len(ready)]
-            waiting = [m.first for m in every if not m.why]
-            may = [place for place in range(self.num) if self._failed["curator", place] < MOST_FAILED_STARTS]
-            if not waiting and may:  # the last one was found dead just now
-                self._refill("curator", may[0])
-                continue
-            if time.monotonic() > until or not waiting:
-                why = next((m.why for m in every if m.why), "none of them answers")
-                raise RuntimeFailure(f"no worker is left: {why}; finished cells are kept: --resume goes on")
-            ray.wait(waiting, timeout=1.0)
-
-    def _all_there(self) -> None:
-        """At the beginning every curator is waited for; ``RuntimeFailure`` where one does not start, or differs."""
-        until = time.monotonic() + SECONDS_TO_START
-        for slot in [] if self._begun else range(self.num):
-            place = ("curator", slot)
-            while not self._is_ready(self._members[place]):
-                why = self._members[place].why
-                if self._failed[place] >= MOST_FAILED_STARTS or time.monotonic() > until:
-                    raise RuntimeFailure(
-                        f"worker {slot + 1} of {self.num} does not start ({why or 'no sign of life'}); there is "
-                        f"{placement.in_words(cluster.nodes())}, free now: {cluster.free()}"
-                    )
-                self._refill(*place)
-                ray.wait([self._members[place].first], timeout=1.0)
-        self._begun = True
+        self._hearing += [m.actor.hear.remote(*what) for m in self._members.values() if not m.why]
 
     def look(self, at_once: bool = False) -> None:
-        """Ask everybody for a sign of life, find the dead, and fill their places."""
+        """Ask everybody for a sign of life, find the dead, and fill their places. at_once: and wait for the answers.
+
+        Raises: ``RuntimeFailure`` where nobody of a kind can be started, or the raylet of this machine is dead.
+        """
         with self._looks:
+            self._raylet.require()
             now = time.monotonic()
             if now - self._looked < SECONDS_BETWEEN_LOOKS and not at_once:
                 return
             self._looked = now
-            asked = [m for m in self.everybody() if self._is_ready(m)]
-            for member in asked:
-                if member.pulse is None:
-                    member.pulse, member.asked = member.actor.pulse.remote(), now
-            ray.wait([m.pulse for m in asked], num_returns=len(asked), timeout=0.5) if asked else None
-            for member in asked:
-                if ray.wait([member.pulse], timeout=0)[0]:
-                    self._heard(member)
-                elif now - member.asked > self.silence:
-                    self.bury(member, f"no sign of life for {now - member.asked:.0f} s")
-            for place in self._members:
-                self._refill(*place)
+            for place, member in self._members.items():
+                self._listen(place, member, now)
+            if awaited := [m.sign for m in self._members.values() if at_once and m.about is not None and not m.why]:
+                ray.wait(awaited, num_returns=len(awaited), timeout=SECONDS_TO_ANSWER)
+            for place, member in self._members.items():
+                self._listen(place, member, now)
+                if member.why and self._failed[place] < MOST_FAILED_STARTS:
+                    self._members[place] = self._start(*place)
+            for kind in {kind for kind, _ in self._members}:
+                own = [(place, m.why) for place, m in self._members.items() if place[0] == kind]
+                if all(why and self._failed[place] >= MOST_FAILED_STARTS for place, why in own):
+                    raise RuntimeFailure(f"no {kind} is left: {own[0][1]}; {GO_ON}")
 
-    def _heard(self, member: Member) -> None:
+    def _listen(self, place: Place, member: Member, now: float) -> None:
+        """``RuntimeFailure`` where ``member`` would not compute what the driver does."""
+        if member.why:
+            return
+        if not ray.wait([member.sign], timeout=0)[0]:
+            if now - member.since > (SECONDS_TO_START if member.about is None else self.silence):
+                self.bury(place, member, f"no sign of life for {now - member.since:.0f} s")
+            return
         try:
-            ray.get(member.pulse)
-            member.pulse = None
+            said = ray.get(member.sign)
         except RayError as error:
-            self.bury(member, in_a_line(error))
+            self.bury(place, member, in_a_line(error))
+            return
+        if isinstance(said, About):
+            versions.require_equal(self._made, [(said.host, said.made)])
+            if self.places.gpus_of(place[0]) and said.device == "cpu":
+                raise RuntimeFailure(
+                    f"the worker on {said.host} was given {self.gpus:g} GPU, and torch {said.torch} there cannot use it; "
+                    "install a CUDA build of torch there, or write runtime.gpus_per_worker: 0"
+                )
+            member.about, self._failed[place] = said, 0
+        member.sign, member.since = member.actor.pulse.remote(), now
 
-    def bury(self, member: Member, why: str) -> None:
+    def bury(self, place: Place, member: Member, why: str) -> None:
         """What was given to ``member`` is lost; whatever it still does is not looked at."""
-        if not member.why:
-            member.why = why or "it died"
-            if member.about is not None:
-                self.lost += 1
-            else:
-                self._failed[member.kind, member.slot] += 1
-            ray.kill(member.actor, no_restart=True)
-
-    def everybody(self) -> list[Member]:
-        """Those that can be told something."""
-        return [m for m in self._members.values() if not m.why]
+        member.why = why or "it died"
+        self.lost += member.about is not None
+        self._failed[place] += member.about is None
+        ray.kill(member.actor, no_restart=True)
 
     def close(self) -> None:
         """End every actor and give the room back."""
-        for member in self.everybody():
+        for member in self._members.values():
             ray.kill(member.actor, no_restart=True)
         remove_placement_group(self.places.room)
-
-    def _refill(self, kind: str, slot: int | None) -> None:
-        if self._members[kind, slot].why and self._failed[kind, slot] < MOST_FAILED_STARTS:
-            self._members[kind, slot] = self._start(kind, slot)
 
     def _start(self, kind: str, slot: int | None) -> Member:
         more = () if kind == "client" else (self.places,)
         actor = self.places.start(ACTORS[kind], kind, slot, (self._modules, len(self._told)), *more)
         for what in self._told:
             actor.hear.remote(*what)
-        return Member(kind, slot, actor, actor.about.remote())
+        return Member(actor, actor.about.remote(), time.monotonic())
 
-    def _is_ready(self, member: Member) -> bool:
-        """Whether it has said hello; ``RuntimeFailure`` where it would not compute what the driver does."""
-        if member.about is None and not member.why and ray.wait([member.first], timeout=0)[0]:
-            try:
-                about: About = ray.get(member.first)
-            except RayError as error:
-                self.bury(member, in_a_line(error))
-                return False
-            versions.require_equal(self._made, [(about.host, about.made)])
-            if self.places.gpus_of(member.kind) and about.device == "cpu":
-                raise RuntimeFailure(
-                    f"the worker on {about.host} was given {self.gpus:g} GPU, and torch {about.torch} there cannot use it; "
-                    "install a CUDA build of torch there, or write runtime.gpus_per_worker: 0"
-                )
-            member.about = about
-            self._failed[member.kind, member.slot] = 0
-        return member.about is not None and not member.why
-
-    def devices(self) -> dict[str, str]:
-        """``host: device`` of every living actor that answered, by its name."""
-        return {
-            self.places.name(kind, slot): f"{m.about.host}: {m.about.device}"
-            for (kind, slot), m in self._members.items()
-            if self._is_ready(m) and m.about is not None
-        }
+    def living(self) -> dict[str, About]:
+        """What each actor that is alive has said of itself, by its name."""
+        self.look(at_once=True)
+        return {self.places.name(*p): m.about for p, m in self._members.items() if m.about is not None and not m.why}
 
 
 def _prefix() -> str:

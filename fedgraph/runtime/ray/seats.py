@@ -35,8 +35,14 @@ from fedgraph.runtime.ray.holder import Kept, Shared
 
 MOST_LOSSES = 4
 SECONDS_TO_FIND = 400.0  # an actor in a place: its machine may have died, and its process imports torch
-SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_TO_MEET = 60.0  # the actor that first has a place
+SECONDS_BETWEEN_LOOKS = 0.05
+GO_ON = "finished cells are kept: --resume goes on"
 _LOST = (RayActorError, ObjectLostError, WorkerCrashedError, OutOfMemoryError, GetTimeoutError)
+
+
+class Deadly(RuntimeFailure):
+    """A call that kills whoever computes it."""
 
 
 def raise_own(error: RayError) -> None:
@@ -60,10 +66,17 @@ def in_a_line(error: BaseException) -> str:
 
 @dataclass(eq=False)
 class Seat:
-    """One actor as a caller sees it. told: the keys of what it holds. first: its first sign of life, on its way."""
+    """One actor as a caller sees it.
+
+    Args:
+        first: its first sign of life, on its way.
+        alone: until then nobody else does its work; later others do while it is not ready.
+        told: the keys of what it holds.
+    """
 
     actor: ActorHandle
     first: ray.ObjectRef
+    alone: float = 0.0
     told: set[str] = field(default_factory=set)
     ready: bool = False
     why: str = ""  # it is dead, and this is why
@@ -151,14 +164,20 @@ class Seats:
             try:
                 return ray.get(asked.ref)
             except RayError as error:
-                raise_own(error)
-                asked.losses += 1
-                asked.seat.why = asked.seat.why or in_a_line(error)
-                if asked.losses >= MOST_LOSSES:
-                    kind = self._names[asked.slot].rpartition("/")[2].partition("-")[0]
-                    raise RuntimeFailure(f"{asked.losses} {kind} actors died of it, the last one: {in_a_line(error)}") from None
-            asked.seat = self._at(asked.slot)
-            asked.ref = asked.submit(asked.seat)
+                self.again(asked, error)
+
+    def again(self, asked: Asked, error: RayError) -> None:
+        """Make a lost call again. Raises: the function's own error, or ``Deadly`` after ``MOST_LOSSES``."""
+        raise_own(error)
+        if self._idle is not None:
+            self._idle()
+        asked.losses += 1
+        asked.seat.why = asked.seat.why or in_a_line(error)
+        if asked.losses >= MOST_LOSSES:
+            kind = self._names[asked.slot].rpartition("/")[2].partition("-")[0]
+            raise Deadly(f"{asked.losses} {kind} actors died of it, the last one: {in_a_line(error)}") from None
+        asked.seat = self._at(asked.slot)
+        asked.ref = asked.submit(asked.seat)
 
     def _at(self, slot: int) -> Seat:
         """Who does the work of a place now: its own actor, or while it has none another one of the same kind."""
@@ -168,12 +187,13 @@ class Seats:
                 own = self._own(slot)
                 if own is not None and own.ready:
                     return own
-                for other in self._seats:
-                    if other is not None and other is not own and other.ready and not other.why:
-                        return other
+                if own is None or time.monotonic() > own.alone:
+                    for other in self._seats:
+                        if other is not None and other is not own and other.ready and not other.why:
+                            return other
             if time.monotonic() > until:
                 why = own.why if own is not None else "nobody has its place"
-                raise RuntimeFailure(f"{self._names[slot]} does not answer ({why}); finished cells are kept: --resume goes on")
+                raise RuntimeFailure(f"{self._names[slot]} does not answer ({why}); {GO_ON}")
             if self._idle is not None:
                 self._idle()
             time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -184,8 +204,9 @@ class Seats:
             found = self._found(slot)
             if found is None or (seat is not None and found._actor_id == seat.actor._actor_id):
                 return seat if seat is not None and not seat.why else None
-            seat = self._seats[slot] = Seat(found, found.pulse.remote())
-        if not seat.ready and ray.wait([seat.first], timeout=0 if self._others(seat) else 1.0)[0]:
+            alone = time.monotonic() + SECONDS_TO_MEET if seat is None else 0.0
+            seat = self._seats[slot] = Seat(found, found.pulse.remote(), alone)
+        if not seat.ready and ray.wait([seat.first], timeout=0)[0]:
             try:
                 seat.ready = ray.get(seat.first)
                 if not seat.ready:  # it has not heard all that it was to hear
@@ -194,9 +215,6 @@ class Seats:
                 seat.why = in_a_line(error)
                 return None
         return seat
-
-    def _others(self, seat: Seat) -> bool:
-        return any(other is not None and other is not seat and other.ready and not other.why for other in self._seats)
 
     def _found(self, slot: int) -> ActorHandle | None:
         try:
