@@ -5,6 +5,7 @@ Exit status: 0 on success; 2 when the read, an option or the data are wrong; 1 o
 """
 
 import argparse
+import os
 import sys
 import time
 import types
@@ -37,6 +38,7 @@ def configure(p: argparse.ArgumentParser) -> None:
     p.add_argument("--seeds", type=int, metavar="N", help="number of repetitions")
     p.add_argument("--quick", action="store_true", help="shrink every stage: the whole journey, at most 90 s on two cores")
     p.add_argument("--resume", type=Path, metavar="DIR", help="continue the run in DIR; same scenario and options")
+    p.add_argument("--watch", action="store_true", help="start Ray's dashboard and say its address; see also: fedgraph watch")
     p.add_argument("--dry-run", action="store_true", help="print cells, clients, releases and their ε; touch no data")
 
 
@@ -60,6 +62,8 @@ def started(args: argparse.Namespace) -> int:
     for option, path in (("--out", args.out), ("--resume", args.resume), ("--data-root", args.data_root)):
         if path is not None and not str(path).isprintable():
             raise ScenarioError(f"{option} {str(path)!r}: holds characters that cannot be printed; allowed: a folder's name")
+    if args.watch:
+        os.environ["FEDGRAPH_DASHBOARD"] = "1"  # ``runtime.ray.cluster``
     from fedgraph.runs import experiment
     from fedgraph.runs.console import Console
 

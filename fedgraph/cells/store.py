@@ -214,6 +214,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether a run is at work in ``folder``; False where the file system knows no locks."""
+    with contextlib.suppress(OSError), (folder / "cells" / "lock").open(encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def require_place(folder: Path, resume: bool) -> None:
     """``ScenarioError`` where a run cannot begin in ``folder``, or has nothing there to resume; reads no data."""
     mark = folder / "cells" / MARK

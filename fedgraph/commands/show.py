@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedgraph.errors import DataError
+
 if TYPE_CHECKING:
     from fedgraph.report.scores import Score
     from fedgraph.runs.run import Run
@@ -18,11 +20,18 @@ HELP = "show the answer of a finished run, and its rows"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
     parser.add_argument("--csv", action="store_true", help="print every row as CSV instead")
+    parser.add_argument("--all", action="store_true", help="print every sentence, note and table of the page instead")
 
 
 def run(options: argparse.Namespace) -> int:
     from fedgraph.runs import run as runs
 
+    if options.all:
+        whole = options.run / "tables.txt"
+        if not whole.is_file():
+            raise DataError(f"{options.run}: no tables.txt: no finished run, or one of an earlier version; allowed: --csv")
+        print(whole.read_text(encoding="utf-8").rstrip())
+        return 0
     found = runs.open_run(options.run)
     print(found.table().to_csv(index=False).strip() if options.csv else as_text(found))
     if not options.csv and (options.run / "report.html").is_file():
@@ -40,7 +49,7 @@ def as_text(found: Run) -> str:
     for score in scores:
         groups.setdefault((score.asked, score.unit), []).append(score)
     tables = [_table(scores, here) for here in groups.values()]
-    more = "Every column of every row, with the name that “fedgraph sheet” takes: fedgraph show RUN --csv"
+    more = "Every column of every row, with the name that “fedgraph sheet” takes: fedgraph show RUN --csv; every table: --all"
     return "\n\n".join([*([found.notice] if found.notice else []), found.answer, *tables, more])
 
 

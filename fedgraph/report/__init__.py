@@ -23,6 +23,9 @@ SHORT_RUN = (
 )
 
 
+MOST_SENTENCES, MOST_NOTES = 12, 4  # on the screen; one line of either is broken into two or three there
+
+
 class NamedData(Protocol):
     """What the report needs of a scenario's data set."""
 
@@ -50,7 +53,6 @@ class Screen(Protocol):
 
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
-    def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
 
 
 def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
@@ -78,7 +80,7 @@ def write(
     screen: Screen,
     failed: Sequence[FailedCell] = (),
 ) -> None:
-    """Write every output into ``out`` and print the answer and the tables. failed: each failed cell, and ``why``."""
+    """Write every output into ``out`` and print the answer. failed: each failed cell, and ``why``."""
     notice = notice_of(graphs)
     names = [d.label or d.name for d in scenario.datasets]
     source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
@@ -91,8 +93,7 @@ def write(
     noted = result_files.notes_of_rows([entry for r in records for entry in r.entries])
     head = {**opening, "scenario": scenario.name}
     _text(out / "results.json", result_files.as_json(head, {"rows": listed, "notes": noted}))
-    for note in dict.fromkeys(str(line["note"]) for line in noted):
-        screen.say(f"note: {note}")
+    notes = tuple(dict.fromkeys(str(line["note"]) for line in noted))
     _json(out / "environment.json", {**opening, **dataclasses.asdict(environment)})
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     _ledger(out / "ledger.jsonl", records, notice)
@@ -111,7 +112,8 @@ def write(
     for name, letter in page.render_owner_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / name, letter)
-    _summary(out, content, screen)
+    _text(out / "tables.txt", _whole(content, notes))
+    _summary(out, content, notes, screen)
 
 
 def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
@@ -169,18 +171,31 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-def _summary(out: Path, content: page.Content, screen: Screen) -> None:
+def _summary(out: Path, content: page.Content, notes: Sequence[str], screen: Screen) -> None:
+    """The answer and the notes, as far as a screen holds them; ``tables.txt`` and the page have everything."""
     for said in filter(None, (content.notice, content.short)):
         screen.print(said)
-    for chapter in content.chapters:
-        for part in chapter.parts:
-            for table in part.section.tables:
-                screen.table(f"{part.label} — {part.dataset}: {table.title}", table.header, table.rows)
-                if table.note:
-                    screen.print(table.note)
-    for sentence in content.opening:
+    for note in notes[:MOST_NOTES]:
+        screen.say(f"note: {note}")
+    for sentence in content.opening[:MOST_SENTENCES]:
         screen.print(sentence)
-    screen.print(f"report: {out / 'report.html'}")
+    left = len(content.opening[MOST_SENTENCES:]), len(notes[MOST_NOTES:])
+    more = "".join(f", {many} more {what}" for many, what in zip(left, ("sentences", "notes"), strict=True) if many)
+    screen.print(f"every table{more}: fedgraph show --all {out}\nreport: {out / 'report.html'}")
+
+
+def _whole(content: page.Content, notes: Sequence[str]) -> str:
+    """All that the page says in words and tables, as text."""
+    found = [*filter(None, (content.notice, content.short)), *content.opening, *(f"note: {note}" for note in notes)]
+    for part in [part for chapter in content.chapters for part in chapter.parts]:
+        for table in part.section.tables:
+            lines = [[str(cell) for cell in row] for row in (table.header, *table.rows)]
+            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+            found += ["", f"{part.label} — {part.dataset}: {table.title}"]
+            found += ["  ".join(f"{c:{'<' if k < 2 else '>'}{w}}" for k, (c, w) in enumerate(zip(line, widths, strict=True)))
+                      for line in lines]  # fmt: skip
+            found += [table.note] if table.note else []
+    return "\n".join(line.rstrip() for line in found) + "\n"
 
 
 def _json(path: Path, value: object) -> None:

@@ -1,20 +1,23 @@
 """What a person sees while a run goes on, and the tables at its end.
 
-On a terminal: one bar for the whole run, with the time that is left, and one bar for each cell at work, in words. Elsewhere
-(a file, a batch system): a plain line at most every ten seconds.
+On a terminal: what ``fedgraph watch`` shows (``live``). Elsewhere
+(a file, a batch system): a plain line after ten seconds, and then ever more seldom, so that a run of hours fills no page.
 """
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console as RichConsole
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.live import Live
 from rich.table import Table
 
 from fedgraph.cells.cell import Cell
+from fedgraph.runs import live
+from fedgraph.runtime.base import Runtime
 
-SECONDS_BETWEEN_LINES = 10.0
-SECONDS_OF_SILENCE = 10.0  # while cells run side by side and none is done
+SECONDS_BETWEEN_LINES = 10.0  # at first
+SHARE_BETWEEN_LINES = 0.25  # of the time so far
 
 
 class Console:
@@ -25,9 +28,9 @@ class Console:
         if not self._out.is_terminal:
             self._out = RichConsole(width=180, quiet=quiet)
         self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
-        self._bars: Progress | None = None  # on a terminal
-        self._whole: TaskID | None = None
-        self._bar_of: dict[Cell, TaskID] = {}
+        self._teller: live.Teller | None = None
+        self._view: Live | None = None  # on a terminal
+        self._folder = Path()
         self._begun = time.monotonic()
         self._last = 0.0
         self._cells = (0, 0)
@@ -46,43 +49,42 @@ class Console:
         self._cell_clock = time.monotonic()
         self._already = already
         self.say(f"{total} cells to run" + (f", {already} of them finished earlier" if already else ""))
-        if self._err.is_terminal and not self._err.quiet and total > already:
-            columns = (BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn(compact=True), TextColumn("{task.description}"))
-            self._bars = Progress(*columns, console=self._err, transient=True)
-            self._whole = self._bars.add_task("whole run", total=total, completed=already)
-            self._bars.start()
+
+    def follow(self, folder: Path, engine: Runtime) -> None:
+        """From now on the run's state is kept in ``folder``, for whoever watches it; here, too, where this is a terminal."""
+        self._teller, self._folder = live.Teller(folder, engine), folder
+        if self._err.is_terminal and not self._err.quiet:
+            self._view = Live(console=self._err, auto_refresh=False, transient=True)
+            self._view.start()
+        self._tell()
+
+    def _tell(self) -> None:
+        written = self._teller is not None and self._teller.tell(*self._cells, [cell.words for cell in self._running])
+        if written and self._view is not None:
+            self._view.update(live.view(live.read_state(self._folder), self._folder), refresh=True)
 
     def close(self) -> None:
-        """Take the bars away; safe to call twice."""
-        if self._bars is not None:
-            self._bars.stop()
-            self._bars = None
+        """Take the view away; safe to call twice."""
+        if self._view is not None:
+            self._view.stop()
+            self._view = None
 
     def begin(self, cell: Cell) -> None:
         """The cell is running."""
         self._running[cell] = time.monotonic()
         self._stage = None
-        if self._bars is not None:
-            self._bar_of[cell] = self._bars.add_task(cell.words, total=None)
         self._line(cell, "started")
 
     def finish(self, cell: Cell) -> None:
         """It is done."""
         del self._running[cell]
         self._cells = (self._cells[0] + 1, self._cells[1])
-        if self._bars is not None and self._whole is not None:
-            self._bars.remove_task(self._bar_of.pop(cell))
-            self._bars.advance(self._whole)
-            if self._cells[0] == self._cells[1]:
-                self.close()
+        self._tell()
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """done of total within the cell that is running; the first call of a stage starts its clock."""
+        self._tell()
         now = time.monotonic()
-        if self._bars is not None:
-            cell = next(iter(self._running))
-            words = f"{cell.words}: {stage}"
-            self._bars.update(self._bar_of[cell], total=total, completed=done, description=words)
         if self._stage is None or self._stage[:2] != (stage, total) or done < self._stage[2]:
             self._stage = (stage, total, done, now)
         _, _, before, began = self._stage
@@ -93,16 +95,16 @@ class Console:
         self._line(next(iter(self._running)), text)
 
     def wait(self) -> None:
-        """Cells run side by side and none is done: say so where nothing was said for a while."""
-        if time.monotonic() - self._last < SECONDS_OF_SILENCE:
-            return
+        """Cells run side by side and none is done."""
+        self._tell()
         cell, began = next(iter(self._running.items()))
         others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
         self._line(cell, f"running for {span(time.monotonic() - began)}{others}")
 
     def _line(self, cell: Cell, text: str) -> None:
         now = time.monotonic()
-        if self._bars is not None or now - self._last < SECONDS_BETWEEN_LINES:
+        pause = max(SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - self._begun))
+        if self._view is not None or now - self._last < pause:
             return
         self._last = now
         done, total = self._cells

@@ -19,7 +19,7 @@ from fedgraph.cells import store
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.methods.base import Plan
-from fedgraph.runs import environment, schedule
+from fedgraph.runs import environment, live, schedule
 from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import Stage
@@ -80,6 +80,7 @@ def _computed(
             charged.charge(stages, todo)
         total = sum(len(stage.cells) for stage in stages)
         console.plan(total, total - len(todo))
+        console.follow(out, engine)
         for done in schedule.computed(todo, engine, console, ready.scenario.runtime.spread):
             if isinstance(done.outcome, str):
                 kept.fail(done.cell, done.outcome, done.seconds)
@@ -88,13 +89,16 @@ def _computed(
                 if charged is not None:
                     charged.note(done.cell)
                 kept.save(done.cell, done.outcome, done.seconds)
+                engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
         where = engine.describe() | {"federations": schedule.where_rounds_run(engine, ready.scenario.runtime.spread)}
     from fedgraph import report  # what draws and writes is not needed before the last cell
 
     described = environment.describe(ready.scenario.seed, graphs, where, began)
     failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
     records = counted([replace(records_of(stage, kept), short=ready.quick) for stage in stages])
+    console.close()
     report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, described, console, failed)
+    (out / live.FILE).unlink(missing_ok=True)  # the report says more
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")

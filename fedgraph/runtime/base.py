@@ -144,6 +144,9 @@ class Runtime(Parties):
     def open(self, *kinds: Kind) -> None:
         """These actors begin to start, where they are not there yet; curators that lead federations do not start them."""
 
+    def spent(self, path: Path, epsilon: float) -> None:
+        """Told of each finished cell, for whoever watches the engine's own counters."""
+
     def counted(self) -> dict[Path, Count]:
         """What each training cost, by its path, as far as this engine has led it."""
         return {}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console as RichConsole
 
+from fedgraph import runtime
+from fedgraph.cells import store
 from fedgraph.cells.cell import Cell
 from fedgraph.privacy.trust import Trust
+from fedgraph.runs import live
 from fedgraph.runs.console import Console
 from fedgraph.worlds.world import trusting
 
@@ -22,20 +26,24 @@ def test_a_cell_is_said_in_words() -> None:
     assert free.words == "dpar, curator, ε = ∞, seed 2"
 
 
-def test_a_terminal_gets_bars_that_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_the_view_of_watch_and_it_goes_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store.claim(tmp_path, "", "", resume=False)
     console = Console()
     console._err = RichConsole(force_terminal=True, stderr=True, width=100)
-    console.plan(2, 0)
-    assert console._bars is not None
-    console.begin(CELL)
-    console.progress("rounds", 3, 10)
-    assert [task.completed for task in console._bars.tasks] == [0, 3]
-    console.finish(CELL)
-    assert console._bars is not None
-    console.begin(CELL)
-    console.finish(CELL)
-    assert console._bars is None, "the last cell takes the bars away"
-    console.close()
+    monkeypatch.setattr(live, "SECONDS_BETWEEN", 0.0)
+    with runtime.start("serial") as engine, store.locked(tmp_path):
+        console.plan(2, 0)
+        console.follow(tmp_path, engine)
+        console.begin(CELL)
+        console.wait()
+        state = live.read_state(tmp_path)
+        assert (state.status, state.done, state.total, state.working) == ("running", 0, 2, (CELL.words,))
+        console.finish(CELL)
+        assert live.read_state(tmp_path).done == 1
+        assert console._view is not None
+        console.close()
+        assert console._view is None
+    assert live.read_state(tmp_path).status == "interrupted"
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph import run
+from fedgraph.commands.base import main as fedgraph
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.result_files import WRITTEN
 from fedgraph.runs import experiment
@@ -87,7 +88,16 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert environment["data"][0]["source"] == "embedded"
     ledger = Ledger.read(out / "ledger.jsonl")
     assert len(ledger) == 2 * 2 * 5 * (1 + 3) + 8 * (1 + 2 + 1)
-    assert "Test accuracy" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert len((said.out + said.err).splitlines()) <= 40
+    assert "At node level with ε ≤ 1" in said.out.replace("at node level", "At node level")
+    assert "Test accuracy" not in said.out
+    assert fedgraph(["show", str(out), "--all"]) == 0
+    whole = capsys.readouterr().out
+    assert "node_classification — embedded/library: Test accuracy" in whole
+    assert "note: " in whole
+    assert fedgraph(["show", str(tmp_path), "--all"]) == 2
+    assert "no tables.txt" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_pictures")

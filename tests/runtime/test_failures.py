@@ -144,7 +144,7 @@ def test_work_that_kills_its_worker_ends_in_one_line() -> None:
         found = dict(engine.as_done(dies_of, queues, lambda task: None, lambda: None, lambda why: why))
         assert found[(1,)] == 1
         assert found[(3,)] == 3
-        assert f"{MOST_LOSSES} curators died of it" in found[(2,)]
+        assert f"{MOST_LOSSES} curator actors died of it" in found[(2,)]
         with pytest.raises(RuntimeFailure, match=f"{MOST_LOSSES} client actors died of it"):
             engine.federate(asks, dies, path=("dies",))
 

@@ -91,6 +91,7 @@ def test_progress_names_rate_and_time_left(capsys: pytest.CaptureFixture[str], m
     """The clock of a stage begins with it: rounds before do not slow the pairs."""
     clock = iter(float(s) for s in range(0, 1000, 10))
     monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("fedgraph.runs.console.SHARE_BETWEEN_LINES", 0.0)
     console = Console()
     console.plan(1, 0)
     console.begin(Cell("t", "d", "m", "v", JOINED, 1.0, "none", 0))

@@ -24,6 +24,7 @@ from fedgraph.runtime.base import Done, Function, Kind, OnRound, Queues, Runtime
 from fedgraph.runtime.counts import Count, Path
 from fedgraph.runtime.ray import cluster
 from fedgraph.runtime.ray.conductor import Conductor, call_of
+from fedgraph.runtime.ray.meters import Spent
 from fedgraph.runtime.ray.pool import Pool
 from fedgraph.runtime.ray.seats import Asked, Deadly, Seats
 
@@ -55,6 +56,7 @@ class RayRuntime(Conductor, Runtime):
             self.close()
             raise
         super().__init__(self._pool.places, self._pool.look)
+        self._spent = Spent()
         self._curators = Seats([self._pool.places.name("curator", slot) for slot in range(num)], self._pool.look)
 
     @property
@@ -85,6 +87,7 @@ class RayRuntime(Conductor, Runtime):
 
     def _ready(self, *kinds: Kind) -> None:
         self.open(*kinds)
+        self.pool.look()
         self.pool.wait(kinds[0])
 
     def as_done(
@@ -110,8 +113,8 @@ class RayRuntime(Conductor, Runtime):
             hand_out(slot)
         while running:
             ready, _ = ray.wait(list(running), num_returns=1, timeout=1.0)
+            self.pool.look()
             if not ready:
-                self.pool.look()
                 waiting()
             for ref in ready:
                 task, asked = running.pop(ref)
@@ -128,6 +131,9 @@ class RayRuntime(Conductor, Runtime):
                         value = gone(str(dead))
                 hand_out(asked.slot)  # first, so that nobody waits while the caller looks at the value
                 yield task, value
+
+    def spent(self, path: Path, epsilon: float) -> None:
+        self._spent.set(path, epsilon)
 
     def counted(self) -> dict[Path, Count]:
         return self._counts()[0]

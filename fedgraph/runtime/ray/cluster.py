@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 
 import ray
+from ray._private import worker
+from ray._private.node import Node as RayNode
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.memory import kept_by_children
 from fedgraph.runtime.placement import Node
 from fedgraph.runtime.ray.seats import GO_ON
 
+DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
+UNUSED = ("start_api_server", "start_log_monitor", "start_monitor")  # dashboard, logs and autoscaler of a local Ray
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
 _INLINE_BYTES = 2 * 1024**2  # of a message that travels by itself; larger ones go through the object store, which takes 10 ms
@@ -23,7 +29,9 @@ _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
 def connect(workers: int | None) -> None:
-    """Join the cluster in ``RAY_ADDRESS``, or start a local one without dashboard or worker chatter."""
+    """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``UNUSED`` where nobody asks for its dashboard."""
+    if os.environ.get(DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
+        raise RuntimeFailure("--watch starts Ray's dashboard, which is not installed; install fedgraph-privacy[cluster]")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of calls that nobody waits for, since another one has failed
@@ -118,18 +126,35 @@ def _silence() -> Iterator[None]:
         os.close(nowhere)
 
 
+@contextlib.contextmanager
+def _only(*unused: str) -> Iterator[None]:
+    """A local Ray starts without these processes: ``ray.init`` has no option for it, and they cost two processor seconds."""
+    kept = {name: vars(RayNode)[name] for name in unused if name in vars(RayNode)}
+    for name in kept:
+        setattr(RayNode, name, lambda self, *args, **more: None)
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(RayNode, name, method)
+
+
 def _init(address: str, cpus: int) -> None:
+    vars(worker)["print_to_stdstream"] = lambda *args, **more: None  # pages about every death; ``seats`` say it in one line
     if address:
         with _silence():
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
-    with kept_by_children():
-        ray.init(
+    dashboard = bool(os.environ.get(DASHBOARD))
+    with kept_by_children(), _only(*(() if dashboard else UNUSED)):
+        made = ray.init(
             address="local",  # of our own, also where another Ray runs on this machine
             num_cpus=cpus,
             object_store_memory=_LOCAL_STORE_BYTES,
-            include_dashboard=False,
+            include_dashboard=dashboard,
             log_to_driver=False,
             logging_level="ERROR",
             configure_logging=True,
         )
+    if dashboard:
+        print(f"Ray's dashboard: http://{made.dashboard_url}", file=sys.stderr)

@@ -20,6 +20,7 @@ from ray.actor import ActorHandle
 from fedgraph.runtime.base import Clients, Function, Value, blocks
 from fedgraph.runtime.counts import Count, Path, Tally
 from fedgraph.runtime.ray.holder import Holder, Shared
+from fedgraph.runtime.ray.meters import Meters
 from fedgraph.runtime.ray.places import Places
 from fedgraph.runtime.ray.seats import Seat, Seats
 
@@ -51,7 +52,7 @@ class Server(Holder):
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):
             self._idle.put(slot)
-        self._tally = Tally()
+        self._tally, self._meters = Tally(), Meters()
         self._computes = threading.Lock()
 
     def _start(self, slot: int) -> ActorHandle:
@@ -73,7 +74,7 @@ class Server(Holder):
     @ray.method(concurrency_group="trainings")
     def train(self, function: Function, path: Path, *args: object) -> Any:
         """``function(clients, *args)``: all rounds of one training (``federation.rounds.advance``)."""
-        leads = _Leads(self._clients, self._tally, path, self._computes)
+        leads = _Leads(self._clients, self._tally, path, self._computes, self._meters)
         with self._tally.training(path), leads.computing():
             self._alone()
             try:
@@ -120,8 +121,8 @@ class Server(Holder):
 class _Leads(Clients):
     """One training at the server. It computes only while it has ``lock``, and gives it away while it waits for clients."""
 
-    def __init__(self, seats: Seats, tally: Tally, path: Path, lock: threading.Lock) -> None:
-        self._seats, self._tally, self._path, self._lock = seats, tally, path, lock
+    def __init__(self, seats: Seats, tally: Tally, path: Path, lock: threading.Lock, meters: Meters) -> None:
+        self._seats, self._tally, self._path, self._lock, self._meters = seats, tally, path, lock, meters
         self._since = 0.0
         self._shared: list[str] = []
 
@@ -172,7 +173,9 @@ class _Leads(Clients):
         return value
 
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
-        self._tally.add(self._path, Count(rounds=1, messages=messages, bytes_up=up, bytes_down=down))
+        count = Count(rounds=1, messages=messages, bytes_up=up, bytes_down=down)
+        self._tally.add(self._path, count)
+        self._meters.add(self._path, count)
 
     def end(self) -> None:
         """What was shared for this training alone is dropped."""

@@ -1,0 +1,30 @@
+"""``fedgraph watch RUN``: clients, server, rounds, messages and ε of a run, while it goes on and afterwards."""
+
+import argparse
+import time
+from pathlib import Path
+
+HELP = "watch a run: clients, server, rounds, messages a second, ε spent so far"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run's folder; running, interrupted or finished")
+    parser.add_argument("--once", action="store_true", help="print what there is now and end")
+
+
+def run(options: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.live import Live
+
+    from fedgraph.runs import live
+
+    state, console = live.read_state(options.run), Console()
+    if options.once or state.status != "running" or not console.is_terminal:
+        console.print(live.view(state, options.run))
+        return 0
+    with Live(live.view(state, options.run), console=console, auto_refresh=False) as screen:
+        while state.status == "running":
+            time.sleep(live.SECONDS_BETWEEN)
+            state = live.read_state(options.run)
+            screen.update(live.view(state, options.run), refresh=True)
+    return 0

@@ -1,0 +1,138 @@
+"""What a run says of itself in ``live.json`` of its folder while it goes on, and what ``fedgraph watch`` shows of it."""
+
+import contextlib
+import functools
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+from rich.console import Group
+from rich.table import Table
+
+from fedgraph.cells import store
+from fedgraph.cells.entry import portable, read_file
+from fedgraph.cells.environment import Environment
+from fedgraph.errors import DataError
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.counts import Count
+
+FILE = "live.json"
+SECONDS_BETWEEN = 2.0
+MOST_AT_WORK = 6
+TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", "MB down", "largest ε spent", "with ε = ∞")
+
+
+@dataclass(frozen=True)
+class State:
+    """A run, as it says itself or as its files say.
+
+    Args:
+        status: running, interrupted or finished.
+        seconds: since it began, or that it took.
+        done: cells that are finished.
+        total: cells in all.
+        working: cells at work, in words.
+        rates: messages a second, task by task; empty: as many as on average.
+        runtime: as its engine describes itself.
+    """
+
+    status: str
+    seconds: float
+    done: int
+    total: int
+    working: tuple[str, ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict)
+    runtime: Mapping[str, object] = field(default_factory=dict)
+
+
+Record = TypeVar("Record", State, Environment)
+
+
+class Teller:
+    """Writes ``live.json`` while cells are computed. folder: of the run. engine: that computes it."""
+
+    def __init__(self, folder: Path, engine: Runtime) -> None:
+        self._file, self._engine = folder / FILE, engine
+        self._began = time.time()
+        self._at, self._messages = 0.0, dict[str, int]()
+
+    def tell(self, done: int, total: int, working: Sequence[str]) -> bool:
+        """Whether it was time to write. A disk that is full is said by whoever writes results."""
+        now = time.time()
+        seconds = now - self._at
+        if seconds < SECONDS_BETWEEN:
+            return False
+        runtime = self._engine.describe()
+        messages = {task: count.messages for task, count in _counts(runtime).items()}
+        rates = {task: (many - self._messages.get(task, 0)) / seconds for task, many in messages.items()}
+        self._at, self._messages = now, messages
+        state = State("running", now - self._began, done, total, tuple(working), rates, runtime)
+        with contextlib.suppress(OSError):
+            store.write_atomically(self._file, json.dumps(portable(asdict(state))).encode())
+        return True
+
+
+def read_state(folder: Path) -> State:
+    """The run in ``folder``; ``DataError`` where there is none."""
+    if not (folder / "cells" / store.MARK).is_file():
+        raise DataError(f"{folder}: no run was begun here; allowed: the folder of a run (--out), running or ended")
+    running = store.is_locked(folder)
+    live, made = _read(folder / FILE, State), _read(folder / "environment.json", Environment)
+    if live is not None:
+        return live if running else replace(live, status="interrupted", working=(), rates={})
+    done = len(list((folder / "cells").glob(f"*{store.WHOLE}")))
+    if made is None or running:
+        return State("running" if running else "interrupted", 0.0, done, 0)
+    return State("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
+
+
+def view(state: State, folder: Path) -> Group:
+    """Clients and server, cells at work, and a line for each task."""
+    spent: dict[str, list[float]] = {}
+    for task, epsilon in map(_price, (folder / "cells").glob(f"*{store.WHOLE}")):
+        spent.setdefault(task, []).append(epsilon)
+    total = f" of {state.total}" if state.total else ""
+    actors, counts = state.runtime.get("actors"), _counts(state.runtime)
+    named = [f"{name} ({where})" for name, where in actors.items()] if isinstance(actors, Mapping) else []
+    head = [f"{folder}: {state.status}, {state.seconds:.0f} s, {state.done}{total} cells done"]
+    head += ["--resume goes on with it"] if state.status == "interrupted" else []
+    head += [
+        f"actors: {', '.join(named) or 'all in one process'}",
+        *(f"at work: {one}" for one in state.working[:MOST_AT_WORK]),
+    ]
+    table = Table(header_style="bold")
+    for title in TITLES:
+        table.add_column(title, justify="right" if title != "task" else "left")
+    for task in dict.fromkeys((*spent, *counts)):
+        c, found = counts.get(task, Count()), spent.get(task, [])
+        rate = state.rates.get(task, c.messages / c.seconds if c.seconds and not state.rates else 0.0)
+        sums = [f"{many:,}" for many in (len(found), c.rounds, c.calls, c.messages)]
+        sums += [f"{rate:,.0f}", f"{c.bytes_up / 1e6:,.1f}", f"{c.bytes_down / 1e6:,.1f}"]
+        table.add_row(task, *sums, f"{max(filter(math.isfinite, found), default=0.0):g}", str(sum(map(math.isinf, found))))
+    return Group(*head, table)
+
+
+@functools.cache
+def _price(file: Path) -> tuple[str, float]:
+    """(task, provable ε) of a finished cell; its file never changes."""
+    stored = read_file(file)
+    return str(stored["task"]), float(str(stored["epsilon_provable"]))
+
+
+def _counts(runtime: Mapping[str, object]) -> dict[str, Count]:
+    return TypeAdapter(dict[str, Count]).validate_python(runtime.get("federation") or {})
+
+
+def _read(file: Path, record: type[Record]) -> Record | None:
+    """None where there is no such file."""
+    try:
+        return TypeAdapter(record).validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise DataError(f"{file}: damaged ({' '.join(str(error).split())[:200]})") from error

@@ -1,0 +1,118 @@
+"""``fedgraph watch`` on a run that goes on, was interrupted, and has ended; actors by name, and rounds counted at them."""
+
+import contextlib
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+import ray
+from ray.util import list_named_actors
+
+from fedgraph import run
+from fedgraph.commands.base import main as fedgraph
+from fedgraph.runs import experiment, live, schedule
+from fedgraph.runs.console import Console
+from fedgraph.runtime.counts import Count
+from fedgraph.runtime.counts import Path as CountPath
+from fedgraph.runtime.ray import RayRuntime
+from fedgraph.scenario import read
+
+SCENARIO = """\
+name: watched
+seeds: 2
+runtime: {engine: serial}
+datasets: [{name: embedded/library}]
+tasks:
+  - task: node_classification
+    label: nodes
+    epsilons: [1, 8]
+    trust: [curator, own-client]
+    partition: {partition: uniform, clients: 3}
+    methods: [{method: features, steps: STEPS, projection: 16}]
+"""
+MAIN = Path(__file__).parents[2] / "scenarios" / "citeseer.yaml"
+
+
+def watched(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert fedgraph(["watch", str(folder), "--once"]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_run_is_watched_while_it_goes_on_after_a_kill_and_at_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario, out = tmp_path / "watched.yaml", tmp_path / "out"
+    scenario.write_text(SCENARIO.replace("STEPS", "5"), encoding="utf-8")
+    assert fedgraph(["watch", str(out)]) == 2
+    assert "no run was begun here" in capsys.readouterr().err
+    monkeypatch.setattr(live, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setenv("COLUMNS", "180")
+    said: list[str] = []
+
+    save = experiment.store.CellStore.save
+
+    def looks(self: experiment.store.CellStore, *args: object) -> None:
+        said.append(watched(out, capsys))
+        save(self, *args)  # type: ignore[arg-type]
+        if len(said) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment.store.CellStore, "save", looks)
+    assert run.main([str(scenario), "--out", str(out)]) == 1
+    assert re.search(r"out: running, \d+ s, 3 of 8 cells done", said[3])
+    assert "at work: features" in said[3]
+    interrupted = watched(out, capsys)
+    assert re.search(r"interrupted, \d+ s, 4 of 8 cells done\n--resume goes on with it", interrupted)
+    monkeypatch.setattr(experiment.store.CellStore, "save", save)
+    assert run.main([str(scenario), "--resume", str(out)]) == 0
+    ended = watched(out, capsys)
+    assert re.search(r"finished, \d+ s, 8 of 8 cells done", ended)
+    row = next(line for line in ended.splitlines() if "│ nodes" in line).replace("│", " ").split()
+    assert row[:2] == ["nodes", "8"]
+    assert row[-2:] == ["8", "0"], "the largest ε, and no row without a guarantee"
+    assert int(row[2]) > 0, "rounds since --resume"
+    assert not (out / live.FILE).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.ray("own")
+@pytest.mark.usefixtures("no_pictures")
+def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The main job, made small: ``ray list actors`` reads the same table as ``list_named_actors``."""
+    changes = ["datasets=[{name: embedded/library}]", "runtime.workers=2", "tasks.0.trust=[curator, sums, own-client]"]
+    ready = read.load(MAIN, changes, quick=True)
+    seen: set[str] = set()
+    counted: list[dict[CountPath, Count]] = []
+    said: list[str] = []
+    describe, finish = RayRuntime.describe, Console.finish
+
+    def looks(self: RayRuntime) -> dict[str, object]:
+        seen.update(list_named_actors())
+        counted.append(self.counted())
+        return describe(self)
+
+    def meets(self: Console, cell: experiment.Cell) -> None:
+        finish(self, cell)
+        with contextlib.suppress(OSError):
+            port = ray.nodes()[0]["MetricsExportPort"]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                said.append(answer.read().decode())
+
+    monkeypatch.setattr(RayRuntime, "describe", looks)
+    monkeypatch.setattr(Console, "finish", meets)
+    experiment.run(ready, tmp_path / "out", None, resume=False, console=Console(quiet=True))
+    assert {"client-0", "client-1", "server", "curator-0", "curator-1"} <= seen
+    with experiment.runtime.start("serial") as engine:
+        graphs = [experiment.load(d, None, 0) for d in ready.scenario.datasets]
+        stages = list(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))
+    federated = [cell for stage in stages for cell in stage.cells if not schedule.is_alone(stage, cell)]
+    assert len({cell.world.trust for cell in federated}) >= 2
+    for cell in federated:
+        own = [c for path, c in counted[-1].items() if path[: len(cell.path)] == tuple(map(str, cell.path))]
+        assert sum(c.rounds for c in own) > 0, cell
+        assert sum(c.calls for c in own) >= sum(c.rounds for c in own)
