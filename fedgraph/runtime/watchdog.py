@@ -32,11 +32,11 @@ def start() -> subprocess.Popen[bytes] | None:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def dismiss(dog: subprocess.Popen[bytes]) -> None:
-    """The driver has ended its runtime itself: the watchdog ends, and kills nothing."""
+def dismiss(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
+    """The watchdog ends: where the driver has ``ended`` its runtime itself it kills nothing."""
     if dog.stdin is not None:
         with contextlib.suppress(OSError):  # it may be gone already
-            dog.stdin.write(GOODBYE)
+            dog.stdin.write(GOODBYE if ended else b"")
             dog.stdin.close()
     dog.wait()
 

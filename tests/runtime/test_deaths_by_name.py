@@ -235,7 +235,9 @@ def test_a_machine_without_its_raylet_is_one_line_and_the_run_is_resumed(tmp_pat
     assert printed == "", "Ray's own pages"
     assert "core_worker" not in err
     assert "Traceback" not in err
-    left = [pid for pid, when in family if watchdog.began(pid) == when]
+    until = time.monotonic() + 15
+    while (left := [pid for pid, when in family if watchdog.began(pid) == when]) and time.monotonic() < until:
+        time.sleep(0.2)
     assert not left, "a process outlived its driver"
     resumed = [*command, "--resume", str(out), "--runtime", "serial"]
     subprocess.run(resumed, check=True, **quiet)

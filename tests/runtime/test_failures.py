@@ -154,7 +154,7 @@ def test_a_kind_of_actors_that_never_starts_ends_the_run_in_one_line(monkeypatch
     few = object.__new__(pool.Pool)
     places: list[pool.Place] = [("curator", 0), ("curator", 1)]
     few.num, few.silence, few.lost, few._failed = 2, 60.0, 0, dict.fromkeys(places, 0)
-    few._looks, few._looked, few._raylet = threading.RLock(), 0.0, type("Lives", (), {"require": lambda self: None})()
+    few._looks, few._looked, few.raylet = threading.RLock(), 0.0, type("Lives", (), {"require": lambda self: None})()
     few._members = {place: pool.Member(None, "dead", 0.0) for place in places}
     started: list[pool.Place] = []
 

@@ -168,6 +168,7 @@ class RayRuntime(Conductor, Runtime):
         }
 
     def close(self) -> None:
+        orderly = self._pool is None or self._pool.raylet.lives
         if ray.is_initialized():
             if self._pool is not None and not self._started:
                 self._pool.close()
@@ -177,5 +178,5 @@ class RayRuntime(Conductor, Runtime):
                 watchdog.end(own)  # on a busy machine Ray's agents may outlive it
         self._pool = None
         if self._watchdog is not None:
-            watchdog.dismiss(self._watchdog)
+            watchdog.dismiss(self._watchdog, ended=orderly)
             self._watchdog = None

@@ -76,6 +76,7 @@ class Raylet:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(next(n["RayletSocketName"] for n in ray.nodes() if n["NodeID"] == own))
         self._socket.setblocking(False)
+        self.lives = True
 
     def require(self) -> None:
         """``RuntimeFailure`` where it is dead: then this connection has ended."""
@@ -85,6 +86,7 @@ class Raylet:
             return
         except OSError:
             pass
+        self.lives = False
         raise RuntimeFailure(f"Ray's raylet on this machine has died; {GO_ON}")
 
 

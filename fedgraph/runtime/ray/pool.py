@@ -70,7 +70,7 @@ class Pool:
         self._made = versions.own()
         self._looked = time.monotonic()
         self._looks = threading.RLock()
-        self._raylet = cluster.Raylet()
+        self.raylet = cluster.Raylet()
         self.places = Places(num, gpus, _placed(num, gpus), _prefix(), ray.get_runtime_context().get_node_id())
         self._failed: dict[Place, int] = {}  # starts in a row
         self._members: dict[Place, Member] = {}
@@ -113,7 +113,7 @@ class Pool:
         Raises: ``RuntimeFailure`` where nobody of a kind can be started, or the raylet of this machine is dead.
         """
         with self._looks:
-            self._raylet.require()
+            self.raylet.require()
             now = time.monotonic()
             if now - self._looked < SECONDS_BETWEEN_LOOKS and not at_once:
                 return
