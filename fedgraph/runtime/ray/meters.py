@@ -30,7 +30,7 @@ class Spent:
     """What the driver knows of finished cells."""
 
     def __init__(self) -> None:
-        self._epsilon = Gauge("fedgraph_epsilon", "Provable ε of a finished cell; +Inf where nothing is guaranteed", TAGS)
+        self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell; +Inf where nothing is guaranteed", TAGS)
 
     def set(self, path: Path, epsilon: float) -> None:
         """The cell ``path`` is finished."""
@@ -38,4 +38,5 @@ class Spent:
 
 
 def _tags(path: Path) -> dict[str, str]:
-    return dict(zip(TAGS, (path[0], "/".join(path[1:])), strict=True))
+    """Ray takes ASCII alone; labels may be anything."""
+    return {k: v.encode("ascii", "backslashreplace").decode() for k, v in zip(TAGS, (path[0], "/".join(path[1:])), strict=True)}
