@@ -1,18 +1,22 @@
 """``fedgraph watch`` on a run that goes on, was interrupted, and has ended; actors by name, and rounds counted at them."""
 
 import contextlib
+import importlib.util
 import re
+import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 import ray
+import yaml
 from ray.util import list_named_actors
 
 from fedgraph import run
 from fedgraph.commands.base import main as fedgraph
 from fedgraph.runs import experiment, live, schedule
 from fedgraph.runs.console import Console
+from fedgraph.runs.live import read_state
 from fedgraph.runtime.counts import Count
 from fedgraph.runtime.counts import Path as CountPath
 from fedgraph.runtime.ray import RayRuntime
@@ -83,36 +87,52 @@ def test_a_run_is_watched_while_it_goes_on_after_a_kill_and_at_its_end(
 def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The main job, made small: ``ray list actors`` reads the same table as ``list_named_actors``."""
-    changes = ["datasets=[{name: embedded/library}]", "runtime.workers=2", "tasks.0.trust=[curator, sums, own-client]"]
-    ready = read.load(MAIN, changes, quick=True)
+    """Node level of the main job on a small graph. ``ray list actors`` reads the same table as ``list_named_actors``."""
+    asked = yaml.safe_load(MAIN.read_text(encoding="utf-8"))
+    asked["datasets"] = [{"name": "embedded/library"}]
+    asked["runtime"]["workers"] = 2
+    asked["tasks"] = [asked["tasks"][0] | {"epsilons": [8], "attack": None}]
+    asked["tasks"][0]["methods"] = [
+        m for m in asked["tasks"][0]["methods"] if m["label"] in ("Features", "DPAR EM1", "GAP-NDP")
+    ]
+    small = tmp_path / "main.yaml"
+    small.write_text(yaml.safe_dump({k: v for k, v in asked.items() if k != "quick"}), encoding="utf-8")
+    ready = read.load(small, seeds=1)
     seen: set[str] = set()
-    counted: list[dict[CountPath, Count]] = []
-    said: list[str] = []
-    describe, finish = RayRuntime.describe, Console.finish
+    counted: dict[CountPath, Count] = {}
+    metrics: list[str] = []
+    spent, close = RayRuntime.spent, RayRuntime.close
 
-    def looks(self: RayRuntime) -> dict[str, object]:
+    def looks(self: RayRuntime, path: CountPath, epsilon: float) -> None:
         seen.update(list_named_actors())
-        counted.append(self.counted())
-        return describe(self)
+        spent(self, path, epsilon)
 
-    def meets(self: Console, cell: experiment.Cell) -> None:
-        finish(self, cell)
-        with contextlib.suppress(OSError):
+    def ends(self: RayRuntime) -> None:
+        counted.update(self.counted())
+        until = time.monotonic() + 60
+        while not ("fedgraph_rounds" in "".join(metrics) and "fedgraph_epsilon" in metrics[-1]) and time.monotonic() < until:
             port = ray.nodes()[0]["MetricsExportPort"]
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-                said.append(answer.read().decode())
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                metrics.append(answer.read().decode())
+            time.sleep(1)
+        close(self)
 
-    monkeypatch.setattr(RayRuntime, "describe", looks)
-    monkeypatch.setattr(Console, "finish", meets)
+    monkeypatch.setattr(RayRuntime, "spent", looks)
+    monkeypatch.setattr(RayRuntime, "close", ends)
     experiment.run(ready, tmp_path / "out", None, resume=False, console=Console(quiet=True))
-    assert {"client-0", "client-1", "server", "curator-0", "curator-1"} <= seen
+    assert seen == {"client-0", "client-1", "server", "curator-0", "curator-1"}
+    made = read_state(tmp_path / "out").runtime
+    assert set(made["actors"]) == seen  # type: ignore[call-overload]
     with experiment.runtime.start("serial") as engine:
         graphs = [experiment.load(d, None, 0) for d in ready.scenario.datasets]
-        stages = list(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))
-    federated = [cell for stage in stages for cell in stage.cells if not schedule.is_alone(stage, cell)]
-    assert len({cell.world.trust for cell in federated}) >= 2
+        (stage,) = experiment.stages_of(ready, graphs, engine, Console(quiet=True))
+    federated = [cell for cell in stage.cells if not schedule.is_alone(stage, cell)]
+    assert len(federated) == 6
+    assert len(stage.cells) == 9
     for cell in federated:
-        own = [c for path, c in counted[-1].items() if path[: len(cell.path)] == tuple(map(str, cell.path))]
+        own = [c for path, c in counted.items() if path[: len(cell.path)] == tuple(map(str, cell.path))]
         assert sum(c.rounds for c in own) > 0, cell
-        assert sum(c.calls for c in own) >= sum(c.rounds for c in own)
+        assert sum(c.calls for c in own) >= 2 * sum(c.rounds for c in own), "one call for each client actor and round"
+    if importlib.util.find_spec("aiohttp_cors") is not None:  # without ray[default] nobody collects
+        assert 'task="node-level"' in next(line for line in metrics[-1].splitlines() if line.startswith("ray_fedgraph_rounds"))
+        assert 'task="node-level"' in next(line for line in metrics[-1].splitlines() if line.startswith("ray_fedgraph_epsilon"))

@@ -214,13 +214,7 @@ def test_a_machine_without_its_raylet_is_one_line_and_the_run_is_resumed(tmp_pat
     command = [sys.executable, "-m", "fedgraph.run", str(scenario)]
     asked = {"text": True, "env": own}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **asked}
-    subprocess.run(
-        [*command, "--out", str(whole), "--runtime", "serial"],
-        check=True,
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        **quiet,
-    )
+    subprocess.run([*command, "--out", str(whole), "--runtime", "serial"], check=True, **quiet)
     driver = subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, **asked)
     until = time.monotonic() + 240
     while len(list(out.glob("cells/*.json.gz"))) < 2 and time.monotonic() < until and driver.poll() is None:

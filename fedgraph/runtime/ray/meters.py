@@ -30,7 +30,7 @@ class Spent:
     """What the driver knows of finished cells."""
 
     def __init__(self) -> None:
-        self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell; +Inf where nothing is guaranteed", TAGS)
+        self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", TAGS)
 
     def set(self, path: Path, epsilon: float) -> None:
         """The cell ``path`` is finished."""
