@@ -1,20 +1,7 @@
 """The banded matrix factor of pfl-research, as its code builds it, and its sensitivity.
 
-n rounds release C·X + σ·clip·Z (as X + C⁻¹σ·clip·Z, which is the same by post-processing): row i of X is the sum of the clipped
-contributions of round i, C is lower triangular with a band of β = min_separation − 1 diagonals, Z is standard Gaussian. Later
-rounds may depend on earlier answers, because C is lower triangular (Denisov et al. 2022, arXiv 2202.08312, Theorem 2.1).
-A user who takes part in the rounds S, with rows of norm ≤ clip, moves C·X by at most
-
-    rounds of S at least β apart     clip·√(Σ_{j∈S} ‖C e_j‖²)      (the columns do not overlap)
-    every round                      clip·√(Σ_{i,j} |CᵀC|_{ij})     (the triangle inequality in ‖C·X‖² = Σ (CᵀC)_{ij} ⟨xᵢ, xⱼ⟩)
-
-The paper (Choquette-Choo et al. 2023, arXiv 2306.08153) wants CᵀC = G with the G that has ones on its diagonal and the smallest
-‖A·C⁻¹‖, A the prefix sums: every **column** has norm one, and S costs √|S|. pfl (0.6.0 and commit c9d1f32) takes
-``numpy.linalg.cholesky(G)``, for which C·Cᵀ = G: every **row** has norm one, the first columns are longer, and S costs more
-than √|S|. It is that matrix which is priced here.
-
-Of every C with rows of norm one and band β: Σ_{j∈S} ‖C e_j‖² ≤ min(n, |S|·β) for rounds β apart (each row meets one column of
-S, with an entry of at most one), and √(n·min(β, n)) for every round (a row's entries sum to at most √β).
+It releases C·X + σ·clip·Z with the C of ``numpy.linalg.cholesky(G)``, whose **rows** have norm one, not its columns; that
+matrix is priced. Derived in ``docs/how_deployed_noise_is_priced.md``.
 """
 
 from __future__ import annotations

@@ -1,18 +1,7 @@
 """What one round costs, for the mechanisms that configurations describe; every function returns a ``Cost``.
 
-Noise multipliers are standard deviation / clip of one contribution. ``records`` is the number of contributions of the
-protected unit (a user with k records): they may all change at once.
-
-* **Gaussian**: exact, Δ = records·clip (zero-out), 2·records·clip (replace).
-* **Poisson**: each record by its own fresh secret coin. One record: the exact pair. k records, zero-out: all k vanish, so
-  Σ_j Bin(j|k, q) N(j, σ²) against N(0, σ²) dominates in both orders (every touched row is zero in the other world: the
-  one-sided mixture is legitimate here). Replace: the two-sided mixture (``privacy.accounting.mixture``).
-* **Fixed size**: a batch of m of N drawn afresh without replacement, q = m/N. With μ₁, μ₁' the sums whose batch holds the unit
-  and μ₀ the sum whose batch does not, P = (1−q)μ₀ + qμ₁ and Q = (1−q)μ₀ + qμ₁'; swapping the unit for another row couples μ₀
-  with μ₁ at distance 2·clip. By advanced joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 10; as a dominating pair
-  Zhu, Dong & Wang 2022, Theorem 11) the curve is that of (1−q)N(0, σ²) + qN(2, σ²) against N(0, σ²), read forwards above
-  ε = 0 and backwards below. Zero-out is a replacement by the zero row, so the same curve covers it; or the batch is revealed,
-  δ(ε) = q·δ_Gauss(ε; 1/σ). Both bound it, and the smaller ε is taken.
+Noise multipliers are standard deviation / clip of one contribution; ``records`` is the number of contributions of the protected
+unit. ``docs/how_deployed_noise_is_priced.md`` derives them.
 
 **Edge cases.** σ = 0 → ∞; σ = ∞ or q = 0 → 0; q = 1 → the exact Gaussian; δ below what the grid resolves → Rényi or no
 amplification, never less than the truth.

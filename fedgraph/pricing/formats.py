@@ -6,6 +6,7 @@ are refused.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
@@ -103,15 +104,26 @@ def _json(path: Path, text: str) -> dict[str, Tree]:
 
 
 def notebook(path: Path, text: str) -> str:
-    """The code cells of a notebook, one below the other; lines for the shell and magic words are left out."""
+    """The code cells of a notebook and the Python files that it writes, one below the other. Lines for the shell, magic words
+    and cells that are not Python are left out."""
     cells = _json(path, text).get("cells")
     rows: list[str] = []
     for cell in cells if isinstance(cells, list) else ():
         source = table(cell).get("source") if table(cell).get("cell_type") == "code" else ""
         code = "".join(str(part) for part in source) if isinstance(source, list) else str(source or "")
-        kept = code.splitlines() if not code.startswith("%%") else []
-        rows += ["pass" if re.match(r"\s*[%!?]", row) else row for row in kept]
+        magic = re.match(r"%%(writefile (-a )?\S+\.py)?", code)
+        kept = [] if magic and not magic[1] else code.splitlines()
+        kept = ["pass" if re.match(r"\s*[%!?]", row) else row for row in kept]
+        rows += kept if _runs("\n".join(kept)) else []
     return "\n".join(rows) + "\n"
+
+
+def _runs(code: str) -> bool:
+    """Whether a cell is Python; one that is not stops where it stands."""
+    try:
+        return bool(ast.parse(code))
+    except (SyntaxError, ValueError, MemoryError):
+        return False
 
 
 def _toml(path: Path, text: str) -> tuple[dict[str, Tree], Lines]:

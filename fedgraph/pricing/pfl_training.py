@@ -1,15 +1,6 @@
 """What the mechanisms of pfl-research are worth, from what an accountant's call or the benchmarks' flags say.
 
-    gaussian    one clipped sum with Gaussian noise per iteration, users Poisson-sampled; adaptive clipping is the same sum with
-                one coordinate more, whose joint norm is the clip
-    single      the noise of one iteration that is (ε, δ) by itself (``construct_single_iteration``), used in every iteration
-    laplace     L1 clip, noise of scale clip/ε in every coordinate: ε per participation
-    banded      correlated noise (``banded_noise``)
-    joint       several mechanisms on disjoint parts of what one cohort sends. The cohort is drawn **once** for all of them, so
-                amplification is that of the joint release: parts with Gaussian noise are one Gaussian, 1/m² = Σ 1/mᵢ²; with a
-                Laplace part none is claimed. Adding up amplified parts, each with coins of its own, is too little.
-
-Unit: a user. Zero-out Δ = clip, replace Δ = 2·clip.
+Unit: a user; zero-out Δ = clip, replace Δ = 2·clip. Derived in ``docs/how_deployed_noise_is_priced.md``.
 """
 
 from __future__ import annotations

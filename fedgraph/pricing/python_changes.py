@@ -37,6 +37,7 @@ class Changes:
         self.used: set[str] = set()
         self.options: dict[str, Value] = {}
         self.lengths: list[int] = []
+        self.looped: list[int] = []
         self.definitions: list[Function] = []
         self.classes: list[py.Class] = []
         self.skipped: dict[str, None] = {}

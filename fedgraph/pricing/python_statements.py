@@ -206,7 +206,9 @@ class Statements(Expressions):
         return after if after != NEXT else ABORTED if not flows else flows.pop() if len(flows) == 1 else MAYBE
 
     def _for(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str:
+        before = len(self.lengths)
         known = py.elements(self.value(node.iter, scope))
+        self.looped += self.lengths[before:]
         if known is None or len(known) > 16:
             self.assign(node.target, Unresolved(node.iter), scope)
             return self.loop(node, scope)

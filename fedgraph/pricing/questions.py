@@ -94,6 +94,10 @@ class Answers:
         """Whether a call is made at all, where branches decide about it that the file does not."""
         self.place = self.place or (call.path, call.line)
         for words in call.conditions:
+            if mode := re.fullmatch(r"(not )?`\w+ == [\w.]*ModeKeys\.(\w+)`.*", words):  # TensorFlow's estimators
+                if (mode[2] == "TRAIN") == bool(mode[1]):
+                    return False
+                continue
             line = _line(words, call.line)
             asked = f"Is it so that {words.removeprefix('not ')}? {call.name} (line {call.line}) depends on it (1 yes, 0 no)."
             if bool(self.ask(f"branch at line {line}", asked, (0.0, 1.0))) == words.startswith("not "):

@@ -113,7 +113,7 @@ def epochs(document: Document, stated: float | None = None) -> float | None:
     options = document.program.options
     value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
     said = stated if stated is not None else document.answers.number(value, "epochs")
-    lengths = {n for n in document.program.lengths if n > 1}
+    lengths = {n for n in document.program.looped if n > 1}
     return said if said is None or not lengths or said in lengths else None
 
 
@@ -123,8 +123,12 @@ def several(made: Sequence[Reading], what: str) -> Reading:
         return made[0]
     parts, rows = len(made), []
     for group in zip(*(reading.rows for reading in made), strict=False):
-        why = f"{parts} {what}s on the same data, each at δ/{parts}, added; the first: {group[0].why}"
-        rows.append(replace(group[0], cost=_added([(r.cost, r.rounds) for r in group]), rounds=1, why=why))
+        fixed = any(math.isinf(r.cost(r.rounds, r.delta / parts).epsilon) for r in group)  # (ε, δ) alone, at no smaller δ
+        why = (
+            f"{parts} {what}s on the same data, each at {'its δ' if fixed else f'δ/{parts}'}, added; the first: {group[0].why}"
+        )
+        delta = min(group[0].delta * parts, 1.0) if fixed else group[0].delta
+        rows.append(replace(group[0], cost=_added([(r.cost, r.rounds) for r in group]), rounds=1, why=why, delta=delta))
     return replace(made[0], rows=tuple(rows), settings=None, no_fix=f"there are {parts} {what}s; give each its own noise")
 
 

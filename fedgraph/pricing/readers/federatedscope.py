@@ -1,14 +1,6 @@
 """FederatedScope: a YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp`` or ``op_boost``.
 
-nbafl      std = w_clip·T·constant/(n·ε) on every uploaded weight. Clients do not clip before they upload (the server clips what
-           it broadcasts), so that one client's upload is bounded by nothing: ∞ for the server.
-sgdmf      std = σ·R^1.5 on gradients of embeddings, σ = q·√(constant·T·ln(1/δ))/ε with q = batch/users, T all steps. Batches
-           are shuffled: a user's rating is visited q·T times, and μ = √(qT)/σ = ε/√(q·constant·ln(1/δ)).
-dp         each sample's bucket order answered at ε per feature: pure ε times the number of features.
-op_boost   each value x, mapped to whole numbers between two bounds, answered as i with probability ∝ e^(−|x−i|ε/2)
-           (``global``), or first its part with ε_prt, then a value in that part with ε_ner (``adjusting``). One value's ε is
-           the largest ratio of these probabilities, not the option. The map takes minimum and maximum of the data: whoever
-           is one of them moves everybody, so that it holds only where the range is public.
+What is proven of each: ``docs/how_deployed_noise_is_priced.md``.
 """
 
 from __future__ import annotations

@@ -1,15 +1,6 @@
 """Flower: an app's ``pyproject.toml`` with the two Python files that it names, or one of those files.
 
-    LocalDpMod(clipping_norm, sensitivity, epsilon, delta)      std = sensitivity·√(2 ln(1.25/δ))/ε on the client
-    DifferentialPrivacy{Server,Client}Side{Fixed,Adaptive}Clipping(noise_multiplier, clipping_norm, num_sampled_clients)
-                                                                std = z·clip/m on the aggregate, at the server
-
-What is proven. *LocalDpMod*: a client's update is clipped, so one client changes its message by clip (zero-out) or 2·clip
-(replace): μ = clip/std per round, whatever was typed as sensitivity. *Central*: the aggregate is FedAvg's mean, weighted by the
-numbers of examples that clients report; a client of weight w moves it by w·clip, so μ = (w·m)/z per round, and w·m = 1 only for
-equal clients. *Adaptive*: the released count of clipped updates costs more: a zeroed client's bit may change from 1 to 0, Δ = 1
-(its paper centres bits, which halves that under add/remove). Rounds compose as Gaussians; who is sampled by the server is known
-to the server; for others a fixed-size sample of m of N.
+What is proven of ``LocalDpMod`` and ``DifferentialPrivacy…``: ``docs/how_deployed_noise_is_priced.md``.
 """
 
 from __future__ import annotations

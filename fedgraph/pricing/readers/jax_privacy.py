@@ -13,6 +13,7 @@ the price at q bounds it.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
@@ -20,6 +21,7 @@ from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_values import Call, Choice, plain
+from fedgraph.pricing.questions import RATES, STEPS
 from fedgraph.pricing.training import Training
 
 EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
@@ -44,6 +46,8 @@ def read(document: Document) -> Reading:
         return _keras(document, configs[0])
     if events := document.used(*EVENTS)[0]:
         return _event(document, events[0])
+    if made := document.used("DpsgdGradientComputer")[0]:
+        return _computer(document, made[0])
     return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
 
 
@@ -82,6 +86,22 @@ def _event(document: Document, call: Call) -> Reading:
     return _sampled(document, call, said, document.number(budget, "target_epsilon", "epsilon") if budget else None, poisson)
 
 
+def _computer(document: Document, call: Call) -> Reading:
+    """``DpsgdGradientComputer`` of jax-privacy 1, with a number or the noise of ``calibrate_noise_multiplier``."""
+    held = plain(call.held("noise_multiplier"))
+    found = held if isinstance(held, Call) and held.name == "calibrate_noise_multiplier" else None
+    said, epsilon = Training(0.0), None
+    if found is not None:
+        batch, size, steps = (document.number(found, n) for n in ("batch_sizes", "num_samples", "num_updates"))
+        epsilon, delta = document.number(found, "target_epsilon", "epsilon"), document.number(found, "target_delta", "delta")
+        rate = min(1.0, batch / size) if batch and size else None
+        said = Training(0.0, rate=rate, steps=None if steps is None else int(steps), delta=delta, people=size)
+    else:
+        said = Training(document.need(call, "noise_multiplier", above=0.0))
+    asked = f"Are batches drawn by coins, as the noise of line {call.line} takes for granted?"
+    return _sampled(document, call, said, epsilon, document.answers.whether("poisson sampling", asked))
+
+
 def _sampled(document: Document, call: Call, said: Training, epsilon: float | None, poisson: bool) -> Reading:
     """DP-SGD as ``said``; epsilon: what its noise is found for, by coins, where it is not said."""
     by_hand = said.multiplier > 0 or epsilon is None
@@ -94,10 +114,10 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
         claim = Published(epsilon, delta, "total", call.name)
         if poisson:
             return _found(document, claim, said.people)
-        if said.rate is None or said.steps is None:
-            message = f"{call.name} finds its noise for coins, and batches are cut in turn: write noise_multiplier"
-            raise document.error(message, line=call.line)
-        noise = costs.noise_for(epsilon or 0.0, delta, said.rate, said.steps)
+        question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
+        rate = document.answers.ask("sampling rate", question, RATES[1:], known=said.rate)
+        steps = int(document.answers.ask("steps", "How many steps does the training run?", STEPS, known=said.steps))
+        noise, said = costs.noise_for(epsilon or 0.0, delta, rate, steps), replace(said, rate=rate, steps=steps)
     return training.reading(document, Training(
         noise, sampling="poisson" if poisson else "shuffled", rate=said.rate, steps=said.steps, delta=said.delta,
         published=(claim,), order=() if poisson else (CUT,), people=said.people,
@@ -108,7 +128,6 @@ def _plan(document: Document, call: Call) -> Reading:
     known = set(entries()["jax_privacy"].calls["BandMFConfig"].split()) - {"*"}
     for name in set(call.keywords) - known - {"**"}:
         raise document.error(f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(known))}", line=call.line)
-    iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
     strategy = plain(call.get("strategy"))
     bands = float(len(strategy)) if isinstance(strategy, list) else 1.0
     if call.held("num_bands") is not None and not isinstance(strategy, list):
@@ -126,6 +145,7 @@ def _plan(document: Document, call: Call) -> Reading:
             message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
             raise document.error(message, line=call.line)
         return _found(document, Published(epsilon, delta, "total", "BandMFConfig.calibrate"), people)
+    iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
     rate, steps = expected * bands / iterations, math.ceil(iterations / bands)
     if not 0 < rate <= 1 or multiplier < 0:
         raise document.error(f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]", line=call.line)

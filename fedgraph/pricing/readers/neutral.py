@@ -1,22 +1,6 @@
 """A short neutral YAML, for what no other reader covers: one sum of bounded contributions, noised, round after round.
 
-    mechanism: gaussian            gaussian | laplace | randomised-response (or randomized-response)
-    unit: client                   whose contribution is bounded: example | client | user | edge | node | graph | record
-    clip: 1.0                      largest norm of one unit's contribution to the noised sum (L2; laplace: L1)
-    noise_std: 0.8                 standard deviation of the noise on the **sum** (on a mean of n: multiply by n), or
-    noise_multiplier: 0.8          gaussian: std / clip; laplace: scale b / clip (as dp_accounting counts; std = b·√2)
-    sampling: {kind: none}         none | poisson | fixed, with rate in [0, 1]; drawn afresh each round, kept secret
-    rounds: 100
-    clients: 1000                  units in all; a fixed sample of rate·clients is rounded up to a whole number
-    delta: 1.0e-5                  0 for pure ε
-    relation: zero-out             zero-out (sensitivity clip) | replace (sensitivity 2·clip)
-    epsilon: 10                    what is claimed per round; shown as published, and used for no price but the one below
-
-randomised-response reads, in place of clip and noise, ``flip_probability`` (of a binary answer), or ``num_values`` and
-``truth_probability`` (k-ary), or ``epsilon`` alone, which is then believed. Any other key is refused.
-
-**Guarantee.** The unit's contribution to each round's sum has norm at most ``clip``; noise is fresh; sums of all rounds are
-seen. Order: contributions are clipped, sampled, summed, noised; rounds compose adaptively; one δ for the total.
+Its keys and what it guarantees: ``docs/how_deployed_noise_is_priced.md``.
 """
 
 from __future__ import annotations

@@ -1,19 +1,6 @@
-"""NVIDIA FLARE: privacy filters in a job (``flare_job``): a client's configuration, a site's ``privacy.json``, the folder of a
-job, or a Python file that builds one. The price is that of the dearest site.
+"""NVIDIA FLARE: privacy filters in a job (``flare_job``), priced by its dearest site.
 
-    PercentilePrivacy(percentile=10, gamma=0.01)     shares the largest values, clipped: a function of the data, no noise
-    SVTPrivacy(fraction=0.1, epsilon=0.1, noise_var=0.1, gamma=1e-5, tau=1e-6)
-
-SVT, with N parameters and c = ⌈N·fraction⌉ uploads: threshold noise Laplace(γ/ε₁), queries Laplace(2γc/ε₂), ε₁ + ε₂ = ε;
-values
-in [−γ, γ] are released with Laplace(2γc/ε₃), and ε₃ = c·noise_var unless epsilon_release is set. What is proven: each accepted
-query costs ε₂/c; a pass may accept more than c (at most N), so selection costs at most ε₁ + ε₂·N/c; each of the c released
-values moves by at most 2γ, which costs ε₃/c. Pure ε adds up over rounds.
-
-Several filters. Those of one group are a chain on the same result: what stands before SVT is a function of the client's data,
-and SVT bounds every value itself; what stands after it is post-processing. So the chain costs what its cheapest SVT costs.
-Groups of different tasks are different results: they add up. Filters in ``task_data_filters`` see what arrives, and protect
-nothing that is sent.
+What is proven of ``SVTPrivacy``, and of several filters: ``docs/how_deployed_noise_is_priced.md``.
 """
 
 from __future__ import annotations

@@ -1,15 +1,6 @@
 """Opacus: a Python file that calls ``PrivacyEngine.make_private`` or ``make_private_with_epsilon``.
 
-    make_private(noise_multiplier, max_grad_norm, poisson_sampling=True)
-    make_private_with_epsilon(target_epsilon, target_delta, epochs, max_grad_norm)      noise found by its accountant
-
-Poisson sampling at rate 1/len(data_loader); with ``poisson_sampling=False`` batches are shuffled, and Opacus still accounts for
-coins. accountant "gdp" is a central-limit approximation that reports too little; "prv" and "rdp" hold. noise std =
-multiplier·max_grad_norm on the sum, zero-out or add/remove.
-
-clipping="adaptive" (unclipped_num_std σ_b): gradients get the larger multiplier z' = (z⁻² − (2σ_b)⁻²)^−½, and the number of
-unclipped examples is released with noise σ_b. Its bit is not centred, so that one example moves it by 1: together
-1/z'² + 1/σ_b² = (1 + ¾(z/σ_b)²)/z². Opacus accounts for z' alone.
+What its accountants and its adaptive clipping are worth: ``docs/how_deployed_noise_is_priced.md``.
 """
 
 from __future__ import annotations

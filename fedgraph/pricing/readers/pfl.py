@@ -1,17 +1,9 @@
 """pfl-research (Apple): a Python file with its accountants and mechanisms, or the flags of its benchmarks (YAML, or a command
-line with ``--args_config``, whose YAML is read).
+line with ``--args_config``, whose YAML is read). ``pfl_training`` says what each is worth.
 
-    PLDPrivacyAccountant / PRVPrivacyAccountant / RDPPrivacyAccountant(num_compositions, sampling_probability, mechanism,
-        epsilon, delta, noise_parameter, noise_scale)   two of epsilon, delta, noise_parameter; the third is found
-    GaussianMechanism(clipping_bound, relative_noise_stddev), .construct_single_iteration(clipping_bound, epsilon, delta)
-    AdaptiveClippingGaussianMechanism(…)                the clip follows a noisy quantile, which is part of the same release
-    LaplaceMechanism(clipping_bound, epsilon)
-    BandedMatrixFactorizationMechanism(clipping_bound, num_iterations, min_separation, make_privacy_accountant)
-    JointPrivacyAccountant(mechanisms, accountants, num_compositions, sampling_probability, …, noise_parameters)
-
-The accountant prices ``noise_parameter``; what is added in simulation is noise_scale·noise_parameter (a small cohort standing
-for a large one), so a **real** run with noise_scale < 1 is worth less: both are priced. ``pfl_training`` says what each is
-worth."""
+The accountant prices ``noise_parameter``; a simulation adds noise_scale·noise_parameter (a small cohort standing for a large
+one), so that a **real** run with noise_scale < 1 is worth less: both are priced.
+"""
 
 from __future__ import annotations
 

@@ -7,17 +7,20 @@ mean of several examples, and replacing costs 2·clip. TFP's statement gives bot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedgraph.pricing import costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.python_values import Call, Unresolved, plain
 from fedgraph.pricing.training import Training
 
-STATEMENTS = ("compute_dp_sgd_privacy_statement", "compute_dp_sgd_privacy")
+STATEMENTS = {
+    "compute_dp_sgd_privacy_statement": ("number_of_examples", "batch_size", "num_epochs", "noise_multiplier", "delta"),
+    "compute_dp_sgd_privacy": ("n", "batch_size", "epochs", "noise_multiplier", "delta"),
+}
 OPTIMIZERS = tuple(name for name in entries()["tf_privacy"].calls if name not in STATEMENTS)
 CUT = "Batches are taken as shuffled; Poisson sampling would amplify."
 MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, which one example may turn round (2·clip)."
@@ -49,6 +52,9 @@ def _command(document: Document) -> Reading:
 def _python(document: Document) -> Reading:
     calls, why = document.used(*OPTIMIZERS)
     statements = document.made(*STATEMENTS)
+    if not calls and (bolt := document.made("BoltOn", "BoltOnModel")):
+        message = "not priced: BoltOn perturbs the model once, by constants of its loss; describe its noise in a neutral YAML"
+        raise document.error(message, line=bolt[0].line)
     if not calls and statements:
         call, said = statements[0], _stated(document, statements[0])
         claim = Published(None, said.delta, "none", f"{call.name}, printed at run time")
@@ -69,6 +75,7 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         message = f"not priced: the noise of {call.name} is set again later; write it where it is made"
         raise document.error(message, line=call.line)
     multiplier, said = document.need(call, "noise_multiplier", least=0.0), _stated(document, statement)
+    said = replace(said, delta=_counted(document)) if said.delta is None else said
     if document.number(call, "l2_norm_clip") is not None:
         document.need(call, "l2_norm_clip", above=0.0)
     if multiplier == 0:
@@ -87,19 +94,24 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         raise document.error("not priced: gradient_accumulation_steps > 1 (noise is added at each of them)", line=call.line)
     claim = Published(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time")
     return training.reading(document, Training(
-        multiplier, sampling="shuffled", rate=said.rate, epochs=training.epochs(document, _fitted(document, said.epochs)),
+        multiplier, sampling="shuffled", rate=said.rate, epochs=_passes(document, said.epochs),
         people=said.examples, delta=said.delta, published=(claim,), microbatched=several_in_one,
         order=tuple(filter(None, (CUT, MEANS if several_in_one else "", about))),
     ))  # fmt: skip
 
 
-def _fitted(document: Document, stated: float | None) -> float | None:
-    """Epochs as ``fit`` runs them; those of the statement where no ``fit`` says a number."""
-    for call in document.made("fit"):
-        if (found := document.number(call, "epochs")) is not None:
-            return found
+def _passes(document: Document, stated: float | None) -> float | None:
+    """Epochs as ``fit`` runs them; else those of the options or the statement, where a loop has that length."""
+    fitted = [found for call in document.made("fit") if (found := document.number(call, "epochs")) is not None]
     options = document.program.options
-    return stated if stated is not None or "epochs" not in options else document.answers.number(options["epochs"], "epochs")
+    if not fitted and stated is None and "epochs" in options:
+        stated = document.answers.number(options["epochs"], "epochs")
+    return max(fitted) if fitted else training.epochs(document, stated)
+
+
+def _counted(document: Document) -> float | None:
+    """The δ that the file asks its own accountant of dp_accounting for."""
+    return next((found for c in document.made("get_epsilon") if (found := document.number(c, "target_delta", "delta"))), None)
 
 
 @dataclass(frozen=True)
@@ -119,12 +131,8 @@ def _stated(document: Document, call: Call | None) -> Stated:
     """What a statement call says."""
     if call is None:
         return Stated()
-    older = call.name == "compute_dp_sgd_privacy"
-    names = (
-        "n" if older else "number_of_examples",
-        "batch_size",
-        "epochs" if older else "num_epochs",
-        "noise_multiplier",
-        "delta",
+    names = STATEMENTS[call.name]
+    run = isinstance(plain(call.get(names[2])), Unresolved)  # the epoch of a loop, not how many there are
+    return Stated(
+        *(None if run and n == names[2] else document.number(call, n, "epochs" if n == "num_epochs" else "") for n in names)
     )
-    return Stated(*(document.number(call, name, "epochs" if name == "num_epochs" else "") for name in names))
