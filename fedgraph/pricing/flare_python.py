@@ -9,7 +9,8 @@ from fedgraph.pricing.catalogue import places
 from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import KINDS, KNOWN, Chain, Filter, Job, Site
-from fedgraph.pricing.python_values import Call, Items, Name, Value, plain
+from fedgraph.pricing.python_joins import candidates, plain
+from fedgraph.pricing.python_values import Call, Items, Name, Value
 from fedgraph.pricing.questions import text
 
 ADDERS = {
@@ -47,7 +48,7 @@ def job_lines(document: Document) -> set[int]:
     """The lines of filters that are given to somebody."""
     given = [call.get("filter", 0) for call in document.made(*ADDERS, "to", "to_clients", "to_server")]
     given += [call.get("obj", 0) for call in document.made("to", "to_clients", "to_server")]
-    return {held.line for value in given for held in values.candidates(plain(value)) if isinstance(held, Call)}
+    return {held.line for value in given for held in candidates(plain(value)) if isinstance(held, Call)}
 
 
 def _merged(chains: tuple[Chain, ...]) -> tuple[Chain, ...]:

@@ -15,7 +15,8 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing.base import Published
 from fedgraph.pricing.flower_app import App
 from fedgraph.pricing.flower_clients import Inner
-from fedgraph.pricing.python_values import Call, Items, Name, plain
+from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_values import Call, Items, Name
 from fedgraph.pricing.questions import text
 
 ORDERS = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)

@@ -16,7 +16,8 @@ from fedgraph.pricing import python_values as values
 from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import table
-from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, plain
+from fedgraph.pricing.python_joins import is_plain, plain
+from fedgraph.pricing.python_values import Call, Function, Items, Name, Value
 from fedgraph.pricing.questions import text
 
 STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
@@ -70,7 +71,7 @@ def assemble(document: Document) -> App:
             raise document.error(f"missing [tool.flwr.app.components] {role}", *at)
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
-    config = {key: value if values.is_plain(value) else None for key, value in _flat(app.get("config")).items()}
+    config = {key: value if is_plain(value) else None for key, value in _flat(app.get("config")).items()}
     known = {key: said if (said := answers.known(key)) is not None else value for key, value in config.items()}
     program = document.follow(server, documents.text_of(server), known, document.path.parent, (client,))
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None

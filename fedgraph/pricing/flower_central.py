@@ -14,7 +14,8 @@ from fedgraph.pricing import flower_accounting as accounted
 from fedgraph.pricing import flower_clients as clients
 from fedgraph.pricing.base import MODELS, SERVER, Reading, Row, Setting, no_claim
 from fedgraph.pricing.flower_app import App
-from fedgraph.pricing.python_values import Call, candidates, plain
+from fedgraph.pricing.python_joins import candidates, plain
+from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.questions import DELTAS
 
 FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")

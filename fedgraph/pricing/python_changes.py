@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, lift, plain
+from fedgraph.pricing.python_joins import candidates, either, lift, line_of, normal, plain, same, truth
+from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
 
 Plain: TypeAlias = Callable[..., Value]
 _ROOTS: Mapping[str, Plain] = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp, "ceil": math.ceil, "floor": math.floor}
@@ -44,27 +45,27 @@ class Changes:
 
     def weak(self, before: Value, value: Value, missing: bool, born: py.Stack, node: str | ast.AST) -> Value:
         """What a place holds after an assignment that may not be made, or is made again and again."""
-        if self.stack == born or missing or py.same(before, value):
+        if self.stack == born or missing or same(before, value):
             return value
         looped = self.again and any(kind == "loop" for kind, _ in self.stack[len(born) :])
         if looped and not isinstance(value, (Call, py.Part)):
             return Unresolved(f"{node if isinstance(node, str) else ast.unparse(node)}, which changes in a loop")
-        return py.either(before, value)
+        return either(before, value)
 
     def set_name(self, held: dict[str, Value], key: str, value: Value, born: py.Stack) -> None:
         held[key] = self.weak(held.get(key), value, key not in held, born, key)
 
     def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
-        for each in py.candidates(plain(owner)):
+        for each in candidates(plain(owner)):
             match each:
                 case Table():
                     self.set_name(each, name, value, each.born)
                 case py.Parser():
                     self.set_name(each.options, name, value, each.options.born)
                 case Call() | py.Part():
-                    before = each.attributes.get(name, Unresolved(f"{name} before line {py.line_of(node)}"))
+                    before = each.attributes.get(name, Unresolved(f"{name} before line {line_of(node)}"))
                     each.attributes[name] = self.weak(before, value, False, each.born, name)
-                    each.set_at[name] = py.line_of(node)
+                    each.set_at[name] = line_of(node)
                 case py.Scope():
                     self.set_name(each.local, name, value, each.born)
                 case py.Class(scope=scope):
@@ -72,12 +73,12 @@ class Changes:
 
     def assumed(self, name: str, default: Value, said: str, node: ast.AST) -> Value:
         """A default that somebody may change from outside, or what the user says it is."""
-        if (key := py.normal(name)) in self.given:
+        if (key := normal(name)) in self.given:
             self.used.add(key)
             return self.given[key]
         if isinstance(plain(default), Unresolved):
             return default
-        return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {py.line_of(node)})",))
+        return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {line_of(node)})",))
 
     def parser(
         self, parser: py.Parser, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
@@ -109,7 +110,7 @@ class Changes:
             return {}
         action, kind = plain(keywords.get("action")), keywords.get("type")
         default = keywords.get("default", {"store_true": False, "store_false": True}.get(str(action)))
-        needed = py.truth(keywords.get("required")) is True or (bool(long) and not long[0].startswith("-"))
+        needed = truth(keywords.get("required")) is True or (bool(long) and not long[0].startswith("-"))
         if isinstance(kind, py.Name) and kind.dotted in PURE and isinstance(plain(default), str):
             default = lift(node, PURE[kind.dotted], default)
         default = Unresolved(f"--{named}, which has no default") if needed and default is None else default

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import Plain
+from fedgraph.pricing.python_joins import either, elements, is_plain, lift, notes, plain, truth
 from fedgraph.pricing.python_objects import Objects
-from fedgraph.pricing.python_values import Assumed, Function, Items, Scope, Table, Unresolved, Value, lift, plain
+from fedgraph.pricing.python_values import Assumed, Function, Items, Scope, Table, Unresolved, Value
 
 MOST_STEPS = 400_000
 
@@ -42,7 +43,7 @@ class Expressions(Objects):
         self.step(node, scope)
         match node:
             case ast.Constant(value=held):
-                return held if py.is_plain(held) else Unresolved(node)
+                return held if is_plain(held) else Unresolved(node)
             case ast.Name(id="__name__"):
                 return "__main__"
             case ast.Name(id=name):
@@ -58,7 +59,7 @@ class Expressions(Objects):
                 return self._dict(node, scope)
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 inner = self.value(part, scope)
-                decided, said = py.truth(inner), py.notes(inner)
+                decided, said = truth(inner), notes(inner)
                 return Unresolved(node) if decided is None else Assumed(not decided, said) if said else not decided
             case ast.UnaryOp(op=sign, operand=part):
                 return lift(node, _OPERATORS[type(sign)], self.value(part, scope))
@@ -103,7 +104,7 @@ class Expressions(Objects):
                 inner = self.value(part.value, scope)
                 held = plain(inner)
                 out.extend(held if isinstance(held, (Items, tuple)) else ())
-                out.whole = out.whole and not isinstance(held, Table) and py.elements(inner) is not None
+                out.whole = out.whole and not isinstance(held, Table) and elements(inner) is not None
             else:
                 out.append(self.value(part, scope))
         return out
@@ -139,8 +140,8 @@ class Expressions(Objects):
         said: tuple[str, ...] = ()
         for index, part in enumerate(node.values):
             found = self.value(part, scope)
-            said += py.notes(found)
-            decided = py.truth(found)
+            said += notes(found)
+            decided = truth(found)
             if decided is isinstance(node.op, ast.Or) or index == len(node.values) - 1:
                 break
             if decided is None:
@@ -160,8 +161,8 @@ class Expressions(Objects):
                 return Unresolved(node) if isinstance(other, py.Part) else kind is ast.IsNot
         if kind in (ast.In, ast.NotIn):
             inner = plain(right)
-            known = py.elements(inner) if isinstance(inner, (Items, Table)) else None
-            if known is None or not all(py.is_plain(plain(v)) for v in (left, *known)):
+            known = elements(inner) if isinstance(inner, (Items, Table)) else None
+            if known is None or not all(is_plain(plain(v)) for v in (left, *known)):
                 return Unresolved(node)
             inside = any(plain(left) == plain(v) for v in known)
             return lift(node, lambda v: inside == (kind is ast.In), left)
@@ -169,24 +170,24 @@ class Expressions(Objects):
 
     def _ifexp(self, node: ast.IfExp, scope: Scope) -> Value:
         test = self.value(node.test, scope)
-        decided = py.truth(test)
+        decided = truth(test)
         if decided is not None:
             found = self.value(node.body if decided else node.orelse, scope)
-            said = py.notes(test)
-            return Assumed(found, said) if said and py.is_plain(plain(found)) else found
+            said = notes(test)
+            return Assumed(found, said) if said and is_plain(plain(found)) else found
         before = self.stack
         self.stack = (*before, ("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"))
-        found = py.either(self.value(node.body, scope), self.value(node.orelse, scope))
+        found = either(self.value(node.body, scope), self.value(node.orelse, scope))
         self.stack = before
         return found
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
         first, inner, out = node.generators[0], Scope(scope.path, scope, scope.holds), Items()
-        known, out.born = py.elements(self.value(first.iter, scope)), self.stack
+        known, out.born = elements(self.value(first.iter, scope)), self.stack
         if known is not None and len(node.generators) == 1 and isinstance(first.target, ast.Name) and len(known) <= 64:
             for each in known:
                 inner.local[first.target.id] = each
-                kept = [py.truth(self.value(test, inner)) for test in first.ifs]
+                kept = [truth(self.value(test, inner)) for test in first.ifs]
                 if False not in kept:
                     out.whole = out.whole and None not in kept
                     out.append(self.value(node.elt, inner))
@@ -213,7 +214,7 @@ class Expressions(Objects):
         called = self.value(node.func, scope)
         for part in node.args:
             inner = self.value(part.value if isinstance(part, ast.Starred) else part, scope)
-            known = py.elements(inner) if isinstance(part, ast.Starred) else [inner]
+            known = elements(inner) if isinstance(part, ast.Starred) else [inner]
             args += known if known is not None else [Unresolved(part)]
             keywords |= {"**": Unresolved(part)} if known is None else {}
         for keyword in node.keywords:

@@ -10,7 +10,8 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import PURE, Changes, Plain
-from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, lift, plain
+from fedgraph.pricing.python_joins import built, candidates, either, elements, lift, notes, plain, same
+from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
 _TEXT: Mapping[str, Plain] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
@@ -39,7 +40,7 @@ class Objects(Changes):
         match plain(owner):
             case py.Choice(values=several):
                 found = [self.attribute(v, name, node) for v in several]
-                return found[0] if all(py.same(found[0], f) for f in found[1:]) else py.Choice(tuple(found))
+                return found[0] if all(same(found[0], f) for f in found[1:]) else py.Choice(tuple(found))
             case py.Name(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
                 return self.flags.get(name, Unresolved(node))
             case py.Name(dotted=dotted):
@@ -120,7 +121,7 @@ class Objects(Changes):
 
     def escape(self, value: Value) -> None:
         """Somebody else gets it: a function may be called from outside."""
-        for each in py.candidates(plain(value)):
+        for each in candidates(plain(value)):
             if isinstance(each, Function):
                 self.waiting.append(each)
             for inner in each if isinstance(each, Items) else ():
@@ -130,10 +131,10 @@ class Objects(Changes):
         self, dotted: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.Scope
     ) -> Value:
         name, first = dotted.rsplit(".", 1)[-1], plain(args[0]) if args else None
-        known = py.elements(first) if args else None
+        known = elements(first) if args else None
         default = keywords.get("default", args[1] if len(args) > 1 else None)
         if dotted in PURE and not keywords and args:
-            inner = [a for v in args for a in (py.elements(v) or [v])] if dotted in ("max", "min") else list(args)
+            inner = [a for v in args for a in (elements(v) or [v])] if dotted in ("max", "min") else list(args)
             return lift(node, PURE[dotted], *inner)
         if dotted == "len" and len(args) == 1 and known is not None:
             return len(known)
@@ -152,7 +153,7 @@ class Objects(Changes):
             return loaded
         if name == "ArgumentParser":
             parser = py.Parser()
-            for parent in py.elements(keywords.get("parents", ())) or []:
+            for parent in elements(keywords.get("parents", ())) or []:
                 parser.options.update(parent.options if isinstance(parent, py.Parser) else {})
             return parser
         if name.startswith("DEFINE_") and args and isinstance(args[0], str):
@@ -177,7 +178,7 @@ class Objects(Changes):
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
         self.lengths.append(len(range(*whole)))
-        said = py.notes(args[-1])
+        said = notes(args[-1])
         return tuple(py.Assumed(i, said) if said else i for i in range(*whole)) if self.lengths[-1] <= 16 else None
 
     def _loaded(self, source: Value) -> Value:
@@ -192,7 +193,7 @@ class Objects(Changes):
         if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
             return NotImplemented
         try:
-            return py.built(formats.parsed(path, path.suffix, self.read(path))[0], self.stack)
+            return built(formats.parsed(path, path.suffix, self.read(path))[0], self.stack)
         except PricingError:
             return NotImplemented
 
@@ -235,17 +236,17 @@ class Objects(Changes):
 
     def _of_items(self, owner: Items, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
         if name in ("append", "insert") and args:
-            owner.append(py.either(None, args[-1]) if self.stack != owner.born else args[-1])
+            owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
             looped = any(kind == "loop" for kind, _ in self.stack[len(owner.born) :])
             owner.whole = owner.whole and name == "append" and not looped
             return None
         if name == "extend" and args:
-            more = py.elements(args[0])
+            more = elements(args[0])
             owner.extend(more or ())
             owner.whole = owner.whole and more is not None and self.stack == owner.born
             return None
         if name in ("pop", "remove", "clear", "reverse", "sort"):
-            owner[:] = [py.either(None, v) for v in owner]
+            owner[:] = [either(None, v) for v in owner]
             owner.whole = False
             return Unresolved(node)
         return NotImplemented

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import python_values as py
+from fedgraph.pricing.python_joins import either, is_plain
 from fedgraph.pricing.python_statements import MAYBE, NEXT, Statements
 from fedgraph.pricing.python_values import Assumed, Call, Class, Function, Name, Scope, Table, Unresolved, Value
 
@@ -153,7 +153,7 @@ class Program(Statements):
         results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
         result = results[0]
         for other in results[1:]:
-            result = py.either(result, other)
+            result = either(result, other)
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
         return Unresolved(node) if generator else result
 
@@ -224,7 +224,7 @@ class Program(Statements):
     def _unknown(self, function: Function) -> None:
         """A function that is called with what nobody knows; a default may hold."""
         self.stack = ()
-        plain = {k: v for k, v in function.defaults.items() if py.is_plain(v)}
+        plain = {k: v for k, v in function.defaults.items() if is_plain(v)}
         said = {k: Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
         called = Function(function.node, function.scope, {**function.defaults, **said}, function.options, function.bound)
         self.results[function.name] = self.enter(called, (), {}, function.node)

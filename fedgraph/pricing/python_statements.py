@@ -6,7 +6,8 @@ import ast
 
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_expressions import Expressions
-from fedgraph.pricing.python_values import Call, Function, Items, Scope, Table, Unresolved, Value, plain
+from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, notes, plain, same, truth
+from fedgraph.pricing.python_values import Call, Function, Items, Scope, Table, Unresolved, Value
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
 _EXITS = ("sys.exit", "exit", "quit", "os._exit", "os.abort")
@@ -85,7 +86,7 @@ class Statements(Expressions):
             case ast.For() | ast.AsyncFor():
                 return self._for(node, scope)
             case ast.While(test=test, orelse=otherwise):
-                return self.block(otherwise, scope) if py.truth(self.value(test, scope)) is False else self.loop(node, scope)
+                return self.block(otherwise, scope) if truth(self.value(test, scope)) is False else self.loop(node, scope)
         return NEXT
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
@@ -100,21 +101,21 @@ class Statements(Expressions):
                 self.set_attribute(self.value(owner, scope), name, value, target)
             case ast.Subscript(value=owner, slice=index):
                 held, key = plain(self.value(owner, scope)), plain(self.value(index, scope))
-                for each in py.candidates(held):
+                for each in candidates(held):
                     if isinstance(each, Table) and isinstance(key, str):
                         self.set_name(each, key, value, each.born)
                     elif isinstance(each, Table):
                         each.whole = False
                         each.update({k: Unresolved(target, k) for k in each})
                     elif isinstance(each, Items):
-                        each[:] = [py.either(v, value) for v in each]
+                        each[:] = [either(v, value) for v in each]
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpack(parts, plain(value), scope)
             case ast.Starred(value=inner):
                 self.assign(inner, Unresolved(target), scope)
 
     def _unpack(self, targets: list[ast.expr], value: Value, scope: Scope) -> None:
-        known = py.elements(value)
+        known = elements(value)
         for index, target in enumerate(targets):
             if known is not None and len(known) == len(targets):
                 self.assign(target, known[index], scope)
@@ -148,9 +149,9 @@ class Statements(Expressions):
 
     def _if(self, node: ast.If, scope: Scope) -> str:
         test = self.value(node.test, scope)
-        decided = py.truth(test)
+        decided = truth(test)
         if decided is not None:
-            self.skipped |= dict.fromkeys(py.notes(test))
+            self.skipped |= dict.fromkeys(notes(test))
             return self.block(node.body if decided else node.orelse, scope)
         words = f"`{ast.unparse(node.test)}` (line {node.lineno})"
         return self.branches([(words, node.body), (f"not {words}", node.orelse)], scope)
@@ -175,7 +176,7 @@ class Statements(Expressions):
         cases: list[tuple[str, list[ast.stmt]]] = []
         for case in node.cases:
             match case.pattern:
-                case ast.MatchValue(value=ast.Constant(value=literal)) if py.is_plain(subject):
+                case ast.MatchValue(value=ast.Constant(value=literal)) if is_plain(subject):
                     if literal != subject:
                         continue
                     if case.guard is None and not cases:
@@ -207,7 +208,7 @@ class Statements(Expressions):
 
     def _for(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str:
         before = len(self.lengths)
-        known = py.elements(self.value(node.iter, scope))
+        known = elements(self.value(node.iter, scope))
         self.looped += self.lengths[before:]
         if known is None or len(known) > 16:
             self.assign(node.target, Unresolved(node.iter), scope)
@@ -229,7 +230,7 @@ class Statements(Expressions):
         self.stack = (*stack, ("loop", f"the loop at line {node.lineno}"))
         self.block(node.body, scope)
         for name, value in scope.local.items():
-            if name in before and not py.same(before[name], value):
+            if name in before and not same(before[name], value):
                 scope.local[name] = Unresolved(f"{name}, which changes in the loop at line {node.lineno}")
         del self.calls[count:]
         self.again = True
@@ -249,5 +250,5 @@ def _joined(several: list[dict[str, Value]]) -> dict[str, Value]:
     out = dict(several[0])
     for other in several[1:]:
         for name, value in other.items():
-            out[name] = py.either(out[name], value) if name in out else value
+            out[name] = either(out[name], value) if name in out else value
     return out

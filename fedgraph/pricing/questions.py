@@ -19,8 +19,9 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.base import Unknown
 from fedgraph.pricing.command_lines import Tree, scalar
+from fedgraph.pricing.python_joins import is_plain, normal, notes, plain, truth
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value, normal
+from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
 
 RATES, DELTAS = (1.0, 0.1, 0.01, 0.001), (1e-7, 1e-6, 1e-5, 1e-4)
 STEPS, EPOCHS, ROUNDS = (100000.0, 10000.0, 1000.0, 100.0), (100.0, 30.0, 10.0, 1.0), (1000.0, 100.0, 10.0, 1.0)
@@ -106,10 +107,10 @@ class Answers:
 
     def number(self, value: Value, name: str, line: int = 0) -> float | None:
         """A finite number, None where there is none. What is not decided is asked, with the candidates."""
-        self.notes |= dict.fromkeys(values.notes(value))
-        inner = values.plain(value)
+        self.notes |= dict.fromkeys(notes(value))
+        inner = plain(value)
         if isinstance(inner, Choice):
-            found = [values.plain(v) for v in inner.values]
+            found = [plain(v) for v in inner.values]
             numbers = sorted({float(v) for v in found if isinstance(v, (int, float)) and not isinstance(v, bool)})
             named = self._named(name, tuple(numbers), line)
             if len(numbers) == len(found):
@@ -118,7 +119,7 @@ class Answers:
             inner = next((v for v in found if isinstance(v, (Unresolved, values.Method))), Unresolved("one of several"))
         if isinstance(inner, (int, float)) and not isinstance(inner, bool):
             return float(inner) if math.isfinite(inner) else None
-        if inner is None or values.is_plain(inner):
+        if inner is None or is_plain(inner):
             return None
         if (answer := self.known(name)) is None and (plausible := PLAUSIBLE.get(normal(name))):
             question = f"Which value has {name}? The file says {text(inner)} (line {line}), which it does not decide."
@@ -127,11 +128,11 @@ class Answers:
 
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:
         """True or false; an undecided one is asked and taken as ``worst``."""
-        self.notes |= dict.fromkeys(values.notes(value))
-        inner = values.plain(value)
+        self.notes |= dict.fromkeys(notes(value))
+        inner = plain(value)
         if inner is None:
             return default
-        decided = values.truth(inner)
+        decided = truth(inner)
         if decided is not None:
             return decided
         return self.whether(name, f"Is {name} on (line {line})? The file says {text(inner)}.", worst)
@@ -151,7 +152,7 @@ def _line(words: str, default: int) -> str:
 
 def text(value: Value) -> str:
     """A value as it stands in the file, short."""
-    inner = values.plain(value)
+    inner = plain(value)
     if isinstance(inner, Unresolved):
         found = inner.text
     elif isinstance(inner, values.Method):
@@ -161,7 +162,7 @@ def text(value: Value) -> str:
     elif isinstance(inner, Call):
         found = f"{inner.dotted}(…)"
     else:
-        found = repr(inner) if values.is_plain(inner) else type(inner).__name__
+        found = repr(inner) if is_plain(inner) else type(inner).__name__
     short = " ".join(found.split())
     return f"`{short[:57]}…`" if len(short) > 60 else f"`{short}`"
 

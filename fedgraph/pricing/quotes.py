@@ -14,7 +14,7 @@ from fedgraph.plugins import suggest
 from fedgraph.pricing import catalogue
 from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Setting, Unknown
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_values import normal
+from fedgraph.pricing.python_joins import normal
 from fedgraph.pricing.questions import Answers
 
 MOST_ROUNDS = 10**12

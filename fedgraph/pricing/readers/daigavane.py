@@ -13,7 +13,8 @@ from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
 from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_values import Table, plain
+from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_values import Table
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.claims import sage
 from fedgraph.privacy.events import FixedSizeGaussian

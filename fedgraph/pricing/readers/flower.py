@@ -14,7 +14,8 @@ from fedgraph.pricing.base import SERVER, Published, Reading, Row
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flower_app import App, assemble
 from fedgraph.pricing.flower_central import ADAPTIVE, FIXED, app_in_clear, base_of, hidden_sums
-from fedgraph.pricing.python_values import Call, candidates
+from fedgraph.pricing.python_joins import candidates
+from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.readers import opacus
 
 LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")

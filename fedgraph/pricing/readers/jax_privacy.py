@@ -20,7 +20,8 @@ from fedgraph.pricing import costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_values import Call, Choice, plain
+from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_values import Call, Choice
 from fedgraph.pricing.questions import RATES, STEPS
 from fedgraph.pricing.training import Training
 

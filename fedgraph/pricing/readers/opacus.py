@@ -12,7 +12,8 @@ from scipy.optimize import brentq
 from fedgraph.pricing import catalogue, costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_values import Call, Part, plain
+from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_values import Call, Part
 from fedgraph.pricing.questions import EPOCHS, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian

@@ -17,7 +17,8 @@ from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.pfl_training import Part, Said
-from fedgraph.pricing.python_values import Call, plain
+from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.questions import text
 
 ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")

@@ -14,7 +14,8 @@ from fedgraph.pricing.base import RECIPIENT, Published, Reading
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_values import Call, Unresolved, plain
+from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_values import Call, Unresolved
 from fedgraph.pricing.training import Training
 
 STATEMENTS = {

@@ -18,7 +18,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
 from fedgraph.pricing.base import MODELS, Reading, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_values import plain
+from fedgraph.pricing.python_joins import plain
 from fedgraph.pricing.training import Training
 
 AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery")
