@@ -169,24 +169,34 @@ def _passing_folder() -> Path:
 
 
 def _by_unit(specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str) -> list[dict[str, Any]]:
-    """One task for the methods that can keep all nodes private, one for the others; a task without methods is left out.
+    """One task for the methods that can keep all nodes private, one for the others, one for links; none without methods.
 
     asked: a protocol for all of them, or ``auto``.
     """
-    if asked != "auto":
-        return [{**common, "label": asked, "protocol": asked, "methods": list(specs)}] if specs else []
     tasks = []
-    for label, protocol in (("node-level", "inductive"), ("edge-level", "transductive")):
-        own = [s for s in specs if _keeps_nodes(s) == (protocol == "inductive")]
-        if own:
+    places: dict[str, list[dict[str, Any]]] = {}
+    for spec in specs:
+        place = _place(spec)
+        places.setdefault(place if place == "links" or asked == "auto" else asked, []).append(spec)
+    for protocol, label in {"inductive": "node-level", "transductive": "edge-level", asked: asked}.items():
+        if own := places.get(protocol):
             tasks.append({**common, "label": label, "protocol": protocol, "methods": own})
+    if own := places.get("links"):
+        kept = {key: value for key, value in common.items() if key not in ("split", "delta")}
+        delta = {} if isinstance(common.get("delta"), str) else {"delta": common.get("delta")}
+        tasks.append({**kept, **delta, "task": "link_prediction", "label": "links", "methods": own})
     return tasks
 
 
-def _keeps_nodes(spec: Mapping[str, Any]) -> bool:
-    """Whether the method can be used where nodes are private; a name that is none is refused when the scenario is read."""
+def _place(spec: Mapping[str, Any]) -> str:
+    """Where the method can be used: ``inductive`` (nodes are private), ``transductive`` (edges are), or ``links``.
+
+    A name that is none is refused when the scenario is read.
+    """
     name = spec.get("method")
-    return name not in plugins.names("methods") or kinds.method(str(name)).OFFERS.serves("inductive")
+    if name not in plugins.names("methods") or (offers := kinds.method(str(name)).OFFERS).serves("inductive"):
+        return "inductive"
+    return "links" if offers.kind == "linker" else "transductive"
 
 
 def _ready(asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None) -> scenarios.Ready:

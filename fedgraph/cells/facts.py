@@ -172,6 +172,14 @@ class NodeClassificationFacts(Facts):
     sent: SentBytes | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinkPredictionFacts(Facts):
+    """tested: hidden edges that were asked for. negatives: pairs without an edge that were asked beside them."""
+
+    kind: str = "link_prediction"
+    negatives: int = 0
+
+
 @dataclass(frozen=True)
 class ClientResult:
     """What one client, or everybody (``all``), reaches by one way of taking part.
@@ -287,6 +295,7 @@ RECORDS: Mapping[str, type[Facts]] = {
     for record in (
         Facts,
         NodeClassificationFacts,
+        LinkPredictionFacts,
         ParticipationFacts,
         GraphClassificationFacts,
         GraphClusteringFacts,

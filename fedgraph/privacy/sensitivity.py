@@ -120,6 +120,15 @@ class Rows(Bound):
 
 
 @dataclass(frozen=True)
+class EdgeRows(Rows):
+    """``Rows`` with one row for each edge: an undirected edge is one row, so that an edge more or less changes the sum by
+    ``clip``.
+
+    What a row says must follow from its edge's two ends and from released or public values, never from other edges.
+    """
+
+
+@dataclass(frozen=True)
 class NonNegativeRows(Bound):
     """A matrix [rows, m] of which at most ``num_rows`` rows depend on data: entries ≥ 0, each row's L2 norm ≤ radius.
 
@@ -248,10 +257,13 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
     * ``SimplexRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² ≤ ‖u‖₁² + ‖v‖₁² = 2 for u, v ≥ 0 → √(2·num_rows).
     * ``Degrees``, the node's own entry not shown: each of at most num_rows − 1 neighbours changes by one → √(num_rows − 1);
       replaced: two removals, in which every entry still moves by one at most → the same.
+    * ``EdgeRows``: one edge is one row → clip, under an edge relation only.
     * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
     """
-    if relation.unit is Unit.EDGE:
-        raise PrivacyError(f"under {relation.value} one edge may change several rows; state the sensitivity where it is proven")
+    if isinstance(bound, EdgeRows) and relation.unit is Unit.EDGE:
+        return bound.clip
+    if relation.unit is Unit.EDGE or isinstance(bound, EdgeRows):
+        raise PrivacyError(f"under {relation.value} one unit may change several rows; state the sensitivity where it is proven")
     if isinstance(bound, (ClippedSum, Rows)):
         return (2.0 if relation.replaces else 1.0) * bound.clip
     if isinstance(bound, L2Ball):

@@ -70,6 +70,8 @@ def reads_nothing(score: Score, unit: str) -> bool:
 def _task(metric: str, protocol: str) -> str:
     if metric == "ari":
         return "to find the classes of whole graphs by clustering"
+    if metric == "auc":
+        return "to say which two nodes will be linked"
     if metric == "accuracy":
         return CLASSIFY.get(protocol, f"to classify with the {protocol} protocol")
     return f"by {METRICS[metric]}"

@@ -19,11 +19,13 @@ from fedgraph.worlds.world import World
 SHORT = {
     "average_precision_positive": "average precision",
     "accuracy": "test accuracy",
+    "auc": "AUC",
     "ari": "ARI",
 }  # for the head of a column
 METRICS = {
     "average_precision_positive": "average precision of the class that is looked for",
     "accuracy": "test accuracy",
+    "auc": "area under the ROC curve of hidden edges",
     "ari": "adjusted Rand index of the clusters",
 }  # what an answer is about; the first that a row has
 

@@ -20,7 +20,8 @@ from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts
 
 EMBEDS = {m for m in plugins.names("methods") if kinds.method(m).OFFERS.kind == "embedder"}  # clients overlap
-KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear")}
+KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear"), "linker": ("scores",)}
+PROTOCOL_OF = {"classifier": kinds.Classifier, "embedder": kinds.Embedder, "linker": kinds.Linker}
 CONTRACT = ("REFERENCE", "OFFERS", "Params", "plan", "start", "prepare", "client", "server")
 OWN_PROTOCOL = set(kinds.names_offering(lambda offers: not offers.serves("inductive"))) - EMBEDS  # suites of their own
 
@@ -64,7 +65,7 @@ def test_the_file_holds_the_contract(name: str) -> None:
     for part in CONTRACT:
         assert hasattr(module, part), f"methods/{name}.py lacks {part}"
     assert "@" in module.REFERENCE
-    wanted = kinds.Classifier if module.OFFERS.kind == "classifier" else kinds.Embedder
+    wanted = PROTOCOL_OF[module.OFFERS.kind]
     for function in ("plan", "start", "prepare", "client", "server", *KIND_OF[module.OFFERS.kind]):
         here = list(inspect.signature(getattr(module, function)).parameters)
         assert here == list(inspect.signature(getattr(wanted, function)).parameters)[1:], f"{name}.{function}"

@@ -105,7 +105,9 @@ def test_methods_are_compared_where_their_offers_say() -> None:
         t["label"]: [m["method"] for m in t["methods"]]
         for t in api._by_unit([{"method": m} for m in plugins.names("methods")], {}, "auto")
     }
-    edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")}
+    links = set(kinds.names_offering(lambda offers: offers.kind == "linker"))
+    assert set(found["links"]) == links == {"link_clear", "link_hops"}
+    edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")} - links
     assert set(found["edge-level"]) == edges
     assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {"gap_edge", "gcon", "sage_edge"}
 

@@ -90,7 +90,8 @@ def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partitio
         holdings = partition.holdings(graph.num_nodes)
         facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
         return partition, facts, graph
-    setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))
+    given = "transductive" if situation.given == "links" else situation.given
+    setting = protocols.make(graph, given, 0.8, seeds.generator(0, "split"))
     clients = 1 if trusted is Trust.CURATOR else 3
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     facts = public_facts(
@@ -199,6 +200,9 @@ def test_at_infinity_no_noise_is_drawn(
         scores = kinds.classifier(name).predict(plan, first, asked)
         assert np.array_equal(scores, kinds.classifier(name).predict(other, second, asked))
         assert scores.shape == (asked.num_nodes, asked.num_classes)
+    if method.OFFERS.kind == "linker":
+        pairs = np.array([[0, 1], [2, 5]])
+        assert np.array_equal(kinds.linker(name).scores(plan, first, pairs), kinds.linker(name).scores(other, second, pairs))
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, NonNegativeRows, Rows, Unbounded, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, L2Ball, NonNegativeRows, Rows, Unbounded, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
 vectors = arrays(np.float64, 4, elements=st.floats(-1e6, 1e6))
@@ -105,3 +105,15 @@ def test_rows_are_clipped_by_the_desk_itself():
         bound.enforce(np.ones((201, 2)))
     with pytest.raises(UnboundedValueError):
         bound.enforce(np.array([[np.nan, 1.0]]))
+
+
+def test_a_row_for_each_edge_moves_a_sum_by_its_clip_and_is_no_row_of_a_node():
+    bound = EdgeRows(1.5, 100)
+    rows = np.random.default_rng(0).normal(size=(40, 3)) * 10
+    moved = np.linalg.norm(bound.enforce(rows) - bound.enforce(rows[1:]))
+    assert 1.5 * 2 / 3 < moved <= sensitivity_l2(bound, Relation.EDGE_UNDIRECTED) == 1.5
+    for relation in RELATIONS:
+        with pytest.raises(PrivacyError, match="one unit may change several rows"):
+            sensitivity_l2(bound, relation)
+    with pytest.raises(PrivacyError, match="one unit may change several rows"):
+        sensitivity_l2(Rows(1.5, 100), Relation.EDGE_UNDIRECTED)

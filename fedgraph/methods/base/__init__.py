@@ -11,6 +11,7 @@ A method module defines
     server(plan, state, inbox) → State[S]       one round's merge
     predict(plan, state, graph) → [n, c]        of a classifier: scores of the asked graph
     answers, in_clear                           of an embedder (``methods.base.kinds``)
+    scores(plan, state, pairs) → [m]            of a linker: scores of pairs of nodes
     OFFERS: Offers[P, M, W, S]                  its kind, its situations, and everything that not every method can do
 
 and nothing is registered anywhere else. P are its settings (``Params``), M is what ``plan`` made of them and of public

@@ -1,8 +1,8 @@
-"""The two kinds of method, and how a method is found by its name.
+"""The three kinds of method, and how a method is found by its name.
 
 A *classifier* gives every node of a graph a score for each class. An *embedder* lets every client release a matrix of
-numbers for its graph or graphs, and those releases are compared. A task says which kind it needs (``misfit``); a scenario
-that gives it a method of the other kind is refused when it is read.
+numbers for its graph or graphs, and those releases are compared. A *linker* scores pairs of nodes that may be linked. A task
+says which kind it needs (``misfit``); a scenario that gives it a method of the other kind is refused when it is read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +26,12 @@ from fedgraph.types import Graph, Subgraph
 WORDS: dict[str, str] = {
     "classifier": "gives nodes a class (a classifier)",
     "embedder": "releases embeddings of whole graphs (an embedder)",
+    "linker": "scores pairs of nodes (a linker)",
 }
 
 
 class Method(Protocol):
-    """What both kinds have in common; the functions are described in ``methods.base``."""
+    """What all kinds have in common; the functions are described in ``methods.base``."""
 
     REFERENCE: str
     OFFERS: AnyOffers
@@ -55,6 +56,12 @@ class Classifier(Method, Protocol):
     """A method that gives every node of a graph a score for each class."""
 
     def predict(self, plan: Plan, state: State, graph: Graph) -> np.ndarray: ...
+
+
+class Linker(Method, Protocol):
+    """A method that scores pairs of nodes, int64 [m, 2], by how likely they are linked: float64 [m]."""
+
+    def scores(self, plan: Plan, state: State, pairs: np.ndarray) -> np.ndarray: ...
 
 
 class EmbedderSettings(Settings):
@@ -168,6 +175,11 @@ def method(name: str) -> Method:
 def classifier(name: str) -> Classifier:
     """The classifier called ``name``. The scenario was refused before this if it is none."""
     return cast(Classifier, plugins.load("methods", name))
+
+
+def linker(name: str) -> Linker:
+    """The linker called ``name``. The scenario was refused before this if it is none."""
+    return cast(Linker, plugins.load("methods", name))
 
 
 def embedder(name: str) -> Embedder:

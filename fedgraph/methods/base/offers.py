@@ -23,8 +23,8 @@ M = TypeVar("M")  # what its plan made of them
 W = TypeVar("W")  # what a client prepares
 S = TypeVar("S")  # what its server remembers
 
-Kind = Literal["classifier", "embedder"]
-Given = Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection"]
+Kind = Literal["classifier", "embedder", "linker"]
+Given = Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection", "links"]
 
 
 class Reads(Enum):
@@ -42,8 +42,9 @@ class Situation:
 
     given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
     classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
-    holds several whole graphs. trusted: which levels of trust the method supports there (of graphs: ``own-client``
-    only). settings: parameters of the method, kept small so that a test is quick.
+    holds several whole graphs. ``links``: edges are private, and pairs are asked that may be linked. trusted: which levels of
+    trust the method supports there (of graphs: ``own-client`` only). settings: parameters of the method, kept small so that a
+    test is quick.
     """
 
     given: Given
@@ -99,7 +100,7 @@ Convolutions: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]  # (weights [o
 class Offers(Generic[P, M, W, S]):
     """What a method can do. Every field without a default must be said; a default is never the less private choice.
 
-    kind: ``classifier`` (gives nodes a class) or ``embedder`` (releases embeddings of whole graphs).
+    kind: ``classifier`` (gives nodes a class), ``embedder`` (releases embeddings of whole graphs) or ``linker`` (scores pairs).
     units: what one person's data may be under its guarantee; the first is that of its default settings.
     situations: where it can be used; the contract tests run it in each of them.
     ignores_budget: settings under which it adds no noise at any ε (``{}``: under all of them); None: there are none.

@@ -1,0 +1,130 @@
+"""Links without privacy: heuristics on shared neighbours, or a trained graph convolutional encoder. What privacy is compared
+with.
+
+Every client shows its edges as they are, so ε = ∞. Heuristics are strong where friends of friends meet (Liben-Nowell and
+Kleinberg 2007); the encoder also reads features (Kipf & Welling 2016).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.learning.links import encoder, evidence, pairs
+from fedgraph.methods.base import (
+    Budget,
+    Inbox,
+    Offers,
+    Plan,
+    PublicFacts,
+    Schedule,
+    Situation,
+    State,
+    Streams,
+    setting_assumptions,
+)
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose
+from fedgraph.privacy.sensitivity import Unbounded
+from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = """@article{liben2007link,
+  title = {The Link-Prediction Problem for Social Networks},
+  author = {Liben-Nowell, David and Kleinberg, Jon},
+  journal = {Journal of the American Society for Information Science and Technology}, year = {2007}}"""
+
+
+class Params(Settings):
+    """Settings of ``link_clear``."""
+
+    model: Literal["adamic-adar", "common", "resource", "preferential", "gcn"] = Field(
+        "adamic-adar", description="shared neighbours weighed by 1/log degree, by 1, by 1/degree; degrees; or a trained encoder"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: every node's public features."""
+
+    attributes: Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """graph: all edges that the clients hold, once they came. rows: of the trained encoder, [n, 64]."""
+
+    seed: int
+    graph: Graph | None = None
+    rows: np.ndarray | None = None
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+    """All edges, in clear, at any ε."""
+    if facts.public.attributes is None:
+        raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
+    relation = Relation.EDGE_UNDIRECTED
+    assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, *setting_assumptions(facts, relation))
+    shown = PlannedRelease("edges", Unbounded(), Disclose("no privacy was asked for"), Unprotected("edges in clear"), range(1))
+    return Plan(
+        method="link_clear",
+        params=params,
+        facts=facts,
+        guarantee=Guarantee(
+            Protection(relation, facts.viewer, assumed),
+            budget.delta,
+            facts.membership.holdings,
+            per_end=False,
+        ),
+        schedule=Schedule(rounds=1, releases=(shown,), min_clients=1),
+        made=Made(facts.public.attributes),
+    )
+
+
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    return State({}, Memory(int(rng.integers(2**63))))
+
+
+def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> np.ndarray:
+    """int64 [m, 2], the client's edges by global ids."""
+    own = pairs.edges_of(subgraph.graph.adjacency)
+    return np.asarray(subgraph.nodes[own] if len(own) else own)
+
+
+def client(
+    plan: Plan[Params, Made], work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    return {"edges": desk.release("edges", work)}
+
+
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+    """The union of all edges, and the encoder if it is asked for."""
+    every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
+    graph = replace(plan.made.attributes, adjacency=pairs.adjacency_of(every, plan.facts.sizes.num_nodes))
+    rows = encoder.fit(graph, state.memory.seed) if plan.params.model == "gcn" else None
+    return State({}, replace(state.memory, graph=graph, rows=rows))
+
+
+def scores(plan: Plan[Params, Made], state: State[Memory], pairs: np.ndarray) -> np.ndarray:
+    """float64 [m]."""
+    memory = state.memory
+    if memory.graph is None:
+        raise RuntimeFailure("link_clear was asked for scores before it had the edges")
+    if memory.rows is not None:
+        return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
+    return evidence.heuristic(plan.params.model, memory.graph.adjacency, pairs)
+
+
+OFFERS: Offers[Params, Made, np.ndarray, Memory] = Offers(
+    kind="linker",
+    units=(Unit.EDGE,),
+    situations=(Situation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
+    ignores_budget={},
+)

@@ -1,0 +1,183 @@
+"""Link prediction: who will be connected, cited or paid, where who is connected is private.
+
+Edges are split at random: most are held by the clients, the rest are hidden and asked for beside pairs that are no edges (Hu et
+al. 2020). Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as
+in node classification; a client knows the edges among its own nodes, and edges between clients are known to nobody.
+"""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from fedgraph import seeds
+from fedgraph.cells.facts import LinkPredictionFacts
+from fedgraph.documents.settings import Infinite, Settings
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning.links import pairs
+from fedgraph.methods.base import Budget, Plan, kinds
+from fedgraph.partition import base
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, require_distinct, training
+from fedgraph.tasks.base.grid import Row as ROW
+from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.worlds import protocols
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import Kind
+
+GIVEN = "links"
+
+
+class Params(Settings):
+    """The grid of cells: methods × trust × budgets × seeds."""
+
+    methods: list[grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    trust: list[grid.TrustWord] = Field(min_length=1, description="who is trusted")
+    partition: dict[str, Any] = Field(
+        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
+    )
+    epsilons: Annotated[list[Annotated[float, Field(gt=0)]], Infinite] = Field(
+        min_length=1, description="privacy budgets ε; inf for none"
+    )
+    delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
+    test_share: float = Field(0.1, gt=0, lt=1, description="share of the edges that are hidden and asked for")
+    negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
+
+    @field_validator("epsilons")
+    @classmethod
+    def _once(cls, values: list[float]) -> list[float]:
+        require_distinct("ε", values)
+        return values
+
+    @field_validator("methods")
+    @classmethod
+    def _distinct(cls, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return grid.checked(values)
+
+
+def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+    """Nested plugin settings, for validation with their place in the file."""
+    rows = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
+    return [*((("methods", i), "methods", row) for i, row in enumerate(rows)), (("partition",), "partition", params.partition)]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    own = [t for spec in params.methods if spec.get("method") == name for t in grid.trusted_in(spec, params.trust)]
+    return kinds.misfit(name, "linker", GIVEN, list(dict.fromkeys(own)))
+
+
+def cells(params: Params, context: Context) -> list[Cell]:
+    """Every cell, seed by seed (``base.grid``)."""
+    return grid.cells(params.methods, params.trust, params.epsilons, ["provable"], context)
+
+
+def alone(params: Params, cell: Cell) -> bool:
+    """A curator is one client."""
+    return cell.world.kind is Kind.WHOLE
+
+
+def plan(params: Params, cell: Cell, context: Context) -> Plan:
+    """The method's plan from public facts: counts, client sizes, features."""
+    return _plan(params, cell, _world(params, cell, context))
+
+
+def run(params: Params, cell: Cell, context: Context) -> Outcome:
+    """Train on the edges that are held, score the hidden ones beside pairs that are none."""
+    world = _world(params, cell, context)
+    made, hidden = _plan(params, cell, world), _hidden(params, cell.seed, context)
+    done = training.train(world, _key(params, cell), made, cell, context)
+    method = kinds.linker(cell.method)
+    # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
+    rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
+    against = pairs.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
+    settled = done.settled
+    return Outcome(
+        metrics=pairs.measure(scores[: len(hidden)], scores[len(hidden) :]),
+        facts=LinkPredictionFacts(
+            clients=world.partition.num_clients,
+            partition=world.partition.description,
+            cut_edges=world.partition.num_cut_edges,
+            rounds=made.schedule.rounds,
+            public=world.setting.public,
+            protocol=GIVEN,
+            broken_promise=settled.broken_words,
+            tested=len(hidden),
+            negatives=len(against),
+        ),
+        account=settled.account(cell.key, done.guarantee),
+        releases=done.outcome.releases,
+        epsilon_published=made.epsilon_published,
+        epsilon_provable=settled.epsilon,
+        theorem=settled.theorem,
+        paths=settled.path_epsilons(),
+        notes=(*made.notes, *done.outcome.notes),
+    )
+
+
+def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
+    spec = cell.among(params.methods)
+    method = kinds.linker(spec["method"])
+    known = world.clear_facts if grid.never_private(spec) else world.facts
+    found: Plan = method.plan(method.Params(**of_method(spec, ROW)), known, Budget(cell.epsilon, params.delta))
+    return found
+
+
+def _graph(context: Context) -> Graph:
+    if not isinstance(context.data, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; link_prediction needs one graph")
+    return context.data
+
+
+def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setting, np.ndarray]:
+    """(the setting: a graph without its hidden edges, whose attributes are public; int64 [m, 2], the hidden edges)."""
+
+    def make() -> tuple[protocols.Setting, np.ndarray]:
+        graph = _graph(context)
+        edges = pairs.edges_of(graph.adjacency)
+        count = round(params.test_share * len(edges))
+        if not 0 < count < len(edges):
+            raise DataError(
+                f"{context.dataset}: hiding {params.test_share:g} of {len(edges)} edges leaves {len(edges) - count} to learn "
+                f"from and {count} to ask for; both need one"
+            )
+        order = seeds.generator(context.root, "split", context.dataset, seed).permutation(len(edges))
+        held = replace(graph, adjacency=pairs.adjacency_of(edges[order[count:]], graph.num_nodes))
+        nobody = np.full(graph.num_nodes, -1)
+        attributes = protocols.without_edges(held)
+        setting = protocols.Setting(held, held, nobody, graph.num_nodes, None, attributes, "attributes", split="random")
+        return setting, edges[order[:count]]
+
+    return context.cached(("links", context.dataset, params.test_share, seed), make)
+
+
+def _hidden(params: Params, seed: int, context: Context) -> np.ndarray:
+    return _split(params, seed, context)[1]
+
+
+def _key(params: Params, cell: Cell) -> tuple[Any, ...]:
+    """Who holds which node: worlds that are trusted differently hold the same."""
+    dealt = None if cell.world.kind is Kind.WHOLE else tuple(sorted((k, repr(v)) for k, v in params.partition.items()))
+    return (GIVEN, cell.dataset, params.test_share, cell.world.kind, dealt, cell.seed)
+
+
+def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
+    setting = _split(params, cell.seed, context)[0]
+
+    def make() -> Partition:
+        if cell.world.kind is Kind.WHOLE:
+            whole = Subgraph(0, setting.held, np.arange(setting.held.num_nodes))
+            return Partition((whole,), True, 0, "one curator", from_edges=False, from_labels=False)
+        offers, settings = base.chosen(params.partition)
+        rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
+        found: Partition = offers.split(setting.held, settings, rng)
+        if not found.disjoint:
+            raise ScenarioError(f"link_prediction needs disjoint clients; partition {params.partition['partition']!r} overlaps")
+        return found
+
+    return DealtWorld(cell.world, setting, context.cached(("partition", _key(params, cell)), make), "dropped", 1)
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, alone=alone)
