@@ -12,6 +12,8 @@ from fedgraph.data.own.look import look_at
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust, trust_called
 from fedgraph.scenario import draft
+from fedgraph.scenario.wanted import ASKED as PEOPLE
+from fedgraph.scenario.wanted import UNITS
 
 HELP = "write a commented scenario for your own graph or federation"
 LABEL = "What is to be predicted? one of: {}"
@@ -32,8 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
     parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
-    parser.add_argument("--unit", choices=draft.UNITS, help="what is one person's data: a node, or an edge")
-    parser.add_argument("--asked", choices=draft.ASKED, help="whether the people whose answers you want are private, too")
+    parser.add_argument("--unit", choices=UNITS, help="what is one person's data: a node, or an edge")
+    parser.add_argument("--asked", choices=PEOPLE, help="whether the people whose answers you want are private, too")
     parser.add_argument("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
     parser.add_argument("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
     parser.add_argument(

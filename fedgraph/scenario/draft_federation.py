@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.scenario import draft_rows
-
-if TYPE_CHECKING:
-    from fedgraph.scenario.draft import Wanted
+from fedgraph.scenario.wanted import Wanted
 
 LEFT_OUT = 3  # clients that are left out in turn, from the smallest to the largest
 

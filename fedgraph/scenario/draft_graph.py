@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from fedgraph.scenario import draft_rows
-
-if TYPE_CHECKING:
-    from fedgraph.scenario.draft import Wanted
+from fedgraph.scenario.wanted import PROTOCOLS, Wanted
 
 TRUSTED = "curator: one party holds all; sums: a server sees sums of clients; own-client: it sees each client's message"
 
 
 def parts(wanted: Wanted) -> tuple[str, str]:
     """(the task as YAML, indented for ``tasks:``; the lines below ``quick:``)."""
-    from fedgraph.scenario.draft import PROTOCOLS
-
     trust = [t.value for t in wanted.trust[: wanted.size.trust]]
     budgets = ["inf" if math.isinf(e) else f"{e:g}" for e in wanted.epsilons]
     offered = draft_rows.offered("graph", wanted.unit, protocol=wanted.protocol)

@@ -5,6 +5,7 @@ al. 2020). Node ids and features are public, so the unit is one edge. ``trust`` 
 in node classification; a client knows the edges among its own nodes, and edges between clients are known to nobody.
 """
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from fedgraph.methods.base import Budget, Plan, kinds
 from fedgraph.partition import base
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, require_distinct, training
 from fedgraph.tasks.base.grid import Row as ROW
+from fedgraph.tasks.base.offers import Nested
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
@@ -52,11 +54,11 @@ class Params(Settings):
 
     @field_validator("methods")
     @classmethod
-    def _distinct(cls, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _distinct(cls, values: list[grid.Entry]) -> list[grid.Entry]:
         return grid.checked(values)
 
 
-def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
     rows = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
     return [*((("methods", i), "methods", row) for i, row in enumerate(rows)), (("partition",), "partition", params.partition)]
@@ -157,7 +159,7 @@ def _hidden(params: Params, seed: int, context: Context) -> np.ndarray:
     return _split(params, seed, context)[1]
 
 
-def _key(params: Params, cell: Cell) -> tuple[Any, ...]:
+def _key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: worlds that are trusted differently hold the same."""
     dealt = None if cell.world.kind is Kind.WHOLE else tuple(sorted((k, repr(v)) for k, v in params.partition.items()))
     return (GIVEN, cell.dataset, params.test_share, cell.world.kind, dealt, cell.seed)

@@ -22,7 +22,7 @@ class _Encoder(torch.nn.Module):
         self.first, self.second = GCNConv(width, UNITS), GCNConv(UNITS, UNITS)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        return self.second(torch.relu(self.first(x, edges)), edges)  # type: ignore[no-any-return]
+        return self.second(torch.relu(self.first(x, edges)), edges)
 
 
 def fit(graph: Graph, seed: int) -> np.ndarray:

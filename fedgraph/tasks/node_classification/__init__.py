@@ -27,6 +27,7 @@ from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, grid, measures, promises, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.base.offers import Nested
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.node_classification import attendance, node_map
 from fedgraph.tasks.node_classification import curve as _curve
@@ -36,9 +37,9 @@ from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import Kind
 
 
-def plugins_of(params: Params) -> list[tuple[tuple[str | int, ...], str, dict[str, Any]]]:
+def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
-    found: list[tuple[tuple[str | int, ...], str, dict[str, Any]]] = []
+    found: list[Nested] = []
     for index, method in enumerate(params.methods):
         given = {k: v for k, v in method.items() if k not in ROW.model_fields or k == "label"}
         found.append((("methods", index), "methods", given))
