@@ -41,11 +41,11 @@ class SavedRun:
         return score_rows(self.rows)
 
     def find(self, name: str) -> Row:
-        """The row whose anchor this is, or the only one whose anchor contains it; ``DataError`` in one line otherwise."""
+        """The row whose anchor this is, or the only one that is called so, or whose anchor contains it; ``DataError`` otherwise."""
         anchors = {row_anchor(row): row for row in self.rows}
         if name in anchors:
             return anchors[name]
-        near = [a for a in anchors if name in a]
+        near = [s.anchor for s in self.scores if s.name == name] or [a for a in anchors if name in a]
         if len(near) == 1:
             return anchors[near[0]]
         shown = ", ".join((near or list(anchors))[:6])
