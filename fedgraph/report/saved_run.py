@@ -41,7 +41,7 @@ class SavedRun:
         return score_rows(self.rows)
 
     def find(self, name: str) -> Row:
-        """The row whose anchor this is, or the only one that is called so, or whose anchor contains it; ``DataError`` otherwise."""
+        """The row whose anchor this is, or the only one called so or whose anchor contains it; ``DataError`` otherwise."""
         anchors = {row_anchor(row): row for row in self.rows}
         if name in anchors:
             return anchors[name]

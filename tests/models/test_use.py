@@ -34,7 +34,7 @@ def test_the_page_goes_from_a_folder_to_predictions_for_new_people(
         assert main(command) == 0, command
     spent, refused = (block.strip() for block in blocks("text"))
     printed = capsys.readouterr().out
-    assert re.sub(r"(\d\.\d)\d* of 8 spent", r"\1 of 8 spent", printed).count(spent) == 1
+    assert spent in printed
     answers = pd.read_csv("answers.csv")
     assert list(answers["id"]) == [f"p{2000 + k}" for k in range(40)]
     assert main(["predict", "people.model", "newcomers", "-o", "other.csv"]) == 1
