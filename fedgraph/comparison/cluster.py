@@ -20,6 +20,8 @@ from fedgraph.comparison.bounds import first_lower_bounds
 from fedgraph.comparison.gromov import GromovOptions, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace
 
+ROUNDS = 5  # of a barycentre, at most
+
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
@@ -42,16 +44,14 @@ def kmeans_gw(
     num_init: int = 3,
     max_iterations: int = 30,
     distances: np.ndarray | None = None,
-    num_points: int | None = None,
-    barycentre_rounds: int = 5,
 ) -> Clustering:
     """The best of ``num_init`` runs of Lloyd's algorithm under (fused) Gromov-Wasserstein.
 
     distances: float64 [S, S], precomputed discrepancies, used for the seeding only (k-means++, Arthur &
     Vassilvitskii 2007: the next seed is drawn in proportion to the discrepancy to the nearest one, which
-    already is a squared loss); without it the few columns needed are computed. num_points: nodes of every
-    centroid; None takes the rounded mean over the members of each cluster. An empty cluster restarts from
-    the space worst served by its own centroid. Deterministic given ``rng``.
+    already is a squared loss); without it the few columns needed are computed. A centroid has the rounded
+    mean number of its members' nodes. An empty cluster restarts from the space worst served by its own centroid.
+    Deterministic given ``rng``.
 
     Raises ``ValueError`` unless 1 ≤ num_clusters ≤ len(spaces).
     """
@@ -62,7 +62,7 @@ def kmeans_gw(
     runs = []
     for stream in rng.spawn(num_init):
         chosen = _seed(spaces, num_clusters, stream, options, distances)
-        runs.append(_lloyd(spaces, [spaces[i] for i in chosen], options, max_iterations, num_points, barycentre_rounds))
+        runs.append(_lloyd(spaces, [spaces[i] for i in chosen], options, max_iterations))
     return min(runs, key=lambda run: run.inertia)
 
 
@@ -156,8 +156,6 @@ def _lloyd(
     centroids: list[MetricSpace],
     options: GromovOptions,
     max_iterations: int,
-    num_points: int | None,
-    barycentre_rounds: int,
 ) -> Clustering:
     """Assignment and barycentre steps until the labels repeat; the best state seen is returned.
 
@@ -178,10 +176,7 @@ def _lloyd(
             return Clustering(best.labels, best.inertia, best.centroids, iteration, True)
         before = labels
         if iteration < max_iterations:
-            centroids = [
-                _centroid(spaces, np.flatnonzero(labels == k), centroids[k], options, num_points, barycentre_rounds)
-                for k in range(len(centroids))
-            ]
+            centroids = [_centroid(spaces, np.flatnonzero(labels == k), centroids[k], options) for k in range(len(centroids))]
     return Clustering(best.labels, best.inertia, best.centroids, max_iterations, False)
 
 
@@ -190,13 +185,11 @@ def _centroid(
     members: np.ndarray,
     previous: MetricSpace,
     options: GromovOptions,
-    num_points: int | None,
-    rounds: int,
 ) -> MetricSpace:
     own = [spaces[i] for i in members]
-    size = num_points if num_points is not None else max(1, round(float(np.mean([space.num_points for space in own]))))
+    size = max(1, round(float(np.mean([space.num_points for space in own]))))
     start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
-    return barycentre(own, size, options, start, rounds).space
+    return barycentre(own, size, options, start, ROUNDS).space
 
 
 def _to(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:

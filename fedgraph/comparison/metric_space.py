@@ -17,7 +17,6 @@ from fedgraph.errors import DataError
 
 Metric = Literal["euclidean", "cosine", "correlation"]
 Weights = Literal["uniform", "degree"]
-Gap = Literal["one_more", "num_nodes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +102,11 @@ def from_topology(
     adjacency: sp.csr_array | np.ndarray,
     weights: Weights = "uniform",
     features: np.ndarray | None = None,
-    gap: Gap = "one_more",
 ) -> MetricSpace:
     """The space of a graph's unweighted shortest paths; edges count in both directions.
 
-    adjacency: [n, n]. gap: the distance between nodes that no path joins, which must stay finite:
-    ``one_more`` 1 + the graph's largest finite distance (just out of reach; 1 if there is no edge at all),
-    or ``num_nodes`` n (longer than any path could be). One node is the one-point space.
+    adjacency: [n, n]. Nodes that no path joins are 1 + the graph's largest finite distance apart (just out of reach; 1 if there
+    is no edge at all). One node is the one-point space.
     """
     adjacency = sp.csr_array(adjacency, dtype=np.float64, copy=True)
     n = adjacency.shape[0]
@@ -120,9 +117,7 @@ def from_topology(
     distances = shortest_path(adjacency, directed=False, unweighted=True)
     apart = np.isinf(distances)
     if apart.any():
-        if gap not in ("one_more", "num_nodes"):
-            raise DataError(f"unknown gap {gap!r}; allowed: 'one_more', 'num_nodes'")
-        distances[apart] = float(n) if gap == "num_nodes" else 1.0 + distances[~apart].max()
+        distances[apart] = 1.0 + distances[~apart].max()
     edges = ((adjacency + adjacency.T) != 0).tocsr()
     return MetricSpace(distances, point_weights(n, weights, np.diff(edges.indptr)), features)
 

@@ -34,7 +34,6 @@ def test_rows_without_direction_have_a_documented_distance():
 def test_disconnected_graph_has_a_finite_documented_distance():
     one_more = from_topology(sp.csr_array(PATH)).distances
     assert one_more[0].tolist() == [0, 1, 2, 3]
-    assert from_topology(sp.csr_array(PATH), gap="num_nodes").distances[0].tolist() == [0, 1, 2, 4]
     assert from_topology(np.zeros((2, 2))).distances.tolist() == [[0, 1], [1, 0]]
 
 
@@ -85,5 +84,3 @@ def test_unknown_names_are_refused():
         from_embedding(np.eye(2), "cosin")
     with pytest.raises(DataError, match="'uniform'"):
         from_embedding(np.eye(2), weights="even")
-    with pytest.raises(DataError, match="'one_more'"):
-        from_topology(PATH, gap="infinite")

@@ -93,11 +93,9 @@ class Scene:
         """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
         return self._asked(without_spread(self.made), run, without_edges(graph))
 
-    def shown(self, run: Run, versions: np.ndarray | None = None, graph: Graph | None = None) -> np.ndarray:
-        """[n, c] log-probabilities of all nodes, as the viewer gets them. versions: what is there (default: the run's coins).
-        graph: other rows for the same nodes, their edges as ``versions`` say.
-        """
-        asked = self.game.whole(run.coins if versions is None else versions)
+    def shown(self, run: Run, graph: Graph | None = None) -> np.ndarray:
+        """[n, c] log-probabilities of all nodes, as the viewer gets them. graph: other rows for these nodes and edges."""
+        asked = self.game.whole(run.coins)
         if graph is not None:
             asked = replace(asked, features=graph.features)
         return self._asked(self.made, run, asked if self.edges_used else without_edges(asked))

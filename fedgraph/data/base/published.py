@@ -5,6 +5,7 @@ A family file of published data is its reader: ``DATASETS = published.records("a
 stand-in.
 """
 
+import hashlib
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import TypeAdapter
 
-from fedgraph.data.base import content, files
+from fedgraph.data.base import files
 from fedgraph.data.base.block_model import BlockModel, stand_in
 from fedgraph.data.base.structure import Counts, undirected
 from fedgraph.documents.settings import Settings
@@ -59,7 +60,8 @@ class Published:
     files: their names.
     columns_from_rows: as in ``Graph``.
     sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in bytes.
-    content: digest of what is read (``content``); "" where none is known.
+    content: ``digest`` of what is read; "" where none is known. Copies of one data set differ in their bytes, so it is of the
+        content: where one edge, word or label was changed it is another one, even where all counts are the published ones.
     direct: whether a PyG root of this very family (the folder without its first part) is recognised beyond doubt.
     counts: as published; zeros where the reader has counts of its own.
     lost: share of the published edges that may be loops or repeated.
@@ -152,7 +154,7 @@ def load_published(
         found = files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
     if found is not None:
         loaded = read(data, found)
-        content.require_published(data.key, data.content, loaded, found.folder)
+        require_published(data.key, data.content, loaded, found.folder)
         return loaded
     if request.when_unavailable == "synthetic":
         return stand_in(data, request.seed)
@@ -200,3 +202,25 @@ def graph(
         nodes_from_edges=False,
     )
     return data.counts.check(found, data.lost)
+
+
+def digest(data: Graph | GraphCollection) -> str:
+    """SHA-256 over the arrays of every graph, in order, and the labels."""
+    found = hashlib.sha256()
+    graphs = data.graphs if isinstance(data, GraphCollection) else (data,)
+    for graph in graphs:
+        for array in (graph.adjacency.indptr, graph.adjacency.indices, graph.features.indptr, graph.features.indices):
+            found.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+        found.update(np.ascontiguousarray(graph.features.data, dtype="<f4").tobytes())
+        found.update(np.ascontiguousarray(graph.labels, dtype="<i8").tobytes())
+    found.update(np.ascontiguousarray(data.labels, dtype="<i8").tobytes())
+    return found.hexdigest()
+
+
+def require_published(key: str, expected: str, data: Graph | GraphCollection, folder: Path) -> None:
+    """``DataError`` naming both digests where the content is not the published one. expected: its digest; "": not known."""
+    if expected and (found := digest(data)) != expected:
+        raise DataError(
+            f"{folder}: {key!r} has content SHA-256 {found}, expected {expected}. Counts are the published ones, something in "
+            "the files is not; fetch them again from their publisher"
+        )

@@ -38,27 +38,10 @@ from functools import lru_cache
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import amplification, degree_gate, gaussian, pld, pure, rdp, zcdp
-from fedgraph.privacy.events import (
-    ZCDP,
-    ApproxDP,
-    BoundedRange,
-    Event,
-    FixedSizeGaussian,
-    GatedSums,
-    Gaussian,
-    Laplace,
-    MultiBit,
-    NoisyDegreeBits,
-    PoissonGaussian,
-    PureDP,
-    RandomizedResponse,
-    SampledOnce,
-    Unprotected,
-    flatten,
-)
 
-Leaves = tuple[tuple[Event, int], ...]
+Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
 _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be tighter
 
@@ -73,7 +56,7 @@ class Price:
     theorem: str
 
 
-def price(event: Event, delta: float) -> Price:
+def price(event: events.Event, delta: float) -> Price:
     """The smallest ε we can prove for ``event`` at ``delta``, by the tightest valid accountant.
 
     event: any event; delta: in [0, 1). Raises ``PrivacyError`` for another delta, ``UnknownEventError``
@@ -89,11 +72,11 @@ def price(event: Event, delta: float) -> Price:
     return leaves if isinstance(leaves, Price) else _price(leaves, float(delta))
 
 
-def normalised(event: Event) -> Leaves | Price:
+def normalised(event: events.Event) -> Leaves | Price:
     """Leaves with counts, merged, trivial ones settled; a ``Price`` where the answer is 0 or ∞ outright."""
-    counts: Counter[Event] = Counter()
-    for leaf, count in flatten(event):
-        if isinstance(leaf, SampledOnce) and leaf.sampling_rate == 1:
+    counts: Counter[events.Event] = Counter()
+    for leaf, count in events.flatten(event):
+        if isinstance(leaf, events.SampledOnce) and leaf.sampling_rate == 1:
             inner = normalised(leaf.event)
             if isinstance(inner, Price):
                 if inner.epsilon == 0:
@@ -111,43 +94,43 @@ def normalised(event: Event) -> Leaves | Price:
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
-def is_gaussian(event: Event) -> bool:
+def is_gaussian(event: events.Event) -> bool:
     """Whether everything that was released is a composition of Gaussian releases, so that its whole curve is that of one μ.
 
     >>> is_gaussian(Gaussian(2.0)), is_gaussian(Laplace(1.0))
     (True, False)
     """
     leaves = normalised(event)
-    return not isinstance(leaves, Price) and all(isinstance(leaf, Gaussian) for leaf, _ in leaves)
+    return not isinstance(leaves, Price) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
 
 
-def _settle(leaf: Event) -> Event | Price | None:
+def _settle(leaf: events.Event) -> events.Event | Price | None:
     """None: costs nothing. A Price: no privacy at all. Else the leaf, in its simplest equal form."""
-    if isinstance(leaf, Unprotected):
+    if isinstance(leaf, events.Unprotected):
         return Price(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
-    if isinstance(leaf, SampledOnce):
+    if isinstance(leaf, events.SampledOnce):
         return None if leaf.sampling_rate == 0 else leaf
-    if isinstance(leaf, (Gaussian, Laplace, PoissonGaussian, FixedSizeGaussian)):
-        rate = leaf.sampling_rate if isinstance(leaf, PoissonGaussian) else 1.0
-        batch = leaf.batch_size if isinstance(leaf, FixedSizeGaussian) else 1
+    if isinstance(leaf, (events.Gaussian, events.Laplace, events.PoissonGaussian, events.FixedSizeGaussian)):
+        rate = leaf.sampling_rate if isinstance(leaf, events.PoissonGaussian) else 1.0
+        batch = leaf.batch_size if isinstance(leaf, events.FixedSizeGaussian) else 1
         if math.isinf(leaf.noise_multiplier) or rate == 0 or batch == 0:
             return None
         if leaf.noise_multiplier == 0:
             return Price(math.inf, 0.0, "none", f"no noise was added: {leaf}")
-        if isinstance(leaf, PoissonGaussian) and rate == 1:
-            return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
-        if isinstance(leaf, FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
-            return Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
+        if isinstance(leaf, events.PoissonGaussian) and rate == 1:
+            return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
+        if isinstance(leaf, events.FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
+            return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         return leaf
-    if isinstance(leaf, (NoisyDegreeBits, GatedSums)):
+    if isinstance(leaf, (events.NoisyDegreeBits, events.GatedSums)):
         return _settle_gate(leaf)
-    if isinstance(leaf, ZCDP):
+    if isinstance(leaf, events.ZCDP):
         size = leaf.rho
-    elif isinstance(leaf, ApproxDP):
+    elif isinstance(leaf, events.ApproxDP):
         size = math.inf if leaf.delta == 1 else leaf.epsilon + leaf.delta
-    elif isinstance(leaf, (PureDP, BoundedRange, RandomizedResponse)):
+    elif isinstance(leaf, (events.PureDP, events.BoundedRange, events.RandomizedResponse)):
         size = leaf.epsilon
-    elif isinstance(leaf, MultiBit):
+    elif isinstance(leaf, events.MultiBit):
         size = leaf.epsilon_per_bit if leaf.num_bits else 0.0
     else:
         raise UnknownEventError(f"no accountant can price {type(leaf).__name__}: {leaf}")
@@ -156,18 +139,18 @@ def _settle(leaf: Event) -> Event | Price | None:
     return Price(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
 
 
-def _settle_gate(leaf: NoisyDegreeBits | GatedSums) -> Event | Price | None:
-    if leaf.noise_std == 0 or (isinstance(leaf, GatedSums) and leaf.gate.noise_std == 0):
+def _settle_gate(leaf: events.NoisyDegreeBits | events.GatedSums) -> events.Event | Price | None:
+    if leaf.noise_std == 0 or (isinstance(leaf, events.GatedSums) and leaf.gate.noise_std == 0):
         return Price(math.inf, 0.0, "none", f"no noise was added: {leaf}")
     if math.isfinite(leaf.noise_std):
         return leaf
-    return _settle_gate(leaf.gate) if isinstance(leaf, GatedSums) else None
+    return _settle_gate(leaf.gate) if isinstance(leaf, events.GatedSums) else None
 
 
 @lru_cache(maxsize=8192)
 def _price(leaves: Leaves, delta: float) -> Price:
-    sampled = tuple((e, n) for e, n in leaves if isinstance(e, SampledOnce))
-    rest = tuple((e, n) for e, n in leaves if not isinstance(e, SampledOnce))
+    sampled = tuple((e, n) for e, n in leaves if isinstance(e, events.SampledOnce))
+    rest = tuple((e, n) for e, n in leaves if not isinstance(e, events.SampledOnce))
     if not sampled:
         return _unsampled(rest, delta)
     if not rest and len(sampled) == 1 and sampled[0][1] == 1:
@@ -186,8 +169,8 @@ def _price(leaves: Leaves, delta: float) -> Price:
     return best
 
 
-def _sampled(event: Event, delta: float) -> Price:
-    if not isinstance(event, SampledOnce):
+def _sampled(event: events.Event, delta: float) -> Price:
+    if not isinstance(event, events.SampledOnce):
         raise UnknownEventError(f"not a one-time sample: {event}")
     inner = price(event.event, amplification.inner_delta(delta, event.sampling_rate))
     outer = amplification.amplified_epsilon(inner.epsilon, event.sampling_rate)
@@ -199,9 +182,9 @@ def _sampled(event: Event, delta: float) -> Price:
 
 
 def _unsampled(leaves: Leaves, delta: float) -> Price:
-    if all(isinstance(leaf, Gaussian) for leaf, _ in leaves):
+    if all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
-    if any(isinstance(leaf, (NoisyDegreeBits, GatedSums)) for leaf, _ in leaves):
+    if any(isinstance(leaf, (events.NoisyDegreeBits, events.GatedSums)) for leaf, _ in leaves):
         return _gated(leaves, delta)
     candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY
@@ -211,7 +194,7 @@ def _unsampled(leaves: Leaves, delta: float) -> Price:
 
 
 def _exact_gaussian(leaves: Leaves, delta: float) -> Price:
-    multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, Gaussian)])
+    multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, events.Gaussian)])
     mu = gaussian.total_mu(multipliers, np.array([float(count) for _, count in leaves]))
     return Price(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
 
@@ -259,10 +242,10 @@ def _renyi(leaves: Leaves, delta: float) -> list[Price]:
     return [Price(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
 
 
-def _without_approximate(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[Leaves, float, float]:
+def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[Leaves, float, float]:
     """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ."""
-    apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, ApproxDP)]
-    main = tuple((leaf, count) for leaf, count in leaves if not isinstance(leaf, ApproxDP))
+    apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, events.ApproxDP)]
+    main = tuple((leaf, count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP))
     used = math.fsum(leaf.delta * count for leaf, count in apart)
     return main, math.fsum(leaf.epsilon * count for leaf, count in apart), delta - used
 

@@ -20,69 +20,50 @@ import math
 from collections.abc import Sequence
 
 from fedgraph.errors import UnknownEventError
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import curves, losses, mixture
-from fedgraph.privacy.events import (
-    ApproxDP,
-    BoundedRange,
-    Event,
-    FixedSizeGaussian,
-    Gaussian,
-    Laplace,
-    MultiBit,
-    PoissonGaussian,
-    PureDP,
-    RandomizedResponse,
-)
 
 _COVERED = (
-    ApproxDP,
-    BoundedRange,
-    FixedSizeGaussian,
-    Gaussian,
-    Laplace,
-    MultiBit,
-    PoissonGaussian,
-    PureDP,
-    RandomizedResponse,
-)
+    events.ApproxDP, events.BoundedRange, events.FixedSizeGaussian, events.Gaussian, events.Laplace, events.MultiBit,
+    events.PoissonGaussian, events.PureDP, events.RandomizedResponse,
+)  # fmt: skip
 
 
-def covers(leaves: Sequence[tuple[Event, int]]) -> bool:
+def covers(leaves: Sequence[tuple[events.Event, int]]) -> bool:
     """Whether every release has a dominating pair here."""
     return all(isinstance(leaf, _COVERED) for leaf, _ in leaves)
 
 
-def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> float:
+def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer."""
     if delta < losses.SMALLEST_DELTA:
         return math.inf
     total = math.fsum(count for _, count in leaves)
     tail = losses.tail(delta, total)
-    mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, Gaussian))
-    parts = [_part(leaf, count, tail) for leaf, count in leaves if not isinstance(leaf, Gaussian)]
+    mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
+    parts = [_part(leaf, count, tail) for leaf, count in leaves if not isinstance(leaf, events.Gaussian)]
     if mu_squared > 0:
         parts.append(losses.Part(curves.gaussian(math.sqrt(mu_squared), tail), None, 1))
     return losses.compose(parts, delta)
 
 
-def _part(leaf: Event, count: int, tail: float) -> losses.Part:
-    if isinstance(leaf, PoissonGaussian):
+def _part(leaf: events.Event, count: int, tail: float) -> losses.Part:
+    if isinstance(leaf, events.PoissonGaussian):
         chosen = mixture.pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
         forward, backward = mixture.curves(chosen, tail)
         return losses.Part(forward, backward, count)
-    if isinstance(leaf, FixedSizeGaussian):
-        curve = curves.fixed_size(leaf, tail)
-        return losses.Part(curve, None, count)
-    if isinstance(leaf, Laplace):
+    if isinstance(leaf, events.FixedSizeGaussian):
+        return losses.Part(curves.fixed_size(leaf, tail), None, count)
+    if isinstance(leaf, events.Laplace):
         return losses.Part(curves.laplace(1 / leaf.noise_multiplier), None, count)
-    if isinstance(leaf, RandomizedResponse):
+    if isinstance(leaf, events.RandomizedResponse):
         return losses.Part(curves.k_ary(leaf.epsilon, leaf.num_values), None, count)
-    if isinstance(leaf, BoundedRange):
+    if isinstance(leaf, events.BoundedRange):
         return losses.Part(curves.bounded_range(leaf.epsilon), None, count)
-    if isinstance(leaf, MultiBit):
+    if isinstance(leaf, events.MultiBit):
         return losses.Part(curves.pure(leaf.epsilon_per_bit), None, count * leaf.num_bits)
-    if isinstance(leaf, PureDP):
+    if isinstance(leaf, events.PureDP):
         return losses.Part(curves.pure(leaf.epsilon), None, count)
-    if isinstance(leaf, ApproxDP):
+    if isinstance(leaf, events.ApproxDP):
         return losses.Part(curves.pure(leaf.epsilon, leaf.delta), None, count)
     raise UnknownEventError(f"no dominating pair is known for {type(leaf).__name__}: {leaf}")

@@ -27,20 +27,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import rdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.events import (
-    BoundedRange,
-    Composed,
-    Event,
-    Gaussian,
-    PoissonGaussian,
-    PureDP,
-    Repeated,
-    SampledOnce,
-)
 from fedgraph.privacy.sensitivity import require_positive
 
 # The one calibration of PRIVACY §4 (Cora-ML).
@@ -116,16 +107,16 @@ def _table(claimed: float) -> list[Claim]:
         given = {"epsilon_published": None, "epsilon_provable": None, "epsilon_lower_bound": None, kind: epsilon}
         return Claim(PAPER, mechanism, claimed, DELTA, explanation, inputs, **given)
 
-    def once(vectors: Event, training: Event) -> float:
-        return price(SampledOnce(Composed((vectors, training)), SAMPLED), DELTA).epsilon
+    def once(vectors: events.Event, training: events.Event) -> float:
+        return price(events.SampledOnce(events.Composed((vectors, training)), SAMPLED), DELTA).epsilon
 
-    def alone(training: Event) -> float:
-        return price(SampledOnce(training, SAMPLED), DELTA).epsilon
+    def alone(training: events.Event) -> float:
+        return price(events.SampledOnce(training, SAMPLED), DELTA).epsilon
 
     published, provable, lower = "epsilon_published", "epsilon_provable", "epsilon_lower_bound"
-    paper, sound = Repeated(Gaussian(pr), SOURCES), Repeated(Gaussian(pr / math.sqrt(2)), SOURCES)
+    paper, sound = events.Repeated(events.Gaussian(pr), SOURCES), events.Repeated(events.Gaussian(pr / math.sqrt(2)), SOURCES)
     inner = half + sgd_epsilon(sigma, RATE, STEPS, half_delta)
-    revealed = ((PoissonGaussian(sigma, RATE, 4, True), STEPS), (Gaussian(pr / math.sqrt(2)), SOURCES))
+    revealed = ((events.PoissonGaussian(sigma, RATE, 4, True), STEPS), (events.Gaussian(pr / math.sqrt(2)), SOURCES))
     elementary = amplified_epsilon(rdp.epsilon(revealed, DELTA / SAMPLED)[0], SAMPLED)
     same = amplified_epsilon(inner, SAMPLED)
     poisson, fixed = alone(steps["poisson"]), alone(steps["fixed"])
@@ -154,28 +145,28 @@ def _inputs(half: float, half_delta: float, sigma: float, pr: float) -> dict[str
     }  # fmt: skip
 
 
-def _steps(sigma: float) -> dict[str, Event]:
+def _steps(sigma: float) -> dict[str, events.Event]:
     return {
-        "poisson": Repeated(PoissonGaussian(sigma, RATE, touched_rows=1, replaced=False), STEPS),
-        "zero-out 2": Repeated(PoissonGaussian(sigma, RATE, 2, replaced=False), STEPS),
-        "replace 1": Repeated(PoissonGaussian(sigma, RATE, 1, True), STEPS),
-        "replace 4": Repeated(PoissonGaussian(sigma, RATE, 4, True), STEPS),
-        "fixed": Repeated(Gaussian(sigma), EPOCHS),
-        "fixed 4": Repeated(Gaussian(sigma / 8), EPOCHS),
+        "poisson": events.Repeated(events.PoissonGaussian(sigma, RATE, touched_rows=1, replaced=False), STEPS),
+        "zero-out 2": events.Repeated(events.PoissonGaussian(sigma, RATE, 2, replaced=False), STEPS),
+        "replace 1": events.Repeated(events.PoissonGaussian(sigma, RATE, 1, True), STEPS),
+        "replace 4": events.Repeated(events.PoissonGaussian(sigma, RATE, 4, True), STEPS),
+        "fixed": events.Repeated(events.Gaussian(sigma), EPOCHS),
+        "fixed 4": events.Repeated(events.Gaussian(sigma / 8), EPOCHS),
     }
 
 
 def _exponential(
-    claimed: float, half: float, half_delta: float, sigma: float, once: Callable[[Event, Event], float]
+    claimed: float, half: float, half_delta: float, sigma: float, once: Callable[[events.Event, events.Event], float]
 ) -> list[Claim]:
     """EM0 and EM1: scale Δ/base is 2Δ/ε₀ with ε₀ = 2·base, so each pick is 2·base-bounded-range."""
     each, each_delta = vector_budget(half, half_delta, SOURCES)
-    training = Repeated(PoissonGaussian(sigma, RATE, 1, True), STEPS)
+    training = events.Repeated(events.PoissonGaussian(sigma, RATE, 1, True), STEPS)
     out = []
     for name, share in (("EM0", 1.0), ("EM1", 0.5)):
         base = em_base(each * share, TOP, each_delta)
-        picks = Repeated(BoundedRange(2 * base), SOURCES * TOP)
-        values = Repeated(PureDP(each * (1 - share) / TOP), SOURCES * TOP)
+        picks = events.Repeated(events.BoundedRange(2 * base), SOURCES * TOP)
+        values = events.Repeated(events.PureDP(each * (1 - share) / TOP), SOURCES * TOP)
         inputs = _inputs(half, half_delta, sigma, math.nan)
         del inputs["sigma_pr / C1"]
         inputs |= {"epsilon_v": each, "Gumbel scale / C2": 1 / base}
@@ -183,6 +174,6 @@ def _exponential(
             inputs["Laplace scale / C2"] = TOP / (each * (1 - share))
         words = "published: the corollary outside its range and q'·ε; provable: bounded range per pick"
         words += ", Laplace values as pure ε" if share < 1 else ""
-        provable = once(Composed((picks, values)), training)
+        provable = once(events.Composed((picks, values)), training)
         out.append(Claim(PAPER, f"{name}: replace, B' = 1, Poisson", claimed, DELTA, words, inputs, claimed, provable))
     return out
