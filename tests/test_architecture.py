@@ -55,6 +55,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "pricing": {"privacy", "errors", "plugins"},
     "scenario": {"privacy", "errors", "plugins", "documents", "data", "types", "methods", "tasks"},
     "runs": EVERYTHING,
+    "export": EVERYTHING,  # what stands in a project imports `export.site` alone
     "commands": EVERYTHING,
     "library": EVERYTHING,
     "__main__": EVERYTHING,

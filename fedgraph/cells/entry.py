@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -36,6 +36,11 @@ class RowKey(NamedTuple):
     world: World
     epsilon: float
     calibrated_by: str
+
+    @classmethod
+    def of_cell(cls, cell: Cell) -> Self:
+        """Of the row that the cell belongs to."""
+        return cls(cell.task, cell.dataset, cell.method, cell.variant, cell.world, cell.epsilon, cell.calibrated_by)
 
 
 @dataclass(frozen=True)

@@ -53,13 +53,14 @@ def read(path: Path) -> object:
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from error
     try:
-        return _value(content)
+        return from_bytes(content)
     except Exception as error:
         why = f"{' '.join(str(error).split())[:200]}" if isinstance(error, DataError) else type(error).__name__
         raise DataError(f"{path}: no model that 'fedgraph fit' wrote, or damaged, or edited ({why})") from error
 
 
-def _value(content: bytes) -> object:
+def from_bytes(content: bytes) -> object:
+    """Inverse of ``to_bytes``. Raises for anything else."""
     size = int.from_bytes(content[:8], "little")
     if not 2 <= size <= min(MOST_HEADER, len(content) - 8):
         raise DataError("its header is not there")

@@ -183,8 +183,7 @@ def _cell(models: Models[Params], task: TaskSettings, row: RowKey, context: Cont
         quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
     params = task.params.model_copy(update=quiet)
     for cell in tasks.task(task.kind).cells(params, context):
-        key = RowKey(cell.task, cell.dataset, cell.method, cell.variant, cell.world, cell.epsilon, cell.calibrated_by)
-        if cell.seed == 0 and key == row:
+        if cell.seed == 0 and RowKey.of_cell(cell) == row:
             return params, cell if wanted.epsilon is None else replace(cell, epsilon=wanted.epsilon)
     raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
 

@@ -197,7 +197,7 @@ def _job(folder: Path) -> Document | None:
 
 
 def _inside(folder: Path) -> Path:
-    for name in ("pyproject.toml", "ledger.jsonl", "config_fed_client.json"):
+    for name in ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json"):
         if (folder / name).is_file():
             return folder / name
     raise PricingError(f"{folder}: a folder without pyproject.toml or ledger.jsonl; name the file to price")

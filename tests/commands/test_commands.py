@@ -20,7 +20,7 @@ from fedgraph.privacy import __main__ as privacy
 from fedgraph.scenario import read, shipped
 
 FILES = Path(__file__).parents[1] / "pricing" / "files"
-COMMANDS = {"run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "sheet"}
+COMMANDS = {"export", "run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "sheet"}
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:

@@ -96,7 +96,7 @@ def test_the_price_moves(tmp_path: Path, reader: str, file: str, old: str, new: 
 
 
 def test_every_reader_has_a_file_and_states_its_source() -> None:
-    covered = {reader for reader, *_ in MOVES} | {"ledger", "scenario"}
+    covered = {reader for reader, *_ in MOVES} | {"ledger", "scenario", "exported"}  # tests/export
     assert covered == set(pricing.systems())
     assert sorted(catalogue.entries()) == pricing.systems()
     for entry in catalogue.entries().values():

@@ -11,6 +11,7 @@ from fedgraph.methods.base import Plan
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base.row_keys import RowKeys
 from fedgraph.tasks.base.training import Fitted
+from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.protocols import Setting
 
 P = TypeVar("P")  # the task's settings
@@ -22,12 +23,14 @@ class Models(Generic[P]):
     """How a task's rows become models that are used, and what a budget is charged for a cell.
 
     params: its settings. spends: plan and guarantee of a cell, promises looked up. give_setting: what it trains on. train: it.
+    dealt: who holds what of it.
     """
 
     params: type[P]
     spends: Callable[[P, Cell, Context], tuple[Plan, Guarantee]]
     give_setting: Callable[[P, Cell, Context, Setting], None]
     train: Callable[[P, Cell, Context], Fitted]
+    dealt: Callable[[P, Cell, Context], DealtWorld]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,7 @@ def alone(params: Params, cell: Cell) -> bool:
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
-    world = _world(params, cell, context)
+    world = dealt_world(params, cell, context)
     setting = world.setting
     given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
     delta = 1.0 / setting.num_train if isinstance(given, str) else given
@@ -98,7 +98,7 @@ def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarante
 
 def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
     """All rounds of the cell, and their price; nothing is tested."""
-    made, world = plan(params, cell, context), _world(params, cell, context)
+    made, world = plan(params, cell, context), dealt_world(params, cell, context)
     who = attendance.drawn(params.federation, made, cell, context)
     masks, keep = (
         attendance.masks_of(params.federation, made),
@@ -177,7 +177,7 @@ def _least_class(context: Context) -> int | None:
     return int(np.unique(context.data.labels[context.data.labels >= 0], return_counts=True)[1].min())
 
 
-def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
+def dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
     """The setting, dealt to the cell's clients."""
     return DealtWorld(
         cell.world,
@@ -279,5 +279,5 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
 
 
 TASK: TaskOffers[Params] = TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, spends, give_setting, train)
+    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, spends, give_setting, train, dealt_world)
 )

@@ -1,0 +1,38 @@
+"""``fedgraph export RUN ROW --to flower|nvflare DIR``: a row as a project that runs there, with the noise that was proven."""
+
+import argparse
+from pathlib import Path
+
+HELP = "write a row as a project for Flower or NVIDIA FLARE, with exactly the noise that was proven"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument("row", metavar="ROW", help="a row's name, as its link in the report, or a part that only one has")
+    parser.add_argument("out", type=Path, metavar="DIR", help="a new folder for the project")
+    parser.add_argument("--to", required=True, metavar="FRAMEWORK", help="flower or nvflare")
+    parser.add_argument("--clients", type=Path, metavar="DIR", help="also write the private graphs of the run's clients here")
+    parser.add_argument("--data-root", type=Path, metavar="DIR", help="where the run's data are, if not where it found them")
+    parser.add_argument("--force", action="store_true", help="replace an earlier export")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fedgraph.errors import ScenarioError
+    from fedgraph.export import project
+    from fedgraph.pricing.readers.exported import layouts
+
+    if options.to not in layouts():
+        raise ScenarioError(f"--to {options.to}: unknown; allowed: {', '.join(layouts())}")
+    if options.clients is not None and options.clients.exists():
+        raise ScenarioError(f"--clients {options.clients}: exists already; allowed: a new folder")
+    found = project.open_row(options.run, options.row, options.data_root)
+    epsilon = project.export(found, options.to, options.out, options.force)
+    plan = found.plan
+    print(
+        f"{options.out}: {plan.method} for {plan.facts.sizes.num_clients} clients, {plan.schedule.rounds} rounds; its files "
+        f"are worth ε = {epsilon:.6g} at δ = {plan.guarantee.delta:.6g} (ledger: {found.row.head.epsilon_provable:.6g})"
+    )
+    if options.clients is not None:
+        project.write_clients(found, options.clients)
+        print(f"{options.clients}: private graphs of the run's clients, for a rehearsal on this machine; delete them after it")
+    return 0

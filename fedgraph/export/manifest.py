@@ -1,0 +1,164 @@
+"""Which rows can be deployed, and the numbers from which every file of a project is written.
+
+A row qualifies where all that its clients send are sums of bounded values with plain Gaussian noise, or answers that each
+record randomises by itself. Each client adds ``share`` = total/√(s − t): s clients must answer, t of them may tell the server
+their noise. Without sums hidden from the server, each client adds the total.
+
+**Whole numbers.** Values are rounded to steps, so two neighbouring values of ``dimension`` entries move apart by at most Δ +
+step·√dimension. The step is share/2^k with the least k ≥ ``FEWEST_BITS`` for which this costs at most ``FINE`` of Δ, and the
+share is larger by as much.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fedgraph.errors import ScenarioError
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Gaussian, PureDP, Unprotected
+from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.meetings import MeetingCounts
+from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Rows
+from fedgraph.privacy.units import Viewer
+
+FORMAT = 1
+FINE = 1e-7  # of the sensitivity, which rounding may cost
+FEWEST_BITS = 26  # so that the discrete law is the Gaussian's to within 1e-9 in ε for a million numbers
+WORDS = "whole numbers of steps (share / steps), exact discrete Gaussian noise from the operating system, sums modulo 2^64"
+FEDERATED = (Viewer.SERVER_SECURE_AGGREGATION, Viewer.SERVER, Viewer.ACTIVE_SERVER)
+
+
+@dataclass(frozen=True)
+class PlannedSum:
+    """One path.
+
+    kind: ``gaussian``, or ``answers`` (randomised by each record). clip: the norm of one unit's contribution, where the bound
+    has one. sensitivity: Δ₂ under the relation; of answers their ε. share: standard deviation of one client's noise, which is
+    ``steps`` steps. largest: the norm that no client's value exceeds. dimension: entries. first, rounds: when.
+    """
+
+    kind: str
+    bound: str
+    clip: float | None
+    sensitivity: float
+    share: float
+    steps: int
+    largest: float
+    dimension: int
+    first: int
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What is deployed; ``protection`` and the ledger's ε with it. honest: clients whose noise nobody but they know."""
+
+    framework: str
+    row: Mapping[str, str]
+    protection: Mapping[str, object]
+    delta: float
+    epsilon: float
+    clients: int
+    least_survivors: int
+    colluders: int
+    masked: bool
+    rounds: int
+    releases: Mapping[str, PlannedSum]
+    ledger_sha256: str
+    plan_sha256: str
+    weights: int = 1
+    sampling: str = "every client in every round; nothing is amplified"
+    number_format: str = WORDS
+    fedgraph_export: int = FORMAT
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return dataclasses.asdict(self)
+
+
+def require_deployable(plan: Plan) -> None:
+    """``ScenarioError`` that says why a row of this plan cannot be deployed."""
+    facts, guarantee = plan.facts, plan.guarantee
+    why = None
+    if facts.viewer not in FEDERATED:
+        why = f"its viewer is {facts.viewer.value}: one party computes it, so nobody is a client; export a row of trust: sums"
+    elif facts.attendance.words:
+        why = f"clients answer in some rounds only ({facts.attendance.words}); its masks would need every client of a round"
+    elif guarantee.sampled_once is not None or guarantee.holdings is not None or guarantee.per_end:
+        why = "its price counts a secret sample, nodes of several clients or single ends of edges, which no project carries out"
+    elif not plan.schedule.releases:
+        why = "it releases nothing"
+    elif plan.watch.opened:
+        why = "clients send more than a deployment may, for an attack to read"
+    if why is None:
+        why = next((w for w in map(_refusal, plan.schedule.releases) if w is not None), None)
+    if why is not None:
+        raise ScenarioError(f"{plan.method} cannot be exported: {why}")
+
+
+def _refusal(release: PlannedRelease) -> str | None:
+    """Why one release is no sum of bounded values with noise of a known law; None where it is one."""
+    said = f"{release.path!r} is {release.mechanism.words}, priced as {type(release.event).__name__}"
+    if isinstance(release.event, Unprotected):
+        return f"{release.path!r} is sent in clear"
+    if release.client is not None or release.per_round != 1 or list(release.rounds) != list(_span(release)):
+        return f"{said}, not by all clients alike in rounds that follow one another"
+    if isinstance(release.mechanism, MaskedResponse) and isinstance(release.event, PureDP):
+        return None
+    if not (isinstance(release.mechanism, GaussianNoise) and isinstance(release.event, Gaussian)):
+        return f"{said}; allowed: Gaussian noise on a sum of clipped values, answers by randomised response"
+    return None if _largest(release.bound) is not None else f"{said}; its {type(release.bound).__name__} bounds no sum"
+
+
+def _span(release: PlannedRelease) -> range:
+    return range(release.rounds[0], release.rounds[0] + len(release.rounds)) if release.rounds else range(0)
+
+
+def _largest(bound: Bound) -> float | None:
+    """The norm that no value of ``bound`` exceeds; None for a bound that is not known here."""
+    if isinstance(bound, (ClippedSum, Rows)):
+        return bound.clip * bound.num_rows
+    if isinstance(bound, L2Ball):
+        return bound.radius
+    if isinstance(bound, MeetingCounts):
+        return float(bound.num_nodes * bound.num_classes)
+    return float(bound.max_terms) ** 1.5 if isinstance(bound, NeighbourSums) else None
+
+
+def planned_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, PlannedSum]:
+    """Per path, the numbers of its release. dimensions: entries of one value, per path."""
+    return {r.path: _planned_sum(r, dimensions[r.path], num_honest(plan)) for r in plan.schedule.releases}
+
+
+def num_honest(plan: Plan) -> int:
+    """How many clients' noise hides one unit in what the viewer sees: all but the colluders'; one where messages are seen."""
+    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    return plan.schedule.min_clients - plan.facts.colluders if secure else 1
+
+
+def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> PlannedSum:
+    bound, event, mechanism = release.bound, release.event, release.mechanism
+    span = _span(release)
+    if not (isinstance(mechanism, GaussianNoise) and isinstance(event, Gaussian)):
+        epsilon = event.epsilon if isinstance(event, PureDP) else math.inf
+        return PlannedSum("answers", type(bound).__name__, None, epsilon, 0.0, 1, 0.0, dimension, span.start, len(span))
+    clip = bound.clip if isinstance(bound, (ClippedSum, Rows)) else bound.radius if isinstance(bound, L2Ball) else None
+    sensitivity = mechanism.std * math.sqrt(honest) / event.noise_multiplier
+    share = mechanism.std * (1 + FINE)  # the price is then at most the plan's, rounding included
+    steps = 2 ** max(FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (FINE * sensitivity))))
+    return PlannedSum(
+        "gaussian",
+        type(bound).__name__,
+        clip,
+        sensitivity,
+        share,
+        steps,
+        _largest(bound) or 0.0,
+        dimension,
+        span.start,
+        len(span),
+    )

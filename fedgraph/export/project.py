@@ -1,0 +1,195 @@
+"""A row of a finished run becomes the folder of a project, which is priced before anybody sees it.
+
+The plan is made again from the run's scenario and data. Where it is not worth the ε that the ledger of the run shows, nothing
+is written, and neither is it where ``fedgraph price`` finds another ε in the files.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+import numpy as np
+
+from fedgraph import data as datasets
+from fedgraph import pricing, runtime, seeds
+from fedgraph.cells.entry import RowKey
+from fedgraph.errors import ScenarioError
+from fedgraph.export import packing
+from fedgraph.export.manifest import Manifest, num_honest, planned_sums, require_deployable
+from fedgraph.export.site import Hub, Site
+from fedgraph.methods.base import Plan, kinds
+from fedgraph.pricing.readers.exported import layouts, read_template
+from fedgraph.privacy.units import Assumption, Protection, Viewer
+from fedgraph.report.report_rows import Row
+from fedgraph.report.saved_run import SavedRun, load_run
+from fedgraph.report.scores import row_anchor
+from fedgraph.runs import experiment
+from fedgraph.runs.console import Console
+from fedgraph.scenario import read
+from fedgraph.tasks import base as tasks
+from fedgraph.types import Partition
+from fedgraph.worlds.protocols import without_labels
+
+AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
+PLAN = "plan.json"
+MOST_BYTES = 9_000_000  # of the plan: Flower sends at most 10 MB
+MANIFEST = "fedgraph_export.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Deployable:
+    """A row that can be deployed: its plan, and the clients of the run it was proven on."""
+
+    run: SavedRun
+    row: Row
+    plan: Plan
+    partition: Partition
+
+
+def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployable:
+    """The row of a finished run with its plan, made again, and its clients.
+
+    Raises:
+        DataError: the folder holds no finished run, no such row, or its data are not there.
+        ScenarioError: the row cannot be deployed; the sentence says why.
+    """
+    saved = load_run(folder)
+    row = saved.find(name)
+    head = row.head
+    if head.protection is None or not math.isfinite(row.provable):
+        raise ScenarioError(f"{folder}: {row_anchor(row)} guarantees nothing (ε = ∞), so there is no noise to deploy")
+    ready = read.load(folder / "scenario.yaml")
+    datasets.look_in(data_root)
+    with runtime.start("serial") as engine:
+        root = seeds.public(ready.scenario.seed)
+        graphs = [experiment.load(d, data_root, root) for d in ready.scenario.datasets]
+        for stage in experiment.stages_of(ready, graphs, engine, Console(quiet=True)):
+            cell = next((c for c in stage.cells if c.seed == head.seed and RowKey.of_cell(c) == head.row_key), None)
+            if cell is None:
+                continue
+            models, params = tasks.task(stage.task.kind).TASK.models, stage.task.params
+            plan = experiment.plan_of(ready, stage, cell)
+            if plan is None or models is None or not isinstance(params, models.params):
+                raise ScenarioError(f"{folder}: rows of {stage.task.kind} are no models; allowed: rows that classify nodes")
+            require_deployable(plan)
+            if not math.isclose(plan.provable().epsilon, head.epsilon_provable, abs_tol=AGREES / 10):
+                raise ScenarioError(
+                    f"{folder}: made again, the plan costs ε = {plan.provable().epsilon:.6g}; the ledger of the run says "
+                    f"{head.epsilon_provable:.6g}: its data or this version of fedgraph are others; run it again"
+                )
+            return Deployable(saved, row, plan, models.dealt(params, cell, stage.context).partition)
+    raise ScenarioError(f"{folder}: its scenario.yaml has no row {row_anchor(row)} any more; run it again")
+
+
+def export(found: Deployable, framework: str, out: Path, force: bool = False) -> float:
+    """Write the project; its price, which agrees with the ledger.
+
+    Raises:
+        ScenarioError: ``out`` is there and ``force`` is not said, or the files are not worth the ledger's ε.
+    """
+    if out.exists() and not (force and (out / MANIFEST).is_file()):
+        raise ScenarioError(f"{out}: exists already; allowed: a new folder, or --force in the place of an earlier export")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
+        made = Path(place) / "project"
+        write_files(found, framework, made)
+        epsilon = priced(made, found.row.head.epsilon_provable)
+        if out.exists():
+            shutil.rmtree(out)
+        os.replace(made, out)
+    return epsilon
+
+
+def priced(folder: Path, expected: float) -> float:
+    """What ``fedgraph price`` finds in the files. ``ScenarioError`` where it is not ``expected``, to within ``AGREES``."""
+    total = pricing.price(folder).headline.total
+    if total is None or not abs(total.epsilon - expected) <= AGREES:
+        said = "no ε" if total is None else f"ε = {total.epsilon:.6g}"
+        raise ScenarioError(
+            f"{folder.name}: the files are worth {said}, and the ledger says {expected:.6g}; nothing is exported"
+        )
+    return total.epsilon
+
+
+def write_files(found: Deployable, framework: str, folder: Path) -> None:
+    """Every file of the project, all from one manifest."""
+    layout = layouts()[framework]
+    home = folder / Path(layout["shared/planned.py.j2"]).parent
+    home.mkdir(parents=True)
+    packing.write(home / PLAN, _public(found.plan))
+    if (size := (home / PLAN).stat().st_size) > MOST_BYTES:
+        raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {MOST_BYTES:,}")
+    manifest = make_manifest(found, framework, hashlib.sha256((home / PLAN).read_bytes()).hexdigest())
+    (folder / MANIFEST).write_text(json.dumps(manifest.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    for template, place in layout.items():
+        text = read_template(template)
+        if template.endswith(".j2"):
+            text = environment.from_string(text).render(m=manifest, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph")
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text, encoding="utf-8")
+
+
+def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manifest:
+    """The numbers of the row."""
+    plan, head = found.plan, found.row.head
+    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    ledger = hashlib.sha256("\n".join(head.ledger).encode()).hexdigest()
+    named = {"run": found.run.title, "row": row_anchor(found.row), "method": head.method, "variant": head.variant}
+    named |= {"dataset": head.dataset, "trust": head.world.words}
+    clients = plan.facts.sizes.num_clients
+    return Manifest(
+        framework=framework,
+        row=named,
+        protection=_carried_out(plan.guarantee.protection).to_dict(),
+        delta=plan.guarantee.delta,
+        epsilon=head.epsilon_provable,
+        clients=clients,
+        least_survivors=clients,
+        colluders=clients - num_honest(plan) if secure else 0,
+        masked=secure,
+        rounds=plan.schedule.rounds,
+        releases=planned_sums(plan, _dimensions(found)),
+        ledger_sha256=ledger,
+        plan_sha256=plan_sha256,
+    )
+
+
+def _carried_out(protection: Protection) -> Protection:
+    """The same, where sums are not simulated but taken behind masks."""
+    ideal, masked = Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION
+    return dataclasses.replace(protection, assumptions=tuple(masked if a is ideal else a for a in protection.assumptions))
+
+
+def _dimensions(found: Deployable) -> dict[str, int]:
+    """How many numbers one value of each path has: read off the first client's, of which only the size is looked at."""
+    plan, subgraph = found.plan, found.partition.subgraphs[0]
+    site = Site(plan, subgraph, kinds.method(plan.method).prepare(plan, subgraph))
+    model = Hub(plan).model
+    rounds = {r.rounds[0] for r in plan.schedule.releases}
+    return {path: int(np.size(v)) for k in sorted(rounds) for path, v in site.bounded(model, k).values()}
+
+
+def _public(plan: Plan) -> Plan:
+    """The plan without the answers of public test nodes, which nobody needs who deploys it."""
+    public = plan.facts.public
+    graph = None if public.graph is None else without_labels(public.graph)
+    return dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=dataclasses.replace(public, graph=graph)))
+
+
+def write_clients(found: Deployable, folder: Path) -> list[Path]:
+    """The private graph of each client of the run as ``client-0.json`` …: for a rehearsal on one machine only."""
+    folder.mkdir(parents=True, exist_ok=False)
+    files = [folder / f"client-{s.client}.json" for s in found.partition.subgraphs]
+    for subgraph, file in zip(found.partition.subgraphs, files, strict=True):
+        packing.write(file, subgraph)
+    return files

@@ -1,0 +1,117 @@
+"""What an exported project uses of fedgraph: the exact, bounded values of one client, and the steps of the server.
+
+Values leave ``Site.bounded`` without noise. The project's own ``private_sums.py`` adds it, in the same process, before anything
+is sent; only answers that each record randomises by itself (randomised response) are drawn here. Every private random number,
+here as there, comes from the operating system.
+"""
+
+import csv
+import dataclasses
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from fedgraph import seeds
+from fedgraph.errors import DataError
+from fedgraph.export import packing
+from fedgraph.methods.base import Inbox, Plan, State, Streams, kinds
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.lines import Release
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
+from fedgraph.types import Subgraph
+
+OUTSIDE = Disclose("noise is added by private_sums.py")
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One client: the plan of all, and its own graph. work: what the method makes of the graph once."""
+
+    plan: Plan
+    subgraph: Subgraph
+    work: object
+    secret: seeds.Secret = field(default_factory=lambda: seeds.Secret(os.urandom(seeds.KEY_BYTES)))
+
+    @property
+    def client(self) -> int:
+        """Its number."""
+        return self.subgraph.client
+
+    def bounded(self, model: Mapping[str, np.ndarray], round_: int) -> dict[str, tuple[str, np.ndarray]]:
+        """name → (path, value) of what the plan lets this client release in the round: bounded by the desk, without noise."""
+        streams = Streams(self.secret, ("site", self.client, round_), self.plan.fingerprint)
+        planned = [_in_clear(r) for r in self.plan.schedule.of_client(self.client)]
+        desk = Desk("site", self.client, round_, planned, streams.generator("noise"))
+        released = kinds.method(self.plan.method).client(self.plan, self.work, model, round_, streams, desk)
+        entries = {name: value.entry for name, value in released.items()}
+        return {n: (e.path, np.asarray(released[n].value)) for n, e in entries.items() if isinstance(e, Release)}
+
+
+def _in_clear(release: PlannedRelease) -> PlannedRelease:
+    """The same bound and rounds; Gaussian noise is added outside."""
+    if not isinstance(release.mechanism, GaussianNoise):
+        return release
+    return dataclasses.replace(release, mechanism=OUTSIDE)
+
+
+@lru_cache(maxsize=4)
+def open_site(plan: Path, digest: str, graph: Path) -> Site:
+    """The client whose graph lies in the file ``graph``, once per process.
+
+    Raises:
+        DataError: the plan is not the one of ``digest`` (SHA-256), or the graph has other columns or nodes than were planned.
+    """
+    made = read_plan(plan, digest)
+    subgraph = packing.read(graph, Subgraph)
+    sizes, own = made.facts.sizes, subgraph.graph
+    if not 0 <= subgraph.client < sizes.num_clients:
+        raise DataError(f"{graph}: client {subgraph.client}; allowed: 0 … {sizes.num_clients - 1}")
+    found = (own.num_nodes, own.num_features, own.num_classes)
+    wanted = (sizes.clients[subgraph.client], sizes.num_features, sizes.num_classes)
+    if found != wanted:
+        raise DataError(f"{graph}: {found} nodes, columns and classes; planned for client {subgraph.client}: {wanted}")
+    return Site(made, subgraph, kinds.method(made.method).prepare(made, subgraph))
+
+
+def read_plan(path: Path, digest: str) -> Plan:
+    """The plan in a file. ``DataError`` where its SHA-256 is not ``digest``."""
+    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+    if found != digest:
+        raise DataError(f"{path}: not the plan that was exported ({found[:12]}, not {digest[:12]}); export it again")
+    return packing.read(path, Plan)
+
+
+class Hub:
+    """The server: sums of what clients released go in, the next model comes out."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.method = plan, kinds.method(plan.method)
+        self.state: State = self.method.start(plan, np.random.default_rng())
+
+    @property
+    def model(self) -> dict[str, np.ndarray]:
+        """What is broadcast."""
+        return {name: np.asarray(value) for name, value in self.state.model.items()}
+
+    def step(self, round_: int, sums: Mapping[str, np.ndarray], each: Mapping[str, list[np.ndarray]], clients: int) -> None:
+        """Merge one round. each: per client, where the viewer may see it."""
+        self.state = self.method.server(self.plan, self.state, Inbox(round_, dict(sums), dict(each), clients))
+
+    def save(self, folder: Path) -> None:
+        """``state.json``, and ``predictions.csv`` of the public nodes where there are any. Both follow from released values."""
+        folder.mkdir(parents=True, exist_ok=True)
+        packing.write(folder / "state.json", self.state)
+        public = self.plan.facts.public
+        graph = public.graph if public.graph is not None else public.attributes
+        if graph is None:
+            return
+        scores = kinds.classifier(self.plan.method).predict(self.plan, self.state, graph)
+        with (folder / "predictions.csv").open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["node", "class", *(f"score {k}" for k in range(scores.shape[1]))])
+            rows.writerows([i, int(row.argmax()), *(f"{x:.6g}" for x in row)] for i, row in enumerate(scores))

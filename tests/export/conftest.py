@@ -1,0 +1,89 @@
+"""A finished run of three clients on a small graph, which is exported in every test of this folder."""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+import fedgraph
+from fedgraph.export import project
+
+SECRET = 982_451_653  # the run's root seed, which nobody may find in a project
+SCENARIO = {
+    "name": "three",
+    "seed": SECRET,
+    "seeds": 3,
+    "runtime": {"engine": "serial"},
+    "datasets": [{"name": "embedded/library"}],
+    "tasks": [
+        {
+            "task": "node_classification",
+            "label": "nodes",
+            "epsilons": [8],
+            "delta": 1e-4,
+            "trust": ["curator", "sums", "own-client"],
+            "partition": {"partition": "uniform", "clients": 3},
+            "methods": [
+                {"method": "features", "label": "Features", "steps": 12},
+                {"method": "label_hop", "label": "hop", "steps": 6, "trust": ["sums"]},
+                {"method": "nonprivate", "label": "clear", "model": "logistic", "rounds": 2, "trust": ["sums"]},
+                {"method": "dpar", "label": "walks", "epochs": 1, "batch_size": 60, "trust": ["sums"]},
+            ],
+        },
+        {
+            "task": "node_classification",
+            "label": "edges",
+            "protocol": "transductive",
+            "epsilons": [8],
+            "delta": 1e-4,
+            "trust": ["sums"],
+            "partition": {"partition": "uniform", "clients": 3},
+            "methods": [{"method": "gap_edge", "label": "GAP", "epochs": 2, "hops": 1, "folds": 2, "hidden": 8}],
+        },
+    ],
+}
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run's folder."""
+    place = tmp_path_factory.mktemp("export")
+    (place / "three.yaml").write_text(yaml.safe_dump(SCENARIO), encoding="utf-8")
+    return fedgraph.run(place / "three.yaml", out=place / "run").folder
+
+
+@pytest.fixture(scope="session")
+def opened(finished: Path) -> Callable[[str], project.Deployable]:
+    """A row of the run by a part of its name."""
+    known: dict[str, project.Deployable] = {}
+
+    def row(name: str) -> project.Deployable:
+        if name not in known:
+            known[name] = project.open_row(finished, name)
+        return known[name]
+
+    return row
+
+
+@pytest.fixture
+def imported() -> Iterator[Callable[[Path], ModuleType]]:
+    """A module of a project, by its file; modules beside it can be imported from it while the test runs."""
+    before = set(sys.modules)
+
+    def load(file: Path) -> ModuleType:
+        name = f"{file.parent.name}_{abs(hash(file))}_{file.stem}"
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+        return made
+
+    yield load
+    for name in set(sys.modules) - before:
+        if name.startswith("fedgraph_app"):
+            del sys.modules[name]

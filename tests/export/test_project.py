@@ -1,0 +1,275 @@
+"""A row becomes a project: what it says, what it adds, what it refuses, and that its price is the ledger's."""
+
+import ast
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedgraph import pricing
+from fedgraph.commands import base as cli
+from fedgraph.errors import DataError, PricingError, ScenarioError
+from fedgraph.export import packing, project
+from fedgraph.export.manifest import num_honest
+from fedgraph.export.site import Hub, Site, open_site
+from fedgraph.methods.base import Plan
+from fedgraph.pricing.readers.exported import layouts
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.types import Subgraph
+from tests.export.conftest import SECRET
+
+Opened = Callable[[str], project.Deployable]
+Imported = Callable[[Path], ModuleType]
+SUMS, MESSAGES, HOP, GAP = "features-features-sums", "features-features-own", "label-hop-hop-sums", "gap-edge-gap-sums"
+
+
+def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
+    """The folder with the project's code."""
+    project.export(opened(row), framework, place / "app")
+    return (place / "app" / layouts()[framework]["shared/planned.py.j2"]).parent
+
+
+@pytest.mark.parametrize("framework", sorted(layouts()))
+@pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP])
+def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, opened: Opened, tmp_path: Path) -> None:
+    home, found = written(opened, row, framework, tmp_path), opened(row)
+    quote = pricing.price(tmp_path / "app")
+    assert quote.headline.total is not None
+    assert quote.headline.total.epsilon == pytest.approx(found.row.head.epsilon_provable, abs=1e-4)
+    said = json.loads((tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8"))
+    assert said["clients"] == said["least_survivors"] == 3
+    assert said["weights"] == 1
+    assert said["protection"]["viewer"] == found.plan.guarantee.protection.viewer.value
+    for release in found.plan.schedule.releases:
+        held = said["releases"][release.path]
+        if isinstance(release.mechanism, GaussianNoise):
+            assert 1 <= held["share"] / release.mechanism.std <= 1 + 1e-6, "never less noise than was proven"
+            assert held["steps"] >= 2**26
+            assert held["rounds"] == len(release.rounds)
+    for file in home.rglob("*.py"):
+        ast.parse(file.read_text(encoding="utf-8"))
+    everything = "".join(f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file())
+    assert str(SECRET) not in everything, "the root seed of the run is exported nowhere"
+    assert "np.random" not in everything
+
+
+def test_labels_of_the_public_graph_stay_at_home(opened: Opened, tmp_path: Path) -> None:
+    plan = packing.read(written(opened, SUMS, "flower", tmp_path) / project.PLAN, Plan)
+    graph, known = plan.facts.public.graph, opened(SUMS).plan.facts.public.graph
+    assert graph is not None
+    assert known is not None
+    assert (graph.labels == -1).all()
+    assert (known.labels >= 0).all()
+    assert plan.fingerprint == opened(SUMS).plan.fingerprint
+    assert plan.provable() == opened(SUMS).plan.provable()
+
+
+CHANGES = {
+    "half of the noise": ("planned.py", '"share": ', '"share": 0.5 * ', "holds more than names and numbers"),
+    "less noise": ("planned.py", '"share": 0.', '"share": 0.0', "worth ε"),
+    "fewer must answer": ("planned.py", "LEAST = 3", "LEAST = 2", "least_survivors: 3 here"),
+    "messages seen": ("planned.py", "MASKED = True", "MASKED = False", "MASKED is False"),
+    "coarse steps": ("planned.py", '"steps": ', '"steps": 9, "": ', "allowed: > 0, at least"),
+    "another law": ("private_sums.py", "sigma + 1", "sigma // 2", "is not as"),
+    "no mod": ("client_app.py", "@app.train(mods=[PlannedNoise(planned)])", "@app.train()", "is not as"),
+    "another app": ("../pyproject.toml", "client_app:app", "other_app:app", "is not as"),
+    "another plan": ("plan.json", "Plan", "Plane", "is not the plan"),
+    "a smaller move": (f"../{project.MANIFEST}", '"sensitivity": 0.5', '"sensitivity": 0.25', "its bound has"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> None:
+    """Whether it is a number, a line of code or the manifest: the price moves, or the files are refused."""
+    file, old, new, why = CHANGES[change]
+    home = written(opened, SUMS, "flower", tmp_path)
+    text = (home / file).read_text(encoding="utf-8")
+    assert old in text
+    (home / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises((PricingError, ScenarioError), match=why):
+        project.priced(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
+
+
+def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
+    home = written(opened, SUMS, "flower", tmp_path)
+    text = (home / "planned.py").read_text(encoding="utf-8")
+    share = json.loads((tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8"))["releases"]["model"]["share"]
+    (home / "planned.py").write_text(text.replace(repr(share), repr(share / 2)), encoding="utf-8")
+    total = pricing.price(tmp_path / "app").headline.total
+    assert total is not None
+    assert total.epsilon > 15
+    assert cli.main(["price", str(tmp_path / "app"), "--at-most", "8"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("features-features-curator", "one party computes it"),
+        ("nonprivate-clear", "ε = ∞"),
+        ("dpar-walks", "allowed: Gaussian noise on a sum"),
+    ],
+)
+def test_rows_that_are_no_sums_say_why(row: str, why: str, finished: Path) -> None:
+    with pytest.raises(ScenarioError, match=why):
+        project.open_row(finished, row)
+
+
+def test_the_command_says_one_line(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["export", str(finished), SUMS, str(tmp_path / "app"), "--to", "flower"]
+    assert cli.main([*words, "--clients", str(tmp_path / "clients")]) == 0
+    assert "are worth ε = 8 at" in capsys.readouterr().out
+    assert sorted(f.name for f in (tmp_path / "clients").iterdir()) == ["client-0.json", "client-1.json", "client-2.json"]
+    assert cli.main(words) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert cli.main([*words, "--force"]) == 0
+    assert cli.main([*words[:-1], "tff"]) == 2
+    assert "allowed: flower" in capsys.readouterr().err
+    (finished / "scenario.yaml").rename(finished / "kept.yaml")
+    try:
+        assert cli.main([*words, "--force"]) == 2
+        assert "scenario.yaml is missing" in capsys.readouterr().err
+    finally:
+        (finished / "kept.yaml").rename(finished / "scenario.yaml")
+
+
+def test_text_without_code_keeps_every_bit(opened: Opened, tmp_path: Path) -> None:
+    subgraph = opened(SUMS).partition.subgraphs[0]
+    packing.write(tmp_path / "graph.json", subgraph)
+    again = packing.read(tmp_path / "graph.json", Subgraph)
+    assert (again.graph.features != subgraph.graph.features).nnz == 0
+    assert again.graph.features.dtype == subgraph.graph.features.dtype
+    assert np.array_equal(again.nodes, subgraph.nodes)
+    (tmp_path / "graph.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match="not as fedgraph writes it"):
+        packing.read(tmp_path / "graph.json", Subgraph)
+
+
+def test_the_discrete_gaussian_has_its_law(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    """A χ² test accepts the stated standard deviation, and rejects two thirds of it and half as much again."""
+    sums = imported(written(opened, SUMS, "flower", tmp_path) / "private_sums.py")
+    drawn = np.array([sums.discrete_gaussian(3) for _ in range(6000)])
+    ends = np.arange(-9, 10)
+
+    def p_value(sigma: float) -> float:
+        weights = np.exp(-(np.arange(-60.0, 61.0) ** 2) / (2 * sigma**2))
+        expected = weights[(np.abs(np.arange(-60, 61)) <= 9)] / weights.sum()
+        counted = np.array([(drawn == k).sum() for k in ends])
+        rest = len(drawn) - counted.sum()
+        return float(stats.chisquare([*counted, rest], [*(expected * len(drawn)), (1 - expected.sum()) * len(drawn)]).pvalue)
+
+    assert p_value(3.0) > 1e-4
+    assert p_value(2.0) < 1e-9
+    assert p_value(4.5) < 1e-9
+
+
+@pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP])
+def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    """Three sites and a server: sums are right once all masks are in, and their noise is the plan's (Kolmogorov-Smirnov)."""
+    home, found = written(opened, row, "flower", tmp_path), opened(row)
+    sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
+    files = project.write_clients(found, tmp_path / "clients")
+    sites = [open_site(home / project.PLAN, planned.PLAN_SHA256, file) for file in files]
+    hub, secrets = Hub(packing.read(home / project.PLAN, Plan)), [sums.new_key() for _ in files]
+    board = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}
+    noise: list[np.ndarray] = []
+    for round_ in range(planned.ROUNDS):
+        exact = [{f"{n}@{p}": v for n, (p, v) in site.bounded(hub.model, round_).items()} for site in sites]
+        sent = [sums.protect(planned, e, k, round_, secrets[k], board) for k, e in enumerate(exact)]
+        each = {key: [sums.opened(planned, key, one[key]) for one in sent] for key in sent[0]}
+        total = {key: sums.opened(planned, key, np.sum([one[key] for one in sent], axis=0, dtype=np.int64)) for key in sent[0]}
+        for key, value in total.items():
+            release = planned.RELEASES[key.rpartition("@")[2]]
+            if release["kind"] == "gaussian":
+                beyond = value - np.sum([np.asarray(e[key], dtype=float) for e in exact], axis=0)
+                noise.append(beyond.ravel() / (release["share"] * math.sqrt(3)))
+                if planned.MASKED:
+                    alone = np.abs(each[key][0]).max()
+                    assert alone > 1e3 * np.abs(value).max(), "one message, or two of three, are masks"
+        seen = {} if planned.MASKED else {key.rpartition("@")[0]: v for key, v in each.items()}
+        hub.step(round_, {key.rpartition("@")[0]: v for key, v in total.items()}, seen, 3)
+    drawn = np.concatenate(noise)[:50_000]
+    assert stats.kstest(drawn, "norm").pvalue > 1e-4
+    assert stats.kstest(drawn * 1.5, "norm").pvalue < 1e-6
+    assert stats.kstest(drawn / 1.5, "norm").pvalue < 1e-6
+    hub.save(tmp_path / "out")
+    assert (tmp_path / "out" / "predictions.csv").read_text(encoding="utf-8").count("\n") > 30
+
+
+def test_what_was_not_planned_does_not_leave(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    home = written(opened, SUMS, "flower", tmp_path)
+    sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
+    secret, value = sums.new_key(), np.zeros(planned.RELEASES["model"]["dimension"])
+    board = {0: sums.public_key(secret), 1: sums.public_key(sums.new_key()), 2: sums.public_key(sums.new_key())}
+
+    def sent(values: dict[str, np.ndarray], round_: int = 0, keys: dict[int, bytes] = board) -> object:
+        return sums.protect(planned, values, 0, round_, secret, keys)
+
+    sent({"gradient@model": value})
+    for values, round_, keys, why in (
+        ({"gradient@other": value}, 0, board, "planned: .'model'"),
+        ({"gradient@model": value}, planned.ROUNDS, board, "planned: .."),
+        ({"gradient@model": value, "more@model": value}, 0, board, "releases"),
+        ({"gradient@model": np.append(value, 0.0)}, 0, board, "numbers; planned"),
+        ({"gradient@model": value + 1e9}, 0, board, "clipped values have at most"),
+        ({"gradient@model": value * np.nan}, 0, board, "clipped values have at most"),
+        ({"gradient@model": value}, 0, {0: board[0], 1: board[1]}, "public keys of all"),
+        ({"gradient@model": value}, 0, {**board, 0: board[1]}, "public keys of all"),
+    ):
+        with pytest.raises(sums.Refused, match=why):
+            sent(values, round_, keys)
+
+
+def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    home = written(opened, SUMS, "flower", tmp_path)
+    sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
+    for round_ in (0, 1, 5):
+        sums.spend(planned, tmp_path / "0.json", "run", round_)
+    with pytest.raises(sums.Refused, match="round 5 was released already"):
+        sums.spend(planned, tmp_path / "0.json", "run", 5)
+    with pytest.raises(sums.Refused, match="another run has spent"):
+        sums.spend(planned, tmp_path / "0.json", "other", 6)
+    sums.spend(planned, tmp_path / "1.json", "other", 0)
+
+
+def test_a_site_has_the_graph_that_was_planned(opened: Opened, tmp_path: Path) -> None:
+    home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
+    files, digest = project.write_clients(found, tmp_path / "clients"), json.loads(
+        (tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8")
+    )["plan_sha256"]  # fmt: skip
+    with pytest.raises(DataError, match="not the plan that was exported"):
+        open_site(home / project.PLAN, "0" * 64, files[0])
+    other = found.partition.subgraphs[0]
+    fewer = Subgraph(0, other.graph.induced(np.arange(5)), other.nodes[:5])
+    packing.write(files[1], fewer)
+    with pytest.raises(DataError, match="planned for client 0"):
+        open_site(home / project.PLAN, digest, files[1])
+    shutil.copy(home / project.PLAN, files[2])
+    with pytest.raises(DataError, match="holds Plan; allowed: Subgraph"):
+        open_site(home / project.PLAN, digest, files[2])
+
+
+def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> None:
+    """What leaves a site without its first node, and with it, at the same model."""
+    found = opened(SUMS)
+    whole = found.partition.subgraphs[0]
+    labels = whole.graph.labels.copy()
+    labels[0] = -1  # zero-out: a node without a label adds nothing
+    from dataclasses import replace
+
+    from fedgraph.methods.base import kinds
+
+    method = kinds.method(found.plan.method)
+    model, moved = Hub(found.plan).model, []
+    for graph in (whole.graph, replace(whole.graph, labels=labels)):
+        subgraph = replace(whole, graph=graph)
+        ((_, value),) = Site(found.plan, subgraph, method.prepare(found.plan, subgraph)).bounded(model, 0).values()
+        moved.append(np.asarray(value, dtype=float))
+    clip = 0.5
+    assert 0 < np.linalg.norm(moved[0] - moved[1]) <= clip * (1 + 1e-5)
+    assert num_honest(found.plan) == 2
