@@ -173,7 +173,7 @@ def test_nobody_is_nobody_and_own_client_is_own_client(library: Graph, tmp_path:
         (lambda g: fedgraph.run("citeser"), "did you mean 'citeseer'"),
         (lambda g: fedgraph.run({"name": "x"}), "scenario:1"),
         (lambda g: fedgraph.run({"name": object()}), "no plain value"),
-        (lambda g: fedgraph.open_run("nowhere"), "nowhere: not the folder of a finished run"),
+        (lambda g: fedgraph.open_run("nowhere"), "nowhere: not the folder of a run"),
     ],
 )
 def test_wrong_arguments_get_one_line(call: Any, says: str, library: Graph, tmp_path: Path, monkeypatch: Any) -> None:

@@ -17,6 +17,7 @@ from fedgraph.worlds.world import World
 
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
+Kind = tuple[str, str, str, str, World]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Cell:
     calibrated_by: str
     seed: int
     entry: int | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Cells of one kind differ in ε, reading and seed alone, so they do the same work."""
+        return (self.task, self.dataset, self.method, self.variant, self.world)
 
     @property
     def path(self) -> tuple[str | int, ...]:

@@ -1,7 +1,9 @@
 """What a run was made with, as ``environment.json`` holds it: enough to repeat it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from fedgraph.types import Graph, GraphCollection
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,10 @@ class DataSource:
 
 @dataclass(frozen=True)
 class Environment:
-    """versions: package → version. runtime: as the engine describes itself. seed: the root seed, or ``secret``."""
+    """versions: package → version. runtime: as the engine describes itself. seed: the root seed, or ``secret``.
+
+    cells: how many the scenario asks for. notice: what every output says where data were generated.
+    """
 
     versions: Mapping[str, str] = field(default_factory=dict)
     platform: str = ""
@@ -35,3 +40,20 @@ class Environment:
     seed: int | str = 0
     data: tuple[DataSource, ...] = ()
     made: Making = Making()
+    cells: int = 0
+    notice: str | None = None
+
+
+def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
+    """The sentence that must open every output when data was generated, asked for or in place of real files."""
+    made = [g.name for g in graphs if g.provenance.source == "synthetic"]
+    asked = [name for name in made if name.startswith("synthetic/")]
+    missing = [name for name in made if name not in asked]
+    said = []
+    if missing:
+        said.append(
+            f"{', '.join(missing)} was not available; a generated stand-in was used. No number here is about the real graph."
+        )
+    if asked:
+        said.append(f"{', '.join(asked)} is generated, as the scenario asks.")
+    return "SYNTHETIC DATA: " + " ".join(said) if said else None

@@ -70,6 +70,10 @@ class CellStore:
             return False
         return True
 
+    def written(self, cell: Cell) -> bool:
+        """Whether there is a file of it, damaged or not."""
+        return self._file(cell, WHOLE).exists()
+
     def fail(self, cell: Cell, why: str, seconds: float) -> None:
         """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
         noted = {"cell": cell.key, "why": why, "seconds": seconds}
@@ -260,12 +264,17 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
     write_atomically(mark, digest.encode())
 
 
+def progress(folder: Path) -> int:
+    """How many finished cells lie in a run's folder."""
+    return sum(1 for _ in (folder / "cells").glob(f"*{WHOLE}"))
+
+
 def disclaim(folder: Path) -> None:
     """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
     own = [folder / "cells" / name for name in (MARK, "lock")]
     if set((folder / "cells").iterdir()) - set(own):
         return
-    for file in (*own, folder / "scenario.yaml"):
+    for file in (*own, folder / "scenario.yaml", folder / "environment.json"):
         file.unlink(missing_ok=True)
     for made in (folder / "cells", folder):
         if not any(made.iterdir()):

@@ -14,6 +14,7 @@ from fedgraph.cells.store import FailedCell, write_atomically
 from fedgraph.report import accuracy_curves, actors, page, result_files
 from fedgraph.report.columns import numbers_of_cells
 from fedgraph.report.report_rows import group_rows
+from fedgraph.report.saved_run import UNFINISHED
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe
 
@@ -55,21 +56,6 @@ class Screen(Protocol):
     def print(self, text: str) -> None: ...
 
 
-def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
-    """The sentence that must open every output when data was generated, asked for or in place of real files."""
-    made = [g.name for g in graphs if g.provenance.source == "synthetic"]
-    asked = [name for name in made if name.startswith("synthetic/")]
-    missing = [name for name in made if name not in asked]
-    said = []
-    if missing:
-        said.append(
-            f"{', '.join(missing)} was not available; a generated stand-in was used. No number here is about the real graph."
-        )
-    if asked:
-        said.append(f"{', '.join(asked)} is generated, as the scenario asks.")
-    return "SYNTHETIC DATA: " + " ".join(said) if said else None
-
-
 def write(
     out: Path,
     scenario: Asked,
@@ -81,12 +67,12 @@ def write(
     failed: Sequence[FailedCell] = (),
 ) -> None:
     """Write every output into ``out`` and print the answer. failed: each failed cell, and ``why``."""
-    notice = notice_of(graphs)
+    notice = environment.notice
     names = [d.label or d.name for d in scenario.datasets]
     source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
     numbers = [n for r in records for n in numbers_of_cells(scenario.name, source.get(r.dataset, "none"), r.entries)]
     rows = result_files.read_columns([*numbers, *result_files.numbers_of_failures(scenario.name, source, failed)])
-    short = SHORT_RUN if any(r.short for r in records) else None
+    short = _shortened(records, environment, len(failed))
     opening = {name: said for name, said in (("notice", notice), ("short", short)) if said}
     _text(out / "results.csv", result_files.as_csv(rows))
     listed = result_files.nest_metrics(rows)
@@ -101,7 +87,9 @@ def write(
     if grown is not None:
         _text(out / "curves.csv", grown)
 
-    content = _content(out, scenario, resolved, records, dict(zip(names, graphs, strict=True)), environment, notice)
+    content = _content(
+        out, scenario, resolved, records, dict(zip(names, graphs, strict=True)), environment, notice, len(failed)
+    )
     if failed:
         said = f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
         content = dataclasses.replace(content, lead=content.lead + said)
@@ -130,6 +118,7 @@ def _content(
     graphs: dict[str, Graph | GraphCollection],
     environment: Environment,
     notice: str | None,
+    failed: int,
 ) -> page.Content:
     rows = [row for r in records for row in group_rows(r.entries)]
     described = {name: describe(g) for name, g in graphs.items()}
@@ -142,9 +131,18 @@ def _content(
     return dataclasses.replace(
         content,
         secret=scenario.seed == "secret",
-        short=SHORT_RUN if any(r.short for r in records) else None,
+        short=_shortened(records, environment, failed),
         made=_made(out, resolved, records, environment),
     )
+
+
+def _shortened(records: Sequence[Records], environment: Environment, failed: int) -> str | None:
+    """What is said first of a run that was shrunk, or is not at its end."""
+    done = sum(len(r.entries) for r in records)
+    said = [SHORT_RUN] if any(r.short for r in records) else []
+    if done + failed < environment.cells:
+        said.append(UNFINISHED.format(done, environment.cells))
+    return " ".join(said) or None
 
 
 def _made(out: Path, resolved: str, records: Sequence[Records], environment: Environment) -> page.HowMade:

@@ -4,8 +4,9 @@ On a terminal: what ``fedgraph watch`` shows (``live``). Elsewhere
 (a file, a batch system): a plain line after ten seconds, and then ever more seldom, so that a run of hours fills no page.
 """
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console as RichConsole
@@ -14,10 +15,12 @@ from rich.table import Table
 
 from fedgraph.cells.cell import Cell
 from fedgraph.runs import live
+from fedgraph.runs.pace import Pace
 from fedgraph.runtime.base import Runtime
 
 SECONDS_BETWEEN_LINES = 10.0  # at first
 SHARE_BETWEEN_LINES = 0.25  # of the time so far
+COMPARED = ("average_precision_positive", "accuracy", "ari")  # the first that a cell has says how good it is
 
 
 class Console:
@@ -34,20 +37,18 @@ class Console:
         self._begun = time.monotonic()
         self._last = 0.0
         self._cells = (0, 0)
-        self._already = 0
-        self._cell_clock = self._begun
+        self._pace = Pace()
+        self._best: tuple[float, str] | None = None
         self._running: dict[Cell, float] = {}  # cell → when it began, longest first
-        self._stage: tuple[str, int, int, float] | None = None  # name, total, done when it began, when
 
     def say(self, text: str) -> None:
         """A line that is always shown."""
         self._err.print(text)
 
-    def plan(self, total: int, already: int) -> None:
-        """total cells, of which ``already`` were found finished."""
+    def plan(self, total: int, already: int, todo: Iterable[Cell] = ()) -> None:
+        """total cells, of which ``already`` were found finished, and which are left."""
         self._cells = (already, total)
-        self._cell_clock = time.monotonic()
-        self._already = already
+        self._pace = Pace(todo)
         self.say(f"{total} cells to run" + (f", {already} of them finished earlier" if already else ""))
 
     def follow(self, folder: Path, engine: Runtime) -> None:
@@ -59,7 +60,8 @@ class Console:
         self._tell()
 
     def _tell(self) -> None:
-        written = self._teller is not None and self._teller.tell(*self._cells, [cell.words for cell in self._running])
+        left, working = self._left(), [cell.words for cell in self._running]
+        written = self._teller is not None and self._teller.tell(*self._cells, working, left)
         if written and self._view is not None:
             self._view.update(live.view(live.read_state(self._folder), self._folder), refresh=True)
 
@@ -72,27 +74,33 @@ class Console:
     def begin(self, cell: Cell) -> None:
         """The cell is running."""
         self._running[cell] = time.monotonic()
-        self._stage = None
+        self._pace.begin(cell)
         self._line(cell, "started")
 
     def finish(self, cell: Cell) -> None:
         """It is done."""
         del self._running[cell]
+        self._pace.finish(cell)
         self._cells = (self._cells[0] + 1, self._cells[1])
         self._tell()
 
+    def note_score(self, cell: Cell, metrics: Mapping[str, float]) -> None:
+        """What a finished cell reached; the best private one is shown while the run goes on."""
+        value = next((metrics[name] for name in COMPARED if name in metrics), math.nan)
+        if math.isfinite(cell.epsilon) and value > (self._best[0] if self._best else -math.inf):
+            self._best = (value, cell.words.rpartition(",")[0])
+
+    def _left(self) -> str:
+        left = self._pace.left()
+        words = "" if left is None else f", about {span(left)} left"
+        return words + (f", best so far {self._best[0]:.2f} ({self._best[1]})" if self._best else "")
+
     def progress(self, stage: str, done: int, total: int) -> None:
-        """done of total within the cell that is running; the first call of a stage starts its clock."""
+        """done of total within the cell that is running."""
+        cell = next(iter(self._running))
+        self._pace.advance(cell, done / max(total, 1))
         self._tell()
-        now = time.monotonic()
-        if self._stage is None or self._stage[:2] != (stage, total) or done < self._stage[2]:
-            self._stage = (stage, total, done, now)
-        _, _, before, began = self._stage
-        text = f"{stage} {done}/{total}"
-        if done > before:
-            rate = (done - before) / max(now - began, 1e-9)
-            text += f", {rate:.{0 if rate >= 10 else 2}f}/s, about {span((total - done) / rate)} left of them"
-        self._line(next(iter(self._running)), text)
+        self._line(cell, f"{stage} {done}/{total}")
 
     def wait(self) -> None:
         """Cells run side by side and none is done."""
@@ -108,12 +116,7 @@ class Console:
             return
         self._last = now
         done, total = self._cells
-        half = (
-            len(self._running) / 2 if len(self._running) > 1 else 0.0
-        )  # cells that are running are counted as half done on average
-        fresh = done - self._already
-        left = f", about {span((now - self._cell_clock) / (fresh + half) * (total - done - half))} left" if fresh else ""
-        self.say(f"[{span(now - self._begun)}] cell {done + 1}/{total}{left}: {cell.words}: {text}")
+        self.say(f"[{span(now - self._begun)}] cell {done + 1}/{total}{self._left()}: {cell.words}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
         """Print a table. words_last: only the last column, which holds words, goes on in a next line where the screen ends."""
@@ -135,4 +138,5 @@ class Console:
 
 
 def span(seconds: float) -> str:
+    """In words: seconds, or minutes from 90 seconds on."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from fedgraph.cells.environment import DataSource, Environment, Making
+from fedgraph.cells.environment import DataSource, Environment, Making, notice_of
 from fedgraph.types import Graph, GraphCollection
 
 PACKAGES = (
@@ -21,7 +21,7 @@ PACKAGES = (
 
 
 def describe(
-    seed: int | str, graphs: Sequence[Graph | GraphCollection], runtime: Mapping[str, object], began: float
+    seed: int | str, graphs: Sequence[Graph | GraphCollection], runtime: Mapping[str, object], began: float, cells: int
 ) -> Environment:
     """What ``environment.json`` says of a run that this process made.
 
@@ -30,6 +30,7 @@ def describe(
         graphs: its data sets.
         runtime: as the engine describes itself.
         began: ``time.time()`` at its start.
+        cells: how many the scenario asks for.
     """
     return Environment(
         versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
@@ -45,6 +46,8 @@ def describe(
             finished=time.strftime("%Y-%m-%d %H:%M:%S %z"),
             seconds=round(time.time() - began, 1),
         ),
+        cells=cells,
+        notice=notice_of(graphs),
     )
 
 

@@ -8,29 +8,25 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
-from fedgraph import data, runtime, seeds
+from fedgraph import data, plugins, runtime, seeds
 from fedgraph.cells import store
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
-from fedgraph.methods.base import Plan
-from fedgraph.runs import environment, live, schedule
+from fedgraph.methods.base import Plan, kinds
+from fedgraph.runs import live, schedule
 from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
+from fedgraph.runs.reporting import Reporting
 from fedgraph.runs.schedule import Stage
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.beside import Beside
-from fedgraph.scenario.read import DatasetSettings, Ready, file_name
+from fedgraph.scenario.read import DatasetSettings, Ready
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, describe
-
-if TYPE_CHECKING:
-    from fedgraph.report.sections.base import Records
 
 
 def run(
@@ -78,31 +74,41 @@ def _computed(
         charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
         if charged is not None:
             charged.charge(stages, todo)
+        todo.sort(key=lambda one: not _is_ceiling(one[1]))  # the dearest first
         total = sum(len(stage.cells) for stage in stages)
-        console.plan(total, total - len(todo))
+        rounds = {"federations": schedule.where_rounds_run(engine, ready.scenario.runtime.spread)}
+        reporting = Reporting(ready, graphs, out, text, stages, kept, engine.describe() | rounds, began)
+        reporting.write_environment()
+        console.plan(total, total - len(todo), [cell for _, cell in todo])
         console.follow(out, engine)
-        for done in schedule.computed(todo, engine, console, ready.scenario.runtime.spread):
-            if isinstance(done.outcome, str):
-                kept.fail(done.cell, done.outcome, done.seconds)
-                console.say(f"FAILED {done.cell.key}: {done.outcome}")
-            else:
+        try:
+            for done in schedule.computed(todo, engine, console, ready.scenario.runtime.spread):
+                if isinstance(done.outcome, str):
+                    kept.fail(done.cell, done.outcome, done.seconds)
+                    console.say(f"FAILED {done.cell.key}: {done.outcome}")
+                    continue
                 if charged is not None:
                     charged.note(done.cell)
                 kept.save(done.cell, done.outcome, done.seconds)
                 engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
-        where = engine.describe() | {"federations": schedule.where_rounds_run(engine, ready.scenario.runtime.spread)}
-    from fedgraph import report  # what draws and writes is not needed before the last cell
-
-    described = environment.describe(ready.scenario.seed, graphs, where, began)
-    failed = [why for stage in stages for cell in stage.cells if (why := kept.failure(cell)) is not None]
-    records = counted([replace(records_of(stage, kept), short=ready.quick) for stage in stages])
+                console.note_score(done.cell, done.outcome.metrics)
+                reporting.report_now_and_then()
+            reporting.where = engine.describe() | rounds
+        except BaseException:  # also Ctrl-C: what is done has its page
+            reporting.report_so_far()
+            raise
     console.close()
-    report.write(out, ready.scenario, text, [r for r in records if r.entries], graphs, described, console, failed)
+    failed = reporting.report(console)
     (out / live.FILE).unlink(missing_ok=True)  # the report says more
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
     return out
+
+
+def _is_ceiling(cell: Cell) -> bool:
+    """Whether its method protects nothing: such cells train longest. A task's own rows have no method."""
+    return cell.method in plugins.names("methods") and kinds.method(cell.method).OFFERS.never_private
 
 
 def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
@@ -120,31 +126,6 @@ def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
     except Exception as error:
         raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.sentence(error)}") from error
     return made
-
-
-def records_of(stage: Stage, kept: store.CellStore) -> Records:
-    """A stage's finished schedule, for the report."""
-    from fedgraph.report.sections.base import Records
-
-    found = [kept.load(cell) for cell in stage.cells if kept.failure(cell) is None]
-    name = file_name(f"{stage.task.label}-{stage.context.dataset}")
-    return Records(
-        name,
-        stage.task.kind,
-        stage.task.label,
-        stage.context.dataset,
-        stage.task.params.model_dump(),
-        tuple(f.entry for f in found),
-        tuple(f.artefacts for f in found),
-    )
-
-
-def counted(records: list[Records]) -> list[Records]:
-    """The same, each told how many lower bounds on ε the whole report shows: they share one error probability."""
-    from fedgraph.report import attacks, report_rows
-
-    among = attacks.num_bounds(report_rows.group_rows([entry for r in records for entry in r.entries]))
-    return [replace(r, among=among) for r in records]
 
 
 def stages_of(

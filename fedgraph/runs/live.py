@@ -37,6 +37,7 @@ class State:
         done: cells that are finished.
         total: cells in all.
         working: cells at work, in words.
+        left: what is left, and the best so far, in words.
         rates: messages a second, task by task; empty: as many as on average.
         runtime: as its engine describes itself.
     """
@@ -46,6 +47,7 @@ class State:
     done: int
     total: int
     working: tuple[str, ...] = ()
+    left: str = ""
     rates: Mapping[str, float] = field(default_factory=dict)
     runtime: Mapping[str, object] = field(default_factory=dict)
 
@@ -61,7 +63,7 @@ class Teller:
         self._began = time.time()
         self._at, self._messages = 0.0, dict[str, int]()
 
-    def tell(self, done: int, total: int, working: Sequence[str]) -> bool:
+    def tell(self, done: int, total: int, working: Sequence[str], left: str) -> bool:
         """Whether it was time to write. A disk that is full is said by whoever writes results."""
         now = time.time()
         seconds = now - self._at
@@ -71,7 +73,7 @@ class Teller:
         messages = {task: count.messages for task, count in _counts(runtime).items()}
         rates = {task: (many - self._messages.get(task, 0)) / seconds for task, many in messages.items()}
         self._at, self._messages = now, messages
-        state = State("running", now - self._began, done, total, tuple(working), rates, runtime)
+        state = State("running", now - self._began, done, total, tuple(working), left, rates, runtime)
         with contextlib.suppress(OSError):
             store.write_atomically(self._file, json.dumps(portable(asdict(state))).encode())
         return True
@@ -84,9 +86,9 @@ def read_state(folder: Path) -> State:
     running = store.is_locked(folder)
     live, made = _read(folder / FILE, State), _read(folder / "environment.json", Environment)
     if live is not None:
-        return live if running else replace(live, status="interrupted", working=(), rates={})
+        return live if running else replace(live, status="interrupted", working=(), left="", rates={})
     done = len(list((folder / "cells").glob(f"*{store.WHOLE}")))
-    if made is None or running:
+    if made is None or running or done < made.cells:
         return State("running" if running else "interrupted", 0.0, done, 0)
     return State("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
 
@@ -99,7 +101,7 @@ def view(state: State, folder: Path) -> Group:
     total = f" of {state.total}" if state.total else ""
     actors, counts = state.runtime.get("actors"), _counts(state.runtime)
     named = [f"{name} ({where})" for name, where in actors.items()] if isinstance(actors, Mapping) else []
-    head = [f"{folder}: {state.status}, {state.seconds:.0f} s, {state.done}{total} cells done"]
+    head = [f"{folder}: {state.status}, {state.seconds:.0f} s, {state.done}{total} cells done{state.left}"]
     head += ["--resume goes on with it"] if state.status == "interrupted" else []
     head += [
         f"actors: {', '.join(named) or 'all in one process'}",

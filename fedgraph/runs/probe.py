@@ -17,15 +17,13 @@ from pathlib import Path
 
 from fedgraph import data, runtime, seeds
 from fedgraph.cells import entry
-from fedgraph.cells.cell import Cell
+from fedgraph.cells.cell import Cell, Kind
 from fedgraph.errors import FedgraphError
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console, span
 from fedgraph.runs.schedule import Stage
 from fedgraph.scenario.read import Ready
-from fedgraph.worlds.world import World
 
-Kind = tuple[str, str, str, str, World]
 SHARE = 0.4  # of the probe's time that one cell may take
 EARLY = 0.8  # trainings stop early now and then: what a stopped cell is taken for, of the time that its rounds would need
 BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
@@ -57,15 +55,10 @@ class _Enough(Exception):
         self.done = done
 
 
-def kind_of(cell: Cell) -> Kind:
-    """Cells of one kind do the same work."""
-    return (cell.task, cell.dataset, cell.method, cell.variant, cell.world)
-
-
 def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], float] = time.perf_counter) -> dict[Kind, Tried]:
     """One cell of each kind, for about so many seconds of ``clock``; at least one whole or stopped cell."""
-    sizes = Counter(kind_of(cell) for stage in stages for cell in stage.cells)
-    first = {kind_of(cell): (stage, cell) for stage in reversed(stages) for cell in reversed(stage.cells)}
+    sizes = Counter(cell.kind for stage in stages for cell in stage.cells)
+    first = {cell.kind: (stage, cell) for stage in reversed(stages) for cell in reversed(stage.cells)}
     seen: Counter[tuple[str, str, str, str]] = Counter()
     order: list[tuple[int, int, Kind]] = []
     for kind in sorted(first, key=lambda k: -sizes[k]):
@@ -103,7 +96,7 @@ def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tupl
     """(all cells one after another, the longest). A kind that was not tried is like its row elsewhere, else like the mean."""
     mean = statistics.fmean(t.seconds for t in tried.values())
     total = longest = 0.0
-    for kind, count in Counter(map(kind_of, cells)).items():
+    for kind, count in Counter(cell.kind for cell in cells).items():
         alike = [t.seconds for k, t in tried.items() if k[:4] == kind[:4]] or [mean]
         one = tried[kind].seconds if kind in tried else max(alike)
         total, longest = total + count * one, max(longest, one)
@@ -131,7 +124,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
         if not seconds:
             return Found(counts, f"{len(every)} cells in all; nothing was probed.")
         tried = probe_kinds(stages, seconds)
-    sizes = Counter(map(kind_of, every))
+    sizes = Counter(cell.kind for cell in every)
     asked = ready.scenario.runtime
     wall = loading + wall_seconds(*seconds_of_cells(every, tried), asked.engine, asked.workers)
     size = sum(number * tried[kind].written for kind, number in sizes.items() if kind in tried)

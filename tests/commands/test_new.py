@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fedgraph.cells.cell import Kind
 from fedgraph.commands import base as cli
 from fedgraph.runs import fitting, probe
 from fedgraph.scenario import read
@@ -110,8 +111,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, float]]:
     """Seconds that one cell takes, whatever it does."""
     takes = {"cell": 1.0}
 
-    def tried(stages: object, *_: object) -> dict[probe.Kind, probe.Tried]:
-        return {probe.kind_of(cell): probe.Tried(takes["cell"]) for stage in stages for cell in stage.cells}  # type: ignore[attr-defined]
+    def tried(stages: object, *_: object) -> dict[Kind, probe.Tried]:
+        return {cell.kind: probe.Tried(takes["cell"]) for stage in stages for cell in stage.cells}  # type: ignore[attr-defined]
 
     monkeypatch.setattr(fitting.probe, "probe_kinds", tried)
     return takes

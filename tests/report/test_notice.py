@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from fedgraph import report
+from fedgraph.cells import environment
 from fedgraph.types import Graph, Provenance
 
 
@@ -12,9 +12,9 @@ def test_a_stand_in_is_no_asked_for_graph(library: Graph) -> None:
     made = Provenance("synthetic", "made")
     stand_in = dataclasses.replace(library, name="planetoid/cora", provenance=made)
     asked = dataclasses.replace(library, name="synthetic/block_model", provenance=made)
-    assert report.notice_of([library]) is None
-    assert "planetoid/cora was not available" in str(report.notice_of([stand_in]))
-    both = str(report.notice_of([stand_in, asked]))
+    assert environment.notice_of([library]) is None
+    assert "planetoid/cora was not available" in str(environment.notice_of([stand_in]))
+    both = str(environment.notice_of([stand_in, asked]))
     assert both.startswith("SYNTHETIC DATA")
     assert "synthetic/block_model is generated, as the scenario asks" in both
-    assert "not available" not in str(report.notice_of([asked]))
+    assert "not available" not in str(environment.notice_of([asked]))

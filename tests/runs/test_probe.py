@@ -21,7 +21,7 @@ def cells(method: str, trust: Trust, count: int) -> list[Cell]:
 
 def test_a_kind_that_was_not_tried_is_like_its_row_elsewhere() -> None:
     every = [*cells("a", Trust.CURATOR, 2), *cells("a", Trust.SUMS, 2), *cells("b", Trust.CURATOR, 1)]
-    tried = {probe.kind_of(every[0]): probe.Tried(3.0), probe.kind_of(every[-1]): probe.Tried(1.0)}
+    tried = {every[0].kind: probe.Tried(3.0), every[-1].kind: probe.Tried(1.0)}
     assert probe.seconds_of_cells(every, tried) == (2 * 3.0 + 2 * 3.0 + 1.0, 3.0)
 
 

@@ -118,7 +118,7 @@ def test_resume_after_a_kill_gives_the_same_result(
     monkeypatch.setattr(experiment.store.CellStore, "save", dies_after_three)
     assert run.main([str(scenario_file), "--out", str(cut)]) == 1
     monkeypatch.undo()
-    assert not (cut / "results.csv").exists()
+    assert "UNFINISHED RUN" in (cut / "report.html").read_text(encoding="utf-8")
     (cut / "cells" / "half.json.partial").write_text("{", encoding="utf-8")  # a cell that was being written
     assert run.main([str(scenario_file), "--resume", str(cut)]) == 0
     assert numbers(cut) == numbers(whole)

@@ -174,14 +174,15 @@ class Named:
     """What progress asks of a cell."""
 
     words: str
+    kind: str = "alike"
 
 
 def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: now[0])
     console = Console()
-    console.plan(4, 0)
-    first, second, third = (Named(words) for words in ("first", "second", "third"))
+    first, second, third, last = (Named(words) for words in ("first", "second", "third", "last"))
+    console.plan(4, 0, [first, second, third, last])  # type: ignore[list-item]
     for cell in (first, second):
         console.begin(cell)  # type: ignore[arg-type]
     for _ in range(4):
@@ -197,7 +198,7 @@ def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypat
     assert lines[1:] == [
         "[0 s] cell 1/4: first: started",
         "[10 s] cell 1/4: first: running for 10 s, 1 beside it",
-        "[20 s] cell 2/4, about 20 s left: third: started",
+        "[20 s] cell 2/4, about 30 s left: third: started",
         "[30 s] cell 3/4, about 30 s left: third: running for 10 s",
     ]
 

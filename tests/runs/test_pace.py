@@ -1,0 +1,78 @@
+"""How long a run still takes, on a clock that the test turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedgraph.cells.cell import Cell
+from fedgraph.privacy.trust import Trust
+from fedgraph.runs.console import Console
+from fedgraph.runs.pace import Pace
+from fedgraph.worlds.world import trusting
+
+
+def cell(method: str, seed: int, trust: Trust = Trust.CURATOR) -> Cell:
+    return Cell("t", "d", method, "default", trusting(trust), 1.0, "provable", seed)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def done(pace: Pace, clock: Clock, one: Cell, seconds: float) -> None:
+    pace.begin(one)
+    clock.now += seconds
+    pace.finish(one)
+
+
+def test_quick_cells_say_nothing_of_dear_ones() -> None:
+    """Two dear cells and eight quick ones; of each kind one is done."""
+    clock, dear, quick = Clock(), [cell("dear", s) for s in range(2)], [cell("quick", s) for s in range(8)]
+    pace = Pace([*dear, *quick], clock)
+    assert pace.left() is None
+    done(pace, clock, dear[0], 60.0)
+    done(pace, clock, quick[0], 1.0)
+    assert pace.left() == pytest.approx(60.0 + 7.0)
+
+
+def test_a_kind_that_nobody_saw_is_like_its_row_elsewhere() -> None:
+    clock, other = Clock(), cell("dear", 0, Trust.SUMS)
+    pace = Pace([cell("dear", 0), cell("quick", 0), other], clock)
+    done(pace, clock, cell("dear", 0), 60.0)
+    done(pace, clock, cell("quick", 0), 1.0)
+    assert pace.left() == pytest.approx(60.0)
+
+
+def test_rounds_say_how_far_a_cell_is() -> None:
+    clock, only = Clock(), cell("dear", 0)
+    pace = Pace([only], clock)
+    pace.begin(only)
+    clock.now = 10.0
+    pace.advance(only, 0.25)
+    assert pace.left() == pytest.approx(30.0)
+
+
+def test_cells_side_by_side_share_the_rest_but_the_longest_stays_whole() -> None:
+    clock = Clock()
+    cells = [cell("a", s) for s in range(6)]
+    pace = Pace(cells, clock)
+    done(pace, clock, cells[0], 10.0)
+    pace.begin(cells[1])
+    pace.begin(cells[2])
+    assert pace.left() == pytest.approx((10 + 10 + 3 * 10) / 2)
+
+
+def test_the_best_private_cell_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    cells = [cell("a", 0), cell("b", 0), cell("c", 0)]
+    console.plan(3, 0, cells)
+    for one, value in zip(cells, (0.5, 0.8, 0.7), strict=True):
+        console.begin(one)
+        console.finish(one)
+        console.note_score(one, {"accuracy": value})
+    console._last = -100.0
+    console.begin(cell("d", 0))
+    assert "best so far 0.80 (b, curator, ε = 1.0)" in capsys.readouterr().err
