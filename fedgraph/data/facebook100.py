@@ -35,9 +35,9 @@ from pydantic import Field
 
 from fedgraph import plugins
 from fedgraph.data import base
-from fedgraph.data.base import federated
+from fedgraph.data.base import federated, files, published
 from fedgraph.data.base.block_model import BlockModel, stand_in
-from fedgraph.data.base.files import RawFiles, cache_dir
+from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
@@ -112,10 +112,9 @@ def load(dataset: str, request: base.Request) -> Graph:
     if isinstance(params, FederationParams):
         return _federation(params, request)
     name = _SPELT[dataset]
-    folder = _folder_with((name,), request)
-    if folder is None:
+    raw = _folder_with((name,), request)
+    if raw is None:
         return _missing((name,), request, lambda: _stand_in(dataset, params, request.seed))
-    raw = RawFiles(folder)
     parts = [_prepared(read(raw, name), params, shared=True)]
     graph = federated.join_owners(f"facebook100/{dataset}", parts, raw.provenance(_detail(params, f"campus {name}")))
     return replace(graph, owner=None, owner_names=())
@@ -123,10 +122,9 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 def _federation(params: FederationParams, request: base.Request) -> Graph:
     names = _named(params.campuses) or _present(request)
-    folder = _folder_with(names, request) if names else None
-    if folder is None:
+    raw = _folder_with(names, request) if names else None
+    if raw is None:
         return _missing(names or ("<campus>",), request, lambda: _stand_in("federation", params, request.seed))
-    raw = RawFiles(folder)
     shared = params.codes == "shared"
     parts = [_prepared(read(raw, name), params, shared) for name in names]
     return federated.join_owners("facebook100/federation", parts, raw.provenance(_detail(params, f"{len(names)} campuses")))
@@ -235,7 +233,7 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
 
 
 def _places(request: base.Request) -> list[Path]:
-    return [place for root in (*request.roots, cache_dir()) for place in (root / FOLDER, root / "raw")]
+    return list(files.places(FOLDER, (*request.roots, files.cache_dir()), direct=True))
 
 
 def _present(request: base.Request) -> tuple[str, ...]:
@@ -247,11 +245,10 @@ def _present(request: base.Request) -> tuple[str, ...]:
     return ()
 
 
-def _folder_with(names: Sequence[str], request: base.Request) -> Path | None:
-    for folder in request.roots:
-        if not folder.is_dir():
-            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
-    return next((p for p in _places(request) if all((p / f"{n}.mat").is_file() for n in names)), None)
+def _folder_with(names: Sequence[str], request: base.Request) -> RawFiles | None:
+    published.require_folders(request.roots)
+    wanted = tuple(f"{name}.mat" for name in names)
+    return files.find(FOLDER, wanted, {}, (*request.roots, files.cache_dir()), direct=True)
 
 
 def _missing(names: Sequence[str], request: base.Request, generate: Callable[[], Graph]) -> Graph:
@@ -282,15 +279,5 @@ def _generated(name: str, seed: int) -> Graph:
     size = _SIZES.get(name, _TYPICAL)
     shares = np.array([0.13, 0.16, 0.17, 0.18, 0.20, 0.16])
     sizes = np.round(shares * size).astype(int)
-    model = BlockModel(
-        class_sizes=tuple(int(s) for s in sizes),
-        num_edges=30 * size,
-        num_features=150,
-        homophily=0.5,
-        words=3.8,
-        words_spread=1.0,
-        degree_spread=50.0,
-        closure=0.2,
-        topic_share=0.15,
-    )
+    model = BlockModel(tuple(map(int, sizes)), 30 * size, 150, 0.5, 3.8, 1.0, 50.0, closure=0.2, topic_share=0.15)
     return stand_in(model, f"facebook100/{name.casefold()}", f"Facebook100 campus {name}", seed)

@@ -12,14 +12,13 @@ between languages (``partition: natural``). The vocabulary of 3,170 features is 
 
 import csv
 import io
-import json
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import federated, published
+from fedgraph.data.base import arrays, federated, published
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError, ScenarioError
@@ -53,7 +52,7 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     edges, words, target = data.files
     features = _features(raw, words)
     labels = _labels(raw, target, features.shape[0])
-    arcs = _edges(raw, edges, features.shape[0])
+    arcs = arrays.whole(arrays.numbers(raw, edges, 2, skip=1), features.shape[0], raw, edges, skip=1)
     return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), features, labels, features_from_edges=False)
 
 
@@ -61,14 +60,11 @@ _language = published.loader(LANGUAGES, read, published.Published.generated)
 
 
 def _features(raw: RawFiles, name: str) -> sp.csr_array:
-    file = raw.folder / name
-    try:
-        table = json.loads(raw.read(name).decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{file}: not JSON in UTF-8: {error}") from error
-    if not isinstance(table, dict) or not table:
-        raise DataError(f"{file}: found {type(table).__name__}; expected an object: node → list of feature numbers")
-    rows, columns = [], []
+    file, table = raw.folder / name, arrays.mapping(raw, name)
+    if not table:
+        raise DataError(f"{file}: holds no node; expected a mapping: node → list of feature numbers")
+    rows: list[int] = []
+    columns: list[int] = []
     for position in range(len(table)):
         found = table.get(str(position))
         if not isinstance(found, list) or not all(type(f) is int and 0 <= f < NUM_FEATURES for f in found):
@@ -83,7 +79,10 @@ def _labels(raw: RawFiles, name: str, num_nodes: int) -> np.ndarray:
     """int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such)."""
     file = raw.folder / name
     labels = np.full(num_nodes, -1, dtype=np.int64)
-    reader = csv.reader(io.StringIO(_text(raw, name)))
+    try:
+        reader = csv.reader(io.StringIO(raw.read(name).decode("utf-8")))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: byte {error.start} is not UTF-8") from error
     header = next(reader, [])
     if "mature" not in header or "new_id" not in header:
         raise DataError(f"{file}:1: found columns {header}; expected 'mature' and 'new_id' among them")
@@ -102,26 +101,3 @@ def _labels(raw: RawFiles, name: str, num_nodes: int) -> np.ndarray:
             raise DataError(f"{file}:{line}: node {which} stands twice with different labels")
         labels[which] = label
     return labels
-
-
-def _edges(raw: RawFiles, name: str, num_nodes: int) -> np.ndarray:
-    """int64 [m, 2]."""
-    file = raw.folder / name
-    lines = _text(raw, name).splitlines()
-    found = np.zeros((max(len(lines) - 1, 0), 2), dtype=np.int64)
-    for number, line in enumerate(lines[1:]):
-        one, _, two = line.partition(",")
-        if not (one.isascii() and one.isdigit() and two.isascii() and two.isdigit()):
-            raise DataError(f"{file}:{number + 2}: found {line[:60]!r}; expected two whole numbers with a comma between them")
-        found[number] = int(one[:12]), int(two[:12])
-    bad = np.flatnonzero((found >= num_nodes).any(axis=1))
-    if bad.size:
-        raise DataError(f"{file}:{bad[0] + 2}: edge {found[bad[0]].tolist()}; allowed node numbers: 0 … {num_nodes - 1}")
-    return found
-
-
-def _text(raw: RawFiles, name: str) -> str:
-    try:
-        return raw.read(name).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{raw.folder / name}: byte {error.start} is not UTF-8") from error

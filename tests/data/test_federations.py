@@ -145,7 +145,7 @@ GOOD = ("from,to\n0,1\n", {"0": [1], "1": [2, 3]}, "id,mature,new_id\n7,True,0\n
     ("part", "text", "says"),
     [
         (0, "from,to\n0,x\n", r"edges.csv:2: found '0,x'"),
-        (0, "from,to\n0,9\n", r"edges.csv:2: edge \[0, 9\]"),
+        (0, "from,to\n0,9\n", r"edges.csv:2: found 9; allowed: whole numbers 0 … 1"),
         (0, "from,to\n0,-1\n", r"edges.csv:2"),
         (1, "{", "features.json: not JSON"),
         (1, {"0": [1], "2": [1]}, "node 1"),

@@ -71,7 +71,7 @@ def find(
     folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
 ) -> RawFiles | None:
     """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
-    for place in _places(folder, roots, direct):
+    for place in places(folder, roots, direct):
         if all((place / name).is_file() for name in files):
             return RawFiles(place, expected)
     return None
@@ -79,14 +79,15 @@ def find(
 
 def incomplete(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
     """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
-    for place in _places(folder, roots, direct):
+    for place in places(folder, roots, direct):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
             return f"{place} lacks {', '.join(lacking)}"
     return ""
 
 
-def _places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
+def places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
+    """Where the files of ``folder`` may lie, in the order of the search."""
     for root in roots:
         yield root / folder
         if direct:

@@ -7,7 +7,7 @@ stand-in.
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -142,9 +142,7 @@ def load_published(
         raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
     if request.stand_in:
         return stand_in(data, request.seed)
-    for folder in request.roots:
-        if not folder.is_dir():
-            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
+    require_folders(request.roots)
     cache = files.cache_dir()
     found = files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
     trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
@@ -167,6 +165,13 @@ def load_published(
         f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
         f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
     )
+
+
+def require_folders(roots: Iterable[Path]) -> None:
+    """``DataError`` for a root that is no folder."""
+    for folder in roots:
+        if not folder.is_dir():
+            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
 
 
 def graph(
