@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.pricing import pages
 from fedgraph.pricing.base import rounded_up, written_epsilon
+from tests.pricing.corpus import truths
 
 ROOT = Path(__file__).parents[2]
 FILES = Path(__file__).parent / "files"
@@ -54,3 +56,14 @@ def test_the_committed_table_is_what_the_command_prints() -> None:
     committed = (ROOT / "docs" / "what_deployed_noise_buys.md").read_text(encoding="utf-8")
     made = pages.markdown(FILES, "python -m fedgraph.pricing.pages tests/pricing/files")
     assert made == committed
+
+
+def test_claims_of_repositories_are_priced() -> None:
+    """What their public settings are worth; truths by hand and by dp_accounting."""
+    totals = {name: pricing.price(FILES / f"claim_{name}").headline.total for name in ("fedlap.yaml", "hogs.yaml", "upgnet.sh")}
+    assert {name: total.epsilon for name, total in totals.items() if total} == {
+        "fedlap.yaml": math.inf, "hogs.yaml": 6.0, "upgnet.sh": math.inf,
+    }  # fmt: skip
+    total = pricing.price(FILES / "claim_advsgm.yaml").headline.total
+    assert total is not None
+    assert total.epsilon == pytest.approx(truths.poisson(5.0, 128 * 5 / 4039, 750, 1e-5), rel=6e-3)

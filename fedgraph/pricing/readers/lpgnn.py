@@ -22,7 +22,7 @@ def read(document: Document) -> Reading:
     options, louder = Options(document, system="lpgnn"), document.louder
     x = options.number("x_eps", options.number("ex", math.inf))
     y = options.number("y_eps", options.number("ey", math.inf))
-    name = options.choice("mechanism" if "mechanism" in document.data else "m", ("mbm", "1bm", "lpm", "agm"), "mbm")
+    name = options.choice("mechanism" if "mechanism" in document.data else "m", ("mbm", "1bm", "lpm", "agm", "mpm"), "mbm")
     repeats = options.whole("repeats", options.whole("r", 1, 1), 1) or 1
     options.without_price(["mechanism"])
     options.finish()
