@@ -20,10 +20,11 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import command_lines, formats
+from fedgraph.pricing.catalogue import places
 from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.formats import table
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Value
+from fedgraph.pricing.python_values import Call, Part, Value
 from fedgraph.pricing.questions import Answers, text
 
 MOST_BYTES = 1_000_000
@@ -136,6 +137,16 @@ class Document:
             message = f"{call.name} needs {name} as a number {bound}, found {text(call.held(name))}; write it out"
             raise self.error(f"{message}, or answer --given {name}=…", line=call.line, path=call.path)
         return value
+
+    def altered(self, made: Call | Part, *harmless: str) -> str:
+        """Why a mechanism may not be what it was made as: something else of it is set later."""
+        name = made.name if isinstance(made, Call) else made.call.name
+        for attribute, line in made.set_at.items():
+            asked = f"Line {line} sets {attribute} of what {name} makes: does it still clip and add the same noise?"
+            known = attribute in places(name) or attribute in harmless
+            if not known and not self.answers.whether(f"mechanism kept at line {line}", asked):
+                return f"line {line} sets {attribute} of what {name} makes, which is not followed"
+        return ""
 
     def line(self, *keys: str) -> int:
         """The line of a key, or of the nearest one above it."""

@@ -41,6 +41,8 @@ def price(app: App, call: Call) -> Reading:
         return app_in_clear(app, f"a strategy without noise is started beside {call.name} (line {call.line})")
     if on_client and (missing := _unclipped(app, "adaptiveclipping_mod" if adaptive else "fixedclipping_mod")):
         return app_in_clear(app, missing)
+    if odd := document.altered(call, "accountant"):
+        return app_in_clear(app, odd)
     inner = clients.inner(app, plain(call.held("strategy")))
     if isinstance(inner, str):
         return app_in_clear(app, f"{call.name} (line {call.line}) wraps {inner}")

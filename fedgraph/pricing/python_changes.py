@@ -39,6 +39,7 @@ class Changes:
         self.options: dict[str, Value] = {}
         self.lengths: list[int] = []
         self.looped: list[int] = []
+        self.iterated: list[Value] = []
         self.definitions: list[Function] = []
         self.classes: list[py.Class] = []
         self.skipped: dict[str, None] = {}
@@ -70,6 +71,12 @@ class Changes:
                     self.set_name(each.local, name, value, each.born)
                 case py.Class(scope=scope):
                     self.set_name(scope.local, name, value, scope.born)
+
+    def set_all(self, owner: Value, held: Value, node: ast.AST) -> None:
+        """Attributes set from a dictionary; ``?`` where it is not known."""
+        known = held if isinstance(held, Table) and held.whole else {"?": Unresolved(node)}
+        for key, value in known.items():
+            self.set_attribute(owner, key, value, node)
 
     def assumed(self, name: str, default: Value, said: str, node: ast.AST) -> Value:
         """A default that somebody may change from outside, or what the user says it is."""

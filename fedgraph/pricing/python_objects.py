@@ -49,6 +49,8 @@ class Objects(Changes):
                 return local.get(name, Unresolved(node))
             case Table() as held if name in held or name not in _HELD:
                 return held[name] if name in held else py.Method(held, name, node)
+            case inner if name == "__dict__":
+                return py.View(inner)
             case (Call() | py.Part()) as held if name in held.attributes:
                 return held.attributes[name]
             case inner:
@@ -163,9 +165,11 @@ class Objects(Changes):
             return Unresolved(node) if default is None else self.assumed(args[0], default, f"the variable {args[0]}", node)
         if dotted == "super":
             return Call("super", "super", owner=home.local["self"] if (home := scope.home("self")) else None)
-        if dotted in ("setattr", "builtins.setattr") and len(args) == 3 and isinstance(args[1], str):
-            self.set_attribute(args[0], args[1], args[2], node)
+        if dotted in ("setattr", "builtins.setattr", "object.__setattr__") and len(args) == 3:
+            self.set_attribute(args[0], args[1] if isinstance(args[1], str) else "?", args[2], node)
             return None
+        if dotted == "vars" and args:
+            return py.View(first)
         if dotted == "getattr" and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], node)
         if dotted in ("functools.partial", "partial") and args:
@@ -201,6 +205,12 @@ class Objects(Changes):
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
         if isinstance(owner, py.Parser):
             return self.parser(owner, name, args, keywords, node)
+        if name == "__setattr__" and len(args) == 2:
+            self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
+            return None
+        if isinstance(owner, py.View) and name == "update":
+            self.set_all(owner.owner, Table(keywords) if not args else plain(args[0]), node)
+            return None
         if name == "get" and args and isinstance(key := plain(args[0]), str):
             if isinstance(owner, Table):
                 default = args[1] if len(args) > 1 else keywords.get("default")

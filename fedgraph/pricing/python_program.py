@@ -26,7 +26,8 @@ class Program(Statements):
 
     calls: in the order in which they are made. names: dotted, of what is imported. module: the names of the first file at its
     end. standalone: whether the first file does something besides defining. results: what functions return that others call.
-    options: of its command line. looped: the lengths of loops over ``range`` that are known. used: the answers that took an
+    options: of its command line. looped: the lengths of loops over ``range`` that are known. iterated: what loops go
+    over. used: the answers that took an
     option's place. skipped: assumptions that decided about a branch.
 
     Args:

@@ -102,7 +102,9 @@ class Statements(Expressions):
             case ast.Subscript(value=owner, slice=index):
                 held, key = plain(self.value(owner, scope)), plain(self.value(index, scope))
                 for each in candidates(held):
-                    if isinstance(each, Table) and isinstance(key, str):
+                    if isinstance(each, py.View):
+                        self.set_attribute(each.owner, key if isinstance(key, str) else "?", value, target)
+                    elif isinstance(each, Table) and isinstance(key, str):
                         self.set_name(each, key, value, each.born)
                     elif isinstance(each, Table):
                         each.whole = False
@@ -208,8 +210,10 @@ class Statements(Expressions):
 
     def _for(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str:
         before = len(self.lengths)
-        known = elements(self.value(node.iter, scope))
+        over = self.value(node.iter, scope)
+        known = elements(over)
         self.looped += self.lengths[before:]
+        self.iterated += [plain(v) for v in (over, *(over.args if isinstance(over, Call) else ()))]
         if known is None or len(known) > 16:
             self.assign(node.target, Unresolved(node.iter), scope)
             return self.loop(node, scope)

@@ -146,6 +146,13 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
+class View:
+    """The attributes of an object as a dictionary (``vars``, ``__dict__``)."""
+
+    owner: Value
+
+
+@dataclass(frozen=True, eq=False)
 class Method:
     owner: Value
     name: str

@@ -108,6 +108,8 @@ def _said(app: App, call: Call) -> tuple[float, float, float, float]:
 
 
 def _local(app: App, call: Call) -> Reading:
+    if odd := app.document.altered(call):
+        return app_in_clear(app, odd)
     clip, sensitivity, epsilon, delta = _said(app, call)
     std = costs.classic_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
     rounds, made, rows = app.ask_rounds(), std * app.document.louder, []

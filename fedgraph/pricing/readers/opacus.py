@@ -13,19 +13,24 @@ from fedgraph.pricing import catalogue, costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import plain
-from fedgraph.pricing.python_values import Call, Part
+from fedgraph.pricing.python_values import Call, Method, Part, Value
 from fedgraph.pricing.questions import EPOCHS, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian
 
 SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
 MAKERS = ("make_private", "make_private_with_epsilon")
+HARMLESS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "param_groups", "defaults", "state", "grad_samples")
+INSIDE = ("original_optimizer", "optimizer")
 LEAST, SHARES = "least noise_multiplier", (0.1, 0.03, 0.01, 0.003)
 DIVIDES = (
     "Opacus 1.0–1.6 divides by the whole part of the expected batch size, which differs between neighbours under add/remove "
     "(opacus#819, arXiv 2605.15648): these prices are for zero-out and replace, which keep the number of examples."
 )
 SHUFFLED = "poisson_sampling=False: batches are shuffled, and Opacus' own ε (for coins) does not hold."
+BESIDE = (
+    "Training goes over the data loader given to make_private, not over the one it returns: batches are not drawn by coins."
+)
 COUNTED = "the size of each batch, by which the noised count of unclipped examples is divided in clear"
 
 
@@ -41,8 +46,17 @@ def read(document: Document) -> Reading:
     for call in calls:
         raw = call.get("optimizer")
         beside = next((c for c in document.made("step") if isinstance(raw, Call) and c.owner is raw), None)
+        inside = [c for c in document.made("step") if _within(c.owner, call)]
+        parts: list[Call | Part] = [
+            call,
+            *([call.parts[1]] if 1 in call.parts else []),
+        ]  # the second of what it returns is the optimizer
+        reason = next((why for part in parts if (why := document.altered(part, *HARMLESS))), "")
         if beside is not None:
             reason = f"line {beside.line} steps with the optimizer given to make_private, not with the one it returns: no noise"
+        elif inside:
+            reason = f"line {inside[0].line} steps with the optimizer inside the one that make_private returns: no noise"
+        if reason:
             no_fix = "train with the model, optimizer and data loader that make_private returns"
             return costs.in_clear("example", RECIPIENT, reason, no_fix)
     found = [_one(document, call) for call in calls]
@@ -62,6 +76,10 @@ def _one(document: Document, call: Call) -> Reading:
         raise document.error(message, line=call.line)
     spread = document.need(call, "unclipped_num_std", above=0.0) if clipping == "adaptive" else None
     poisson = answers.flag(call.get("poisson_sampling"), "poisson_sampling", True, call.line, worst=False)
+    raw, iterated = plain(call.get("data_loader")), document.program.iterated
+    returned = any(isinstance(held, Part) and held.call is call for held in iterated)
+    beside = isinstance(raw, Call) and any(held is raw for held in iterated) and not returned
+    poisson = poisson and not beside
     secure = engine is not None and plain(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = (
         () if secure else ("noise comes from a generator that is not cryptographic (secure_mode is off)",)
@@ -81,13 +99,19 @@ def _one(document: Document, call: Call) -> Reading:
     asked, loaders = document.made("get_epsilon"), document.made("DataLoader")
     batch = document.number(loaders[0], "batch_size") if len(loaders) == 1 else None
     more = f"The number of unclipped examples is released with std {spread:g}; Opacus' own ε leaves it out." if spread else ""
-    said = (f"batch size {batch:g}" if batch else "", *changed, "" if poisson else SHUFFLED, more, DIVIDES)
+    how = BESIDE if beside else "" if poisson else SHUFFLED
+    said = (f"batch size {batch:g}" if batch else "", *changed, how, more, DIVIDES)
     return training.reading(document, Training(
         multiplier, sampling="poisson" if poisson else "shuffled", epochs=training.epochs(document),
         delta=document.number(asked[0], "delta") if asked else None, unprotected=unprotected,
         published=no_claim("the file asks its accountant at run time"), order=tuple(filter(None, said)),
         ratio=_ratio(document, call, multiplier, spread),
     ))  # fmt: skip
+
+
+def _within(owner: Value, call: Call) -> bool:
+    """Whether something is an attribute of the optimizer that a call returns."""
+    return isinstance(owner, Method) and owner.name in INSIDE and any(owner.owner is part for part in _results(call))
 
 
 def _results(call: Call) -> list[Call | Part]:
