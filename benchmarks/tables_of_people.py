@@ -1,12 +1,32 @@
-"""Ten generated tables of people, as somebody has them: money, ages, counts with long tails, dates, texts, absurd outliers."""
+"""Ten generated tables of people, as somebody has them: money, ages, counts with long tails, dates, texts, absurd outliers.
 
-from __future__ import annotations
+    python -m benchmarks.tables_of_people [--tables issue money …] [--seeds 3] [--ceiling]
 
+Each table has 1,500 people of three classes and a graph. One cell in a hundred of a column of numbers is absurd (an income
+of 10⁹, an age of −999). A line per table: scikit-learn's logistic regression on standardised columns and boosted trees, which
+read no graph; private rows where every person is private (``protocol: asking``), at ε = 8 and 1, whose columns become ranks from
+noisy counts, each beside the same row on columns that somebody who knows them has scaled by hand; and, with ``--ceiling``, the
+row without privacy. Goals: at ε = 8 a private row loses at most .03 against the hand, and the ceiling is never below the better
+of scikit-learn's two by more than two standard errors. A mean is over all seeds' test people. Status 1 where a goal is missed.
+"""
+
+import argparse
+import logging
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fedgraph
+from fedgraph import seeds
+from fedgraph.data.base.splits import random_split
 
 PEOPLE, CLASSES = 1_500, 3
 NEIGHBOURS, AT_HOME = 3.8, 0.4  # edges per two people, and how many of them join people of one class
@@ -145,3 +165,72 @@ def people(name: str, seed: int = 0, num: int = PEOPLE) -> tuple[pd.DataFrame, p
     two = np.where(rng.random(one.size) < AT_HOME, like, rng.integers(num, size=one.size))
     edges = pd.DataFrame({"source": one, "target": two})
     return pd.DataFrame({**raw, "y": label}), pd.DataFrame({**hand, "y": label}), edges
+
+
+def compared(
+    nodes: pd.DataFrame, edges: pd.DataFrame, methods: list[object], epsilons: list[float], num: int
+) -> dict[str, float]:
+    """``method ε`` → mean accuracy over seeds, through the public interface."""
+    columns = {"text": "one-hot"}
+    run = fedgraph.compare(
+        (nodes, edges),
+        methods,
+        epsilons,
+        seeds=num,
+        protocol="asking",
+        columns=columns,
+        name="people",  # type: ignore[arg-type]
+    )
+    return {f"{row['method']} {row['epsilon']:g}": float(row["mean"]) for row in run.table().to_dict("records")}
+
+
+def plain(nodes: pd.DataFrame, num: int) -> dict[str, float]:
+    """scikit-learn's two on the same people: logistic regression on standardised columns, and boosted trees."""
+    x = pd.get_dummies(
+        nodes.drop(columns="y").assign(**{c: pd.to_datetime(nodes[c]).astype("int64") for c in nodes if c == "born"})
+    )
+    x, y = x.astype(float).to_numpy(), nodes["y"].to_numpy()
+    right = {"logistic": 0.0, "trees": 0.0}
+    for seed in range(num):
+        train, test = random_split(len(y), 0.8, seeds.generator(0, "split", "people", seed))
+        for name, model in (
+            ("logistic", make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))),
+            ("trees", HistGradientBoostingClassifier(max_iter=100, learning_rate=0.05, max_leaf_nodes=8, random_state=seed)),
+        ):
+            right[name] += float((model.fit(x[train], y[train]).predict(x[test]) == y[test]).mean()) / num
+    return right
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=list(TABLES), help="default: all ten")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--ceiling", action="store_true", help="the row without privacy, too: a minute for each table and seed")
+    asked = parser.parse_args()
+    logging.getLogger("fedgraph").setLevel(logging.ERROR)
+    private, budgets, missed = ["features", "label_hop"], [8.0, 1.0], []
+    names = [f"{method} {epsilon:g}" for epsilon in budgets for method in private]
+    print(f"{'table':16}{'logistic':>9}{'trees':>7}{'ceiling':>9}" + "".join(f"{name + ' (hand)':>20}" for name in names))
+    for table in asked.tables:
+        nodes, by_hand, edges = people(table)
+        known = plain(nodes, asked.seeds)
+        own, hand = (compared(each, edges, list(private), budgets, asked.seeds) for each in (nodes, by_hand))
+        missed += [
+            f"{table}: {name} is {hand[name] - own[name]:.3f} below the hand"
+            for name in names[:2]
+            if own[name] < hand[name] - 0.03
+        ]
+        top = math.nan
+        if asked.ceiling:
+            top = compared(nodes, edges, [{"method": "nonprivate", "model": "ceiling"}], [8.0], asked.seeds)["nonprivate inf"]
+            best = max(known.values())
+            error = math.sqrt(best * (1 - best) / (0.2 * len(nodes) * asked.seeds))
+            missed += [f"{table}: the ceiling is {best - top:.3f} below scikit-learn"] if top < best - 2 * error else []
+        cells = "".join(f"{f'{own[name]:.3f} ({hand[name]:.3f})':>20}" for name in names)
+        print(f"{table:16}{known['logistic']:9.3f}{known['trees']:7.3f}{top:9.3f}{cells}", flush=True)
+    print("\n".join(missed) or "every goal is met")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

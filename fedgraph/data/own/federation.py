@@ -39,6 +39,7 @@ from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, undirected
 from fedgraph.data.own import between as own_between
 from fedgraph.data.own import named_tables
+from fedgraph.data.own.columns import own_scales
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
 from fedgraph.data.own.labels import label_text
 from fedgraph.documents.lines import Source
@@ -124,7 +125,8 @@ def load(path: Path, rules: EdgeRules) -> Graph:
         f"({_numbered(federated.classes([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
     )
     split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
-    return replace(graph, masks=split, provenance=provenance, features_from_edges=from_edges)
+    scales = own_scales(graph.features, columns)
+    return replace(graph, masks=split, provenance=provenance, features_from_edges=from_edges, columns=scales)
 
 
 def _folders(path: Path) -> list[Path]:

@@ -23,6 +23,7 @@ from fedgraph.comparison import cluster, maps
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
+from fedgraph.methods.base.column_ranks import fixed
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import Account
@@ -254,7 +255,8 @@ def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, pla
 def _graph(context: Context) -> Graph:
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; graph_clustering cuts ego-networks out of one graph")
-    return context.data
+    graph, columns = context.data, context.data.columns  # nobody can estimate ranks where a person is a whole client
+    return graph if columns is None else context.cached(("one scale", context.dataset), lambda: fixed(columns).scaled(graph))
 
 
 def _partition(params: Params, seed: int, context: Context) -> Partition:
