@@ -4,10 +4,11 @@
 
 Each table has 1,500 people of three classes and a graph. One cell in a hundred of a column of numbers is absurd (an income
 of 10⁹, an age of −999). A line per table: scikit-learn's logistic regression on standardised columns and boosted trees, which
-read no graph; private rows where every person is private (``protocol: asking``), at ε = 8 and 1, whose columns become ranks from
-noisy counts, each beside the same row on columns that somebody who knows them has scaled by hand; and, with ``--ceiling``, the
-row without privacy. Goals: at ε = 8 a private row loses at most .03 against the hand, and the ceiling is never below the better
-of scikit-learn's two by more than two standard errors. A mean is over all seeds' test people. Status 1 where a goal is missed.
+read no graph; private rows where every person is private (``protocol: asking``), at ε = 8 and 1, whose columns become ranks
+from noisy counts, each beside the same row on columns that somebody who knows them has scaled by hand; and, with ``--ceiling``,
+the row without privacy. Goals: at ε = 8 a private row loses at most .03 against the hand, and the ceiling is never below the
+better of scikit-learn's two by more than two standard errors. A mean is over all seeds' test people. Status 1 where a goal is
+missed.
 """
 
 import argparse

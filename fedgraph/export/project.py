@@ -78,13 +78,16 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
             plan = experiment.plan_of(ready, stage, cell)
             if plan is None or models is None or not isinstance(params, models.params):
                 raise ScenarioError(f"{folder}: rows of {stage.task.kind} are no models; allowed: rows that classify nodes")
+            world = models.dealt(params, cell, stage.context)
+            if plan.facts.columns is not None or world.setting.ranks is not None:
+                raise ScenarioError(f"{folder}: columns of numbers became ranks, which no project carries; give them bounds")
             require_deployable(plan)
             if not math.isclose(plan.provable().epsilon, head.epsilon_provable, abs_tol=AGREES / 10):
                 raise ScenarioError(
                     f"{folder}: made again, the plan costs ε = {plan.provable().epsilon:.6g}; the ledger of the run says "
                     f"{head.epsilon_provable:.6g}: its data or this version of fedgraph are others; run it again"
                 )
-            return Deployable(saved, row, plan, models.dealt(params, cell, stage.context).partition)
+            return Deployable(saved, row, plan, world.partition)
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {row_anchor(row)} any more; run it again")
 
 

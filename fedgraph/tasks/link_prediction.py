@@ -123,8 +123,8 @@ def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
     method = kinds.linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
-    found: Plan = method.plan(method.Params(**of_method(spec, ROW)), known, Budget(cell.epsilon, params.delta))
-    return found
+    settings, budget = method.Params(**of_method(spec, ROW)), Budget(cell.epsilon, params.delta)
+    return training.planned(method, settings, known, budget, world.setting)
 
 
 def _graph(context: Context) -> Graph:
@@ -150,7 +150,7 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
         nobody = np.full(graph.num_nodes, -1)
         attributes = protocols.without_edges(held)
         setting = protocols.Setting(held, held, nobody, graph.num_nodes, None, attributes, "attributes", split="random")
-        return setting, edges[order[:count]]
+        return setting.on_one_scale(rows_private=False), edges[order[:count]]
 
     return context.cached(("links", context.dataset, params.test_share, seed), make)
 
