@@ -83,12 +83,9 @@ def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:
     """A new file, never in the place of what was priced."""
     from fedgraph.errors import PricingError
 
-    for source in inputs:
-        inside = path.resolve().is_relative_to(source.resolve() if source.is_dir() else source.resolve().parent)
-        if path.exists() and (path.samefile(source) or (inside and path.suffix not in (".html", ".htm", ".sarif"))):
-            raise PricingError(
-                f"{path}: stands beside the configuration that is priced and is not overwritten; name another file"
-            )
+    page = path.suffix in (".html", ".htm", ".sarif")
+    if path.exists() and (not page or not path.is_file() or any(path.samefile(source) for source in inputs)):
+        raise PricingError(f"{path}: is there, and is no page of an earlier run: not overwritten; name another file")
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

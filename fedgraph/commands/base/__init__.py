@@ -108,9 +108,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation."""
     replace_unprintable()
-    options = parser().parse_args(arguments)
 
     def act() -> int:
+        options = parser().parse_args(arguments)
         status: int = plugins.load("commands", options.command).run(options)
         sys.stdout.flush()
         return status
