@@ -18,7 +18,7 @@ from fedgraph.cells.facts import ClientResult, ParticipationFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import answer, attacks
 from fedgraph.report.report_rows import Row, mean_spread, rounded, rounded_up
-from fedgraph.report.scores import METRICS, SHORT, Score
+from fedgraph.report.scores import METRICS, SHORT, Score, begin
 from fedgraph.worlds.world import Kind
 
 Value = str | float | None
@@ -259,7 +259,7 @@ def table_cell(column: Column, score: Score) -> TableCell:
 
 def page_columns(scores: Sequence[Score]) -> tuple[tuple[Column, Page], ...]:
     """The columns that say something in this run, each with how the page shows it."""
-    kinds = " or ".join(dict.fromkeys(METRICS[s.metric] for s in scores)).capitalize()
+    kinds = begin(" or ".join(dict.fromkeys(METRICS[s.metric] for s in scores)))
     found = []
     for column in COLUMNS:
         page = column.page

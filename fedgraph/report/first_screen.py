@@ -11,7 +11,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.report import answer, charts, plots, questions
 from fedgraph.report.answer import Answer, Best
 from fedgraph.report.report_rows import rounded, rounded_up
-from fedgraph.report.scores import METRICS, Score
+from fedgraph.report.scores import METRICS, Score, begin
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def figures(answered: Answer, notice: str | None) -> tuple[plots.Figure, ...]:
         if panels:
             tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in question if part)
             caption = (
-                f"{METRICS[question[1]].capitalize()} on {question[0]} against provable ε, every method; one panel per unit, "
+                f"{begin(METRICS[question[1]])} on {question[0]} against provable ε, every method; one panel per unit, "
                 "colour: method, symbol: whom it trusts. ∞: nothing is guaranteed. Bars: standard deviation over seeds."
             )
             found.append(charts.draw(f"answer-{tag}", caption, panels, notice, height=5.0, shared=True))

@@ -32,6 +32,11 @@ METRICS = {
 USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 
 
+def begin(words: str) -> str:
+    """``words`` as a sentence begins with them: names such as ROC keep their letters."""
+    return words[:1].upper() + words[1:]
+
+
 @dataclass(frozen=True)
 class Score:
     """One configuration, averaged over its seeds.
