@@ -9,7 +9,6 @@ step·√dimension. The step is share/2^k with the least k ≥ ``FEWEST_BITS`` f
 share is larger by as much.
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Rows
 from fedgraph.privacy.units import Viewer
 
-FORMAT = 1
 FINE = 1e-7  # of the sensitivity, which rounding may cost
 FEWEST_BITS = 26  # so that the discrete law is the Gaussian's to within 1e-9 in ε for a million numbers
 WORDS = "whole numbers of steps (share / steps), exact discrete Gaussian noise from the operating system, sums modulo 2^64"
@@ -55,7 +53,7 @@ class PlannedSum:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is deployed; ``protection`` and the ledger's ε with it. honest: clients whose noise nobody but they know."""
+    """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release."""
 
     framework: str
     row: Mapping[str, str]
@@ -73,17 +71,12 @@ class Manifest:
     weights: int = 1
     sampling: str = "every client in every round; nothing is amplified"
     number_format: str = WORDS
-    fedgraph_export: int = FORMAT
-
-    def to_dict(self) -> dict[str, object]:
-        """For JSON."""
-        return dataclasses.asdict(self)
+    fedgraph_export: int = 1
 
 
 def require_deployable(plan: Plan) -> None:
     """``ScenarioError`` that says why a row of this plan cannot be deployed."""
     facts, guarantee = plan.facts, plan.guarantee
-    why = None
     if facts.viewer not in FEDERATED:
         why = f"its viewer is {facts.viewer.value}: one party computes it, so nobody is a client; export a row of trust: sums"
     elif facts.attendance.words:
@@ -94,39 +87,39 @@ def require_deployable(plan: Plan) -> None:
         why = "it releases nothing"
     elif plan.watch.opened:
         why = "clients send more than a deployment may, for an attack to read"
-    if why is None:
-        why = next((w for w in map(_refusal, plan.schedule.releases) if w is not None), None)
-    if why is not None:
+    else:
+        why = next((w for w in map(_refusal, plan.schedule.releases) if w), "")
+    if why:
         raise ScenarioError(f"{plan.method} cannot be exported: {why}")
 
 
-def _refusal(release: PlannedRelease) -> str | None:
-    """Why one release is no sum of bounded values with noise of a known law; None where it is one."""
+def _refusal(release: PlannedRelease) -> str:
+    """Why one release is no sum of bounded values with noise of a known law; empty where it is one."""
     said = f"{release.path!r} is {release.mechanism.words}, priced as {type(release.event).__name__}"
     if isinstance(release.event, Unprotected):
         return f"{release.path!r} is sent in clear"
     if release.client is not None or release.per_round != 1 or list(release.rounds) != list(_span(release)):
         return f"{said}, not by all clients alike in rounds that follow one another"
     if isinstance(release.mechanism, MaskedResponse) and isinstance(release.event, PureDP):
-        return None
+        return ""
     if not (isinstance(release.mechanism, GaussianNoise) and isinstance(release.event, Gaussian)):
         return f"{said}; allowed: Gaussian noise on a sum of clipped values, answers by randomised response"
-    return None if _largest(release.bound) is not None else f"{said}; its {type(release.bound).__name__} bounds no sum"
+    return "" if _largest(release.bound) else f"{said}; its {type(release.bound).__name__} bounds no sum"
 
 
 def _span(release: PlannedRelease) -> range:
     return range(release.rounds[0], release.rounds[0] + len(release.rounds)) if release.rounds else range(0)
 
 
-def _largest(bound: Bound) -> float | None:
-    """The norm that no value of ``bound`` exceeds; None for a bound that is not known here."""
+def _largest(bound: Bound) -> float:
+    """The norm that no value of ``bound`` exceeds; 0 for a bound that is not known here."""
     if isinstance(bound, (ClippedSum, Rows)):
         return bound.clip * bound.num_rows
     if isinstance(bound, L2Ball):
         return bound.radius
     if isinstance(bound, MeetingCounts):
         return float(bound.num_nodes * bound.num_classes)
-    return float(bound.max_terms) ** 1.5 if isinstance(bound, NeighbourSums) else None
+    return float(bound.max_terms) ** 1.5 if isinstance(bound, NeighbourSums) else 0.0
 
 
 def planned_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, PlannedSum]:
@@ -142,23 +135,11 @@ def num_honest(plan: Plan) -> int:
 
 def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> PlannedSum:
     bound, event, mechanism = release.bound, release.event, release.mechanism
-    span = _span(release)
+    where, kind = (dimension, _span(release).start, len(release.rounds)), type(bound).__name__
     if not (isinstance(mechanism, GaussianNoise) and isinstance(event, Gaussian)):
-        epsilon = event.epsilon if isinstance(event, PureDP) else math.inf
-        return PlannedSum("answers", type(bound).__name__, None, epsilon, 0.0, 1, 0.0, dimension, span.start, len(span))
+        return PlannedSum("answers", kind, None, event.epsilon if isinstance(event, PureDP) else math.inf, 0.0, 1, 0.0, *where)
     clip = bound.clip if isinstance(bound, (ClippedSum, Rows)) else bound.radius if isinstance(bound, L2Ball) else None
     sensitivity = mechanism.std * math.sqrt(honest) / event.noise_multiplier
     share = mechanism.std * (1 + FINE)  # the price is then at most the plan's, rounding included
     steps = 2 ** max(FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (FINE * sensitivity))))
-    return PlannedSum(
-        "gaussian",
-        type(bound).__name__,
-        clip,
-        sensitivity,
-        share,
-        steps,
-        _largest(bound) or 0.0,
-        dimension,
-        span.start,
-        len(span),
-    )
+    return PlannedSum("gaussian", kind, clip, sensitivity, share, steps, _largest(bound), *where)

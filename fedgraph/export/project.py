@@ -23,7 +23,7 @@ from fedgraph.cells.entry import RowKey
 from fedgraph.errors import ScenarioError
 from fedgraph.export import packing
 from fedgraph.export.manifest import Manifest, num_honest, planned_sums, require_deployable
-from fedgraph.export.site import Hub, Site
+from fedgraph.export.site import Site
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.pricing.readers.exported import layouts, read_template
 from fedgraph.privacy.units import Assumption, Protection, Viewer
@@ -130,14 +130,14 @@ def write_files(found: Deployable, framework: str, folder: Path) -> None:
     if (size := (home / PLAN).stat().st_size) > MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {MOST_BYTES:,}")
     manifest = make_manifest(found, framework, hashlib.sha256((home / PLAN).read_bytes()).hexdigest())
-    (folder / MANIFEST).write_text(json.dumps(manifest.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    environment = jinja2.Environment(
+    (folder / MANIFEST).write_text(json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    writer = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     for template, place in layout.items():
         text = read_template(template)
         if template.endswith(".j2"):
-            text = environment.from_string(text).render(m=manifest, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph")
+            text = writer.from_string(text).render(m=manifest, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph")
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, encoding="utf-8")
 
@@ -145,11 +145,9 @@ def write_files(found: Deployable, framework: str, folder: Path) -> None:
 def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manifest:
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
-    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    ledger = hashlib.sha256("\n".join(head.ledger).encode()).hexdigest()
+    secure, clients = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, plan.facts.sizes.num_clients
     named = {"run": found.run.title, "row": row_anchor(found.row), "method": head.method, "variant": head.variant}
     named |= {"dataset": head.dataset, "trust": head.world.words}
-    clients = plan.facts.sizes.num_clients
     return Manifest(
         framework=framework,
         row=named,
@@ -162,7 +160,7 @@ def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manife
         masked=secure,
         rounds=plan.schedule.rounds,
         releases=planned_sums(plan, _dimensions(found)),
-        ledger_sha256=ledger,
+        ledger_sha256=hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
         plan_sha256=plan_sha256,
     )
 
@@ -177,7 +175,7 @@ def _dimensions(found: Deployable) -> dict[str, int]:
     """How many numbers one value of each path has: read off the first client's, of which only the size is looked at."""
     plan, subgraph = found.plan, found.partition.subgraphs[0]
     site = Site(plan, subgraph, kinds.method(plan.method).prepare(plan, subgraph))
-    model = Hub(plan).model
+    model = kinds.method(plan.method).start(plan, np.random.default_rng(0)).model
     rounds = {r.rounds[0] for r in plan.schedule.releases}
     return {path: int(np.size(v)) for k in sorted(rounds) for path, v in site.bounded(model, k).values()}
 
@@ -192,7 +190,6 @@ def _public(plan: Plan) -> Plan:
 def write_clients(found: Deployable, folder: Path) -> list[Path]:
     """The private graph of each client of the run as ``client-0.json`` …: for a rehearsal on one machine only."""
     folder.mkdir(parents=True, exist_ok=False)
-    files = [folder / f"client-{s.client}.json" for s in found.partition.subgraphs]
-    for subgraph, file in zip(found.partition.subgraphs, files, strict=True):
-        packing.write(file, subgraph)
-    return files
+    for subgraph in found.partition.subgraphs:
+        packing.write(folder / f"client-{subgraph.client}.json", subgraph)
+    return sorted(folder.iterdir())

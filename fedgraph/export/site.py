@@ -1,4 +1,4 @@
-"""What an exported project uses of fedgraph: the exact, bounded values of one client, and the steps of the server.
+"""What an exported project uses of fedgraph: the exact, bounded values of one client, and what the server keeps.
 
 Values leave ``Site.bounded`` without noise. The project's own ``private_sums.py`` adds it, in the same process, before anything
 is sent; only answers that each record randomises by itself (randomised response) are drawn here. Every private random number,
@@ -19,7 +19,7 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.errors import DataError
 from fedgraph.export import packing
-from fedgraph.methods.base import Inbox, Plan, State, Streams, kinds
+from fedgraph.methods.base import Plan, State, Streams, kinds
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.lines import Release
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
@@ -86,32 +86,16 @@ def read_plan(path: Path, digest: str) -> Plan:
     return packing.read(path, Plan)
 
 
-class Hub:
-    """The server: sums of what clients released go in, the next model comes out."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.method = plan, kinds.method(plan.method)
-        self.state: State = self.method.start(plan, np.random.default_rng())
-
-    @property
-    def model(self) -> dict[str, np.ndarray]:
-        """What is broadcast."""
-        return {name: np.asarray(value) for name, value in self.state.model.items()}
-
-    def step(self, round_: int, sums: Mapping[str, np.ndarray], each: Mapping[str, list[np.ndarray]], clients: int) -> None:
-        """Merge one round. each: per client, where the viewer may see it."""
-        self.state = self.method.server(self.plan, self.state, Inbox(round_, dict(sums), dict(each), clients))
-
-    def save(self, folder: Path) -> None:
-        """``state.json``, and ``predictions.csv`` of the public nodes where there are any. Both follow from released values."""
-        folder.mkdir(parents=True, exist_ok=True)
-        packing.write(folder / "state.json", self.state)
-        public = self.plan.facts.public
-        graph = public.graph if public.graph is not None else public.attributes
-        if graph is None:
-            return
-        scores = kinds.classifier(self.plan.method).predict(self.plan, self.state, graph)
-        with (folder / "predictions.csv").open("w", encoding="utf-8", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(["node", "class", *(f"score {k}" for k in range(scores.shape[1]))])
-            rows.writerows([i, int(row.argmax()), *(f"{x:.6g}" for x in row)] for i, row in enumerate(scores))
+def save_answer(plan: Plan, state: State, folder: Path) -> None:
+    """``state.json``, and ``predictions.csv`` of the public nodes where there are any. Both follow from released values."""
+    folder.mkdir(parents=True, exist_ok=True)
+    packing.write(folder / "state.json", state)
+    public = plan.facts.public
+    graph = public.graph if public.graph is not None else public.attributes
+    if graph is None:
+        return
+    scores = kinds.classifier(plan.method).predict(plan, state, graph)
+    with (folder / "predictions.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["node", "class", *(f"score {k}" for k in range(scores.shape[1]))])
+        rows.writerows([i, int(row.argmax()), *(f"{x:.6g}" for x in row)] for i, row in enumerate(scores))

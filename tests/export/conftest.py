@@ -1,6 +1,6 @@
 """A finished run of three clients on a small graph, which is exported in every test of this folder."""
 
-import importlib.util
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,20 +70,13 @@ def opened(finished: Path) -> Callable[[str], project.Deployable]:
 
 
 @pytest.fixture
-def imported() -> Iterator[Callable[[Path], ModuleType]]:
-    """A module of a project, by its file; modules beside it can be imported from it while the test runs."""
-    before = set(sys.modules)
+def imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], ModuleType]]:
+    """A module of a project, by its file, as the framework imports it; forgotten after the test."""
 
     def load(file: Path) -> ModuleType:
-        name = f"{file.parent.name}_{abs(hash(file))}_{file.stem}"
-        spec = importlib.util.spec_from_file_location(name, file)
-        assert spec is not None
-        assert spec.loader is not None
-        made = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(made)
-        return made
+        monkeypatch.syspath_prepend(file.parents[1])
+        return importlib.import_module(f"{file.parent.name}.{file.stem}")
 
     yield load
-    for name in set(sys.modules) - before:
-        if name.startswith("fedgraph_app"):
-            del sys.modules[name]
+    for name in [n for n in sys.modules if n.partition(".")[0] == "fedgraph_app"]:
+        del sys.modules[name]

@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -17,8 +18,8 @@ from fedgraph.commands import base as cli
 from fedgraph.errors import DataError, PricingError, ScenarioError
 from fedgraph.export import packing, project
 from fedgraph.export.manifest import num_honest
-from fedgraph.export.site import Hub, Site, open_site
-from fedgraph.methods.base import Plan
+from fedgraph.export.site import Site, open_site
+from fedgraph.methods.base import Plan, kinds
 from fedgraph.pricing.readers.exported import layouts
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.types import Subgraph
@@ -56,7 +57,8 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
         ast.parse(file.read_text(encoding="utf-8"))
     everything = "".join(f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file())
     assert str(SECRET) not in everything, "the root seed of the run is exported nowhere"
-    assert "np.random" not in everything
+    clients = "".join(f.read_text(encoding="utf-8") for f in home.glob("*.py") if f.name != "rounds.py")
+    assert "np.random" not in clients  # where the server starts is public
 
 
 def test_labels_of_the_public_graph_stay_at_home(opened: Opened, tmp_path: Path) -> None:
@@ -173,32 +175,46 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
     """Three sites and a server: sums are right once all masks are in, and their noise is the plan's (Kolmogorov-Smirnov)."""
     home, found = written(opened, row, "flower", tmp_path), opened(row)
     sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
+    rounds = imported(home / "rounds.py").Rounds()
     files = project.write_clients(found, tmp_path / "clients")
     sites = [open_site(home / project.PLAN, planned.PLAN_SHA256, file) for file in files]
-    hub, secrets = Hub(packing.read(home / project.PLAN, Plan)), [sums.new_key() for _ in files]
+    secrets = [sums.new_key() for _ in files]
     board = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}
     noise: list[np.ndarray] = []
     for round_ in range(planned.ROUNDS):
-        exact = [{f"{n}@{p}": v for n, (p, v) in site.bounded(hub.model, round_).items()} for site in sites]
+        exact = [{f"{n}@{p}": v for n, (p, v) in site.bounded(rounds.model, round_).items()} for site in sites]
         sent = [sums.protect(planned, e, k, round_, secrets[k], board) for k, e in enumerate(exact)]
-        each = {key: [sums.opened(planned, key, one[key]) for one in sent] for key in sent[0]}
-        total = {key: sums.opened(planned, key, np.sum([one[key] for one in sent], axis=0, dtype=np.int64)) for key in sent[0]}
-        for key, value in total.items():
+        rounds.merge(round_, [(k, 1, one) for k, one in enumerate(sent)])
+        for key, value in rounds.kept[-1][1].items():
             release = planned.RELEASES[key.rpartition("@")[2]]
             if release["kind"] == "gaussian":
                 beyond = value - np.sum([np.asarray(e[key], dtype=float) for e in exact], axis=0)
                 noise.append(beyond.ravel() / (release["share"] * math.sqrt(3)))
                 if planned.MASKED:
-                    alone = np.abs(each[key][0]).max()
+                    alone = np.abs(sums.opened(planned, key, sent[0][key])).max()
                     assert alone > 1e3 * np.abs(value).max(), "one message, or two of three, are masks"
-        seen = {} if planned.MASKED else {key.rpartition("@")[0]: v for key, v in each.items()}
-        hub.step(round_, {key.rpartition("@")[0]: v for key, v in total.items()}, seen, 3)
     drawn = np.concatenate(noise)[:50_000]
     assert stats.kstest(drawn, "norm").pvalue > 1e-4
     assert stats.kstest(drawn * 1.5, "norm").pvalue < 1e-6
     assert stats.kstest(drawn / 1.5, "norm").pvalue < 1e-6
-    hub.save(tmp_path / "out")
+    rounds.save(tmp_path / "out", True)
     assert (tmp_path / "out" / "predictions.csv").read_text(encoding="utf-8").count("\n") > 30
+
+
+def test_a_round_needs_all_clients_with_equal_weights(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    home = written(opened, SUMS, "flower", tmp_path)
+    module = imported(home / "rounds.py")
+    rounds, value = module.Rounds(), np.ones(opened(SUMS).plan.facts.sizes.num_nodes, dtype=np.int64)
+    sent = {"gradient@model": value}
+    for answers, why in (
+        ([(0, 1, sent), (1, 1, sent)], "2 clients answered; needed: 3"),
+        ([(0, 1, sent), (1, 1, sent), (1, 1, sent)], "2 clients answered"),
+        ([(0, 1, sent), (1, 1, sent), (2, 2, sent)], "another weight than 1"),
+        ([(0, 1, sent), (1, 1, sent), (2, 1, {})], "different values"),
+    ):
+        with pytest.raises(module.Aborted, match=why):
+            rounds.merge(0, answers)
+    assert rounds.kept == []
 
 
 def test_what_was_not_planned_does_not_leave(opened: Opened, imported: Imported, tmp_path: Path) -> None:
@@ -260,12 +276,8 @@ def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> No
     whole = found.partition.subgraphs[0]
     labels = whole.graph.labels.copy()
     labels[0] = -1  # zero-out: a node without a label adds nothing
-    from dataclasses import replace
-
-    from fedgraph.methods.base import kinds
-
     method = kinds.method(found.plan.method)
-    model, moved = Hub(found.plan).model, []
+    model, moved = method.start(found.plan, np.random.default_rng(0)).model, []
     for graph in (whole.graph, replace(whole.graph, labels=labels)):
         subgraph = replace(whole, graph=graph)
         ((_, value),) = Site(found.plan, subgraph, method.prepare(found.plan, subgraph)).bounded(model, 0).values()

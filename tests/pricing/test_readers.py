@@ -13,6 +13,9 @@ from fedgraph import pricing
 from fedgraph.errors import PricingError
 from fedgraph.pricing import catalogue
 from fedgraph.pricing.base import Quote
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.ledger import Account, Ledger, Release
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 FILES = Path(__file__).parent / "files"
 
@@ -219,3 +222,14 @@ def test_a_flower_app_may_not_point_outside_its_folder(tmp_path: Path) -> None:
     )
     with pytest.raises(PricingError, match=r"is not package\.module"):
         pricing.price(path)
+
+
+def test_a_ledger_with_a_broken_promise_is_worth_nothing(tmp_path: Path) -> None:
+    """As ``explain`` says: what the data do to a promise makes every ε of the account infinite."""
+    protection = Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (Assumption.PROMISED_DEGREE,), promised_degree=3)
+    for broken, finite in ((None, True), ("a node has 7 neighbours", False)):
+        release = Release("cell", "model", 0, 0, "noise", Gaussian(1.0))
+        Ledger([Account("cell", protection, 1e-5, broken=broken)], [release]).write(tmp_path / "ledger.jsonl")
+        total = pricing.price(tmp_path / "ledger.jsonl").headline.total
+        assert total is not None
+        assert math.isfinite(total.epsilon) is finite

@@ -36,10 +36,6 @@ NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "collu
 FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
-def recognises(document: Document) -> bool:
-    return document.kind == "json" and "fedgraph_export" in document.data
-
-
 def read(document: Document) -> Reading:
     """One row: the unit, relation and viewer of the manifest, priced from the numbers of the code."""
     options, data = Options(document), document.data

@@ -6,10 +6,9 @@ from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing.base import Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.privacy import explain
-from fedgraph.privacy.accounting.accountant import Price, price
-from fedgraph.privacy.accounting.composition import disjoint
-from fedgraph.privacy.events import Composed, Event, SampledOnce
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.accounting.accountant import Price
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import again
 from fedgraph.privacy.units import Unit
 
 
@@ -21,7 +20,7 @@ def read(document: Document) -> Reading:
         raise PricingError(str(error)) from None
     if not ledger.accounts:
         raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
-    priced = sorted(((total(ledger, account), account) for account in ledger.accounts), key=lambda pair: -pair[0].epsilon)
+    priced = sorted(((again(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
     return Reading(
         tuple(_row(paid, account) for paid, account in priced),
@@ -29,19 +28,6 @@ def read(document: Document) -> Reading:
         order=tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items())),
         no_fix="a ledger is history; change the scenario's epsilons and run again",
     )
-
-
-def total(ledger: Ledger, account: Account) -> Price:
-    """Everything that the worst unit of one cell paid, as ``privacy explain`` counts it."""
-    spent = {client: _sampled(event, account) for client, event in ledger.spent(account.cell).items()}
-    if account.holders is None:
-        return disjoint(spent, account.delta)
-    held = [ledger.spent(account.cell).get(client, Composed(())) for client in account.holders]
-    return price(_sampled(Composed(tuple(held)), account), account.delta)
-
-
-def _sampled(event: Event, account: Account) -> Event:
-    return event if account.sampled_once is None else SampledOnce(event, account.sampled_once)
 
 
 def _row(paid: Price, account: Account) -> Row:

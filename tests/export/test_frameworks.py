@@ -1,0 +1,231 @@
+"""The page about deployment, command by command, with the frameworks themselves: skipped where they are not installed.
+
+Their commands are looked for on the path, or in the folders that FEDGRAPH_FLWR and FEDGRAPH_NVFLARE name (environments of
+their own, in which fedgraph can be imported, too).
+"""
+
+import contextlib
+import csv
+import math
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedgraph.export import packing, project
+from fedgraph.export.site import open_site
+from fedgraph.methods.base import State, kinds
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+COMMANDS = {"Flower": "flwr", "NVIDIA FLARE": "nvflare"}  # the heading of the page → the command
+FOLDERS = {"Flower": os.environ.get("FEDGRAPH_FLWR", ""), "NVIDIA FLARE": os.environ.get("FEDGRAPH_NVFLARE", "")}
+ANSWERS = {"Flower": "answer", "NVIDIA FLARE": "workspace/server/simulate_job/answer"}
+HOMES = {"Flower": "app/fedgraph_app", "NVIDIA FLARE": "flare/job/app/custom/fedgraph_app"}
+pytestmark = pytest.mark.slow
+
+
+def blocks(language: str, heading: str) -> list[str]:
+    """The blocks of code under a heading of the page."""
+    part = next(p for p in PAGE.split("\n## ") if p.startswith(heading))
+    return re.findall(rf"```{language}\n(.*?)```", part, re.S)
+
+
+def free_port() -> str:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+def require(name: str) -> None:
+    """Skips where the framework is missing."""
+    if shutil.which(COMMANDS[name], path=FOLDERS[name] or None) is None:
+        pytest.skip(f"{name} is not installed: {COMMANDS[name]} is not on the path, nor in FEDGRAPH_{COMMANDS[name].upper()}")
+
+
+def environment(name: str, here: Path) -> dict[str, str]:
+    own = {
+        "PATH": os.pathsep.join(filter(None, (str(here / "bin"), FOLDERS[name], os.environ["PATH"]))),
+        "PYTHONPATH": str(ROOT),
+        "FLWR_HOME": str(here / "flwr"),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "FLWR_LOCAL_SUPERLINK_HTTP_API_PORT": free_port(),
+        "FLWR_LOCAL_CONTROL_API_PORT": free_port(),
+        "OMP_NUM_THREADS": "1",
+    }
+    return {**os.environ, **own}
+
+
+@pytest.fixture(scope="module", params=sorted(COMMANDS))
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """(framework, the folder in which the commands of the page were run)."""
+    name = str(request.param)
+    require(name)
+    here = tmp_path_factory.mktemp("deploy")
+    (here / "bin").mkdir()
+    (here / "bin" / "fedgraph").write_text(f'#!/bin/sh\nexec {sys.executable} -m fedgraph "$@"\n', encoding="utf-8")
+    (here / "bin" / "fedgraph").chmod(0o755)
+    (here / "three.yaml").write_text(blocks("yaml", "A run")[0], encoding="utf-8")
+    commands = "\n".join([*blocks("bash", "A run"), *blocks("bash", name)]).replace("answer'\"", "answer' keep-rounds=true\"")
+    try:
+        done = subprocess.run(
+            ["bash", "-e", "-c", commands], cwd=here, env=environment(name, here), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        assert (here / ANSWERS[name] / "predictions.csv").is_file(), done.stdout[-3000:] + done.stderr[-3000:]
+        yield name, here
+    finally:
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):  # the local SuperLink that flwr has started
+            with contextlib.suppress(OSError):
+                if str(here / "flwr").encode() in entry.read_bytes():
+                    os.kill(int(entry.parent.name), signal.SIGTERM)
+
+
+def test_every_round_ran_with_the_noise_of_the_plan(ran: tuple[str, Path], imported: Callable[[Path], ModuleType]) -> None:
+    """The sums that the server opened, less the exact sums at the same models, are normal with the planned deviation."""
+    name, place = ran
+    file = place / HOMES[name] / "planned.py"
+    planned, digest = imported(file), file.with_name(project.PLAN)
+    graphs = place / ("clients" if name == "Flower" else "sites")
+    sites = [open_site(digest, planned.PLAN_SHA256, graphs / f"client-{k}.json") for k in range(3)]
+    rounds, beyond = np.load(place / ANSWERS[name] / "rounds.npz"), []
+    for r in range(planned.ROUNDS):
+        model = {"parameters": rounds[f"{r}/model/parameters"]}
+        exact = np.sum([np.asarray(site.bounded(model, r)["gradient"][1], dtype=float) for site in sites], axis=0)
+        beyond.append(rounds[f"{r}/sums/gradient@model"] - exact)
+    drawn = np.concatenate(beyond) / (planned.RELEASES["model"]["share"] * math.sqrt(3))
+    assert len(drawn) == planned.ROUNDS * planned.RELEASES["model"]["dimension"]
+    assert stats.kstest(drawn, "norm").pvalue > 1e-4
+    assert stats.kstest(drawn * 1.5, "norm").pvalue < 1e-9
+    records = sorted(graphs.glob("*.spent.*.json"))
+    assert len(records) == 3
+    assert all(len(r.read_text(encoding="utf-8").splitlines()) == planned.ROUNDS for r in records)
+
+
+def test_the_accuracy_is_the_rows(ran: tuple[str, Path]) -> None:
+    """Within three binomial deviations of the row, on the nodes that the row was tested on."""
+    name, place = ran
+    found = project.open_row(place / "run", "features-features-sums")
+    graph = found.plan.facts.public.graph
+    assert graph is not None
+    with (place / ANSWERS[name] / "predictions.csv").open(encoding="utf-8") as file:
+        classes = np.array([int(row["class"]) for row in csv.DictReader(file)])
+    accuracy, said = float((classes == graph.labels).mean()), found.row.mean("accuracy")
+    assert abs(accuracy - said) < 3 * math.sqrt(2 * said * (1 - said) / graph.num_nodes)
+    state = packing.read(place / ANSWERS[name] / "state.json", State)
+    scores = kinds.classifier(found.plan.method).predict(found.plan, state, graph)
+    assert (scores.argmax(axis=1) == classes).all()
+
+
+def script(name: str, place: Path, opened: Callable[[str], project.Deployable], code: str) -> str:
+    """What a program prints that the framework's own Python runs beside the project's package."""
+    require(name)
+    framework = {"Flower": "flower", "NVIDIA FLARE": "nvflare"}[name]
+    project.export(opened("features-features-sums"), framework, place / "app")
+    project.write_clients(opened("features-features-sums"), place / "clients")
+    home = next((place / "app").rglob("planned.py")).parents[1]
+    python = Path(shutil.which(COMMANDS[name], path=FOLDERS[name] or None) or "").with_name("python")
+    env = environment(name, place) | {"PYTHONPATH": f"{ROOT}{os.pathsep}{home}", "FEDGRAPH_GRAPHS": str(place / "clients")}
+    done = subprocess.run([str(python), "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+STRATEGY = """
+import types
+import numpy as np
+from flwr.app import Array, ArrayRecord, MetricRecord, RecordDict
+from fedgraph_app import planned, server_app
+from fedgraph_app.rounds import Aborted, Rounds
+
+size = planned.RELEASES["model"]["dimension"]
+
+def reply(client, weight=1, error=False):
+    told = MetricRecord({"client": client, "weight": weight})
+    content = RecordDict({"sums": ArrayRecord({"gradient@model": Array(np.ones(size, np.int64))}), "told": told})
+    return types.SimpleNamespace(has_error=lambda: error, content=content)
+
+for replies in (
+    [reply(0), reply(1), reply(2)], [reply(0), reply(1)], [reply(0), reply(1), reply(2, error=True)],
+    [reply(0), reply(1), reply(1)], [reply(0), reply(1), reply(2, weight=2)],
+):
+    try:
+        model, _ = server_app.SumsOfClients(Rounds()).aggregate_train(1, replies)
+        print("stepped", sorted(model))
+    except Aborted as error:
+        print("aborted:", error)
+"""
+
+
+def test_flowers_strategy_steps_on_whole_rounds_of_equal_weights_only(
+    opened: Callable[[str], project.Deployable], tmp_path: Path
+) -> None:
+    said = script("Flower", tmp_path, opened, STRATEGY).splitlines()
+    assert said[0] == "stepped ['parameters']"
+    assert [line.partition(": ")[0] for line in said[1:]] == ["aborted"] * 4
+    assert "2 clients answered" in said[1]
+    assert "another weight than 1" in said[4]
+
+
+FILTER = """
+import types
+import numpy as np
+from nvflare.apis.dxo import DXO, DataKind
+from nvflare.apis.fl_constant import ReturnCode
+from nvflare.apis.shareable import Shareable, make_reply
+from fedgraph_app import filters, planned
+from fedgraph_app.private_sums import Refused, new_key, public_key
+
+context = types.SimpleNamespace(get_identity_name=lambda: "client-0", get_job_id=lambda: "job", get_engine=lambda: None)
+filter_ = filters.PlannedNoise(pinned=True)
+filter_.log_debug = lambda *_: None
+size = planned.RELEASES["model"]["dimension"]
+board = [public_key(filter_.secret), public_key(new_key()), public_key(new_key())]
+meta = {"client": 0, "round": 0, "clients": [0, 1, 2], "keys": [k.hex() for k in board], "introduces": False}
+values = {"gradient@model": np.zeros(size)}
+bare = Shareable(); bare["rows"] = values
+failed = make_reply(ReturnCode.EXECUTION_EXCEPTION); failed["rows"] = values
+for what, result in (
+    ("other kind", DXO(DataKind.WEIGHTS, dict(values), dict(meta)).to_shareable()),
+    ("collection", DXO(DataKind.COLLECTION, {"a": DXO(DataKind.WEIGHT_DIFF, dict(values), dict(meta))}, {}).to_shareable()),
+    ("no DXO", bare),
+    ("more than planned", DXO(DataKind.WEIGHT_DIFF, {**values, "rows@model": np.ones(3)}, dict(meta)).to_shareable()),
+    ("failed", failed),
+    ("introduces", DXO(DataKind.WEIGHT_DIFF, dict(values), {**meta, "introduces": True, "row": [1.0]}).to_shareable()),
+    ("planned", DXO(DataKind.WEIGHT_DIFF, dict(values), {**meta, "round": 1, "row": [1.0]}).to_shareable()),
+    ("again", DXO(DataKind.WEIGHT_DIFF, dict(values), {**meta, "round": 1}).to_shareable()),
+):
+    try:
+        sent = filter_.process(result, context)
+        dxo = sent.get("DXO") or {}
+        meta_sent = sorted(k for k in dxo.get("meta", {}) if "filter" not in k)
+        print(what, "sent", sorted(dxo.get("data", {})), meta_sent, "rows" in sent)
+        if what == "planned":
+            print("noised", dxo["data"]["gradient@model"].dtype, bool(np.abs(dxo["data"]["gradient@model"]).min() > 2**30))
+            print("twice", filters.PlannedNoise().process(sent, context) is sent)
+    except Refused as error:
+        print(what, "refused")
+"""
+
+
+def test_flares_filter_rejects_every_result_but_the_planned_one(
+    opened: Callable[[str], project.Deployable], tmp_path: Path
+) -> None:
+    said = script("NVIDIA FLARE", tmp_path, opened, FILTER).splitlines()
+    assert said[:4] == [f"{w} refused" for w in ("other kind", "collection", "no DXO", "more than planned")]
+    assert said[4:7] == [
+        "failed sent [] [] False",
+        "introduces sent ['key'] ['client'] False",
+        "planned sent ['gradient@model'] ['client', 'weight'] False",
+    ]
+    assert said[7:] == ["noised int64 True", "twice True", "again refused"]
