@@ -5,11 +5,8 @@ graph, in random order. With independent coins it is the whole client graph in w
 sampled have lost edges, features and label: public ids stay, so every array has a public shape.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,13 +16,11 @@ from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.pagerank import approximate_pagerank
 from fedgraph.learning.sampling import neighbours
 from fedgraph.methods.base import Plan, Streams
-from fedgraph.methods.dpar.sizes import Sizes, sample_size
+from fedgraph.methods.dpar.params import Params
+from fedgraph.methods.dpar.sizes import Made, Sizes, sample_size
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.types import Graph
-
-if TYPE_CHECKING:
-    from fedgraph.methods.dpar import Made, Params
 
 
 def with_features(graph: Graph, scaling: str) -> Graph:

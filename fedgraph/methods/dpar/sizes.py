@@ -1,22 +1,18 @@
 """DPAR's public numbers and what it plans to release: how many nodes take part, batches, steps, mentions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.clipping.aggregated import clipped_gradient_sum
+from fedgraph.learning.layers.models import Layout
 from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.dpar import noise as noise_of
+from fedgraph.methods.dpar.params import Params
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Repeated, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, LaplaceNoise, Mechanism
 from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, NonNegativeRows, Unbounded, kernel_name
-
-if TYPE_CHECKING:
-    from fedgraph.methods.dpar import Params
 
 IN_CLEAR = Disclose("no noise was asked for")
 LEAST_SAMPLE = 210  # nodes: 9 % of Cora-ML, the paper's smallest sample
@@ -69,6 +65,15 @@ class Sizes:
             fixed_batches=params.batches == "fixed",
             values_share=params.values_share,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """layout: of the parameters. sizes: public counts. noise: the multipliers of both stages."""
+
+    layout: Layout
+    sizes: Sizes
+    noise: noise_of.Noise
 
 
 def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:

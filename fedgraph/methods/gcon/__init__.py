@@ -19,20 +19,13 @@ nodes. A client with few of them needs more noise and a larger Λ. Edges between
 (``cut_edges: protected``) in both clients' walks, where each changes one row: an end costs at most (ε/2, δ/2) at its client.
 """
 
-from __future__ import annotations
-
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import Field, field_validator, model_validator
 
-from fedgraph.documents.settings import Infinite, Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.learning.optimisers.objective import LossName
 from fedgraph.learning.propagation.aggregation import with_cut
 from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
 from fedgraph.methods.base import (
@@ -52,6 +45,8 @@ from fedgraph.methods.base import (
 from fedgraph.methods.gcon import releases as release
 from fedgraph.methods.gcon import rows as encoding
 from fedgraph.methods.gcon.evidence import of_minimiser
+from fedgraph.methods.gcon.params import Made, Params
+from fedgraph.methods.gcon.rows import Memory
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.settle import Guarantee
@@ -64,56 +59,6 @@ REFERENCE = """@inproceedings{wei2024gcon,
   journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
 
 
-class Params(Settings):
-    """Settings."""
-
-    steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Infinite] = Field(
-        (2,), description="propagation steps m₁ … m_s; inf: convergence"
-    )
-    restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
-    cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
-    loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")
-    width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
-    regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
-        "auto", description="Λ; auto: ten times the value it must exceed, at least 0.02"
-    )
-    prior: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
-        "auto", description="scale of Θ₀, to which Θ is pulled; 0: as published; auto: 3 with encoder classes, else 0"
-    )
-    noise: Literal["gamma", "gaussian"] = Field(
-        "gamma", description="in the objective: gamma as published | gaussian: less of it"
-    )
-    share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
-    release: Literal["trained", "nothing"] = Field("trained", description="Θ: the noisy minimiser, or the prior as it is")
-    encoder: Literal["classes", "hidden", "none"] = Field("classes", description="rows X: class scores, hidden units, features")
-    centred: bool = Field(True, description="hidden units minus their mean over the public nodes (hidden)")
-    hidden: int = Field(64, ge=1, description="hidden units of the encoder")
-    epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
-    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, rows then saw their labels")
-    inference: Literal["auto", "own-edges", "public"] = Field("auto", description="test graph; auto: public where it is")
-    inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
-
-    @model_validator(mode="after")
-    def _prior_reads_classes(self) -> Params:
-        if self.encoder != "classes" and self.scale:
-            raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
-        if self.release == "nothing" and not self.scale:
-            raise ValueError("release: nothing predicts with the prior alone: it needs encoder: classes and a prior > 0")
-        return self
-
-    @property
-    def scale(self) -> float:
-        """The prior's scale, resolved."""
-        return (3.0 if self.encoder == "classes" else 0.0) if self.prior == "auto" else self.prior
-
-    @field_validator("steps")
-    @classmethod
-    def _whole(cls, values: tuple[float, ...]) -> tuple[float, ...]:
-        if not values or any(not (math.isinf(m) or m == int(m)) for m in values):
-            raise ValueError(f"steps must be whole numbers ≥ 0, or inf for convergence, at least one; found {list(values)}")
-        return values
-
-
 @dataclass(frozen=True, eq=False)
 class Work:
     """A client's Ã, to whom it leads outside (None: cut edges are dropped), its rows' global ids, which are labelled."""
@@ -122,25 +67,6 @@ class Work:
     away: sp.csr_array | None
     nodes: np.ndarray
     labelled: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """attributes: every node's public features and labels. own_edges: a node reads its own edges at inference.
-    same_nodes: predictions are for the nodes that were trained on.
-    """
-
-    attributes: Graph
-    own_edges: bool
-    same_nodes: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Memory:
-    """Of the server: the encoder (``rows.of_new`` encodes other nodes with it), and the rows X of all nodes, float64 [n, h]."""
-
-    encoder: encoding.Encoded
-    rows: np.ndarray
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:

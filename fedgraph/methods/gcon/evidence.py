@@ -10,10 +10,7 @@ sign that large means there: the log-likelihood ratio for one canary alone, but 
 (ε_Λ, which is the smaller part) and the output noise (10⁻³ of ε).
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,11 +18,10 @@ import scipy.sparse as sp
 from fedgraph.learning.optimisers.objective import LinearObjective
 from fedgraph.learning.propagation.capped_walk import capped_walk, walked
 from fedgraph.methods.base import Plan, State
+from fedgraph.methods.gcon.params import Made, Params
+from fedgraph.methods.gcon.rows import Memory
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.types import Graph
-
-if TYPE_CHECKING:
-    from fedgraph.methods.gcon import Made, Memory, Params
 
 
 def of_minimiser(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:

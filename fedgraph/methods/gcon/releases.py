@@ -1,23 +1,18 @@
 """What a GCON client releases: one perturbed minimiser, its constants fixed from public numbers and the budget."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedgraph.learning.optimisers.objective import LinearObjective, Loss
 from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.gcon.params import Params
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms import gaussian_objective
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
-
-if TYPE_CHECKING:
-    from fedgraph.methods.gcon import Params
 
 GRADIENT_NORM = 1e-9  # of an accepted minimiser
 IN_CLEAR = Unprotected("the minimiser without noise")

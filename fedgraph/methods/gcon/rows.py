@@ -1,18 +1,13 @@
 """The rows X of GCON: the output of its encoder for each node, scaled to norm at most 1. Only public data enter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.methods.gcon.params import Params
 from fedgraph.types import Graph
-
-if TYPE_CHECKING:
-    from fedgraph.methods.gcon import Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +16,14 @@ class Encoded:
 
     parameters: np.ndarray
     mean: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server: the encoder (``of_new`` encodes other nodes with it), and the rows X of all nodes, float64 [n, h]."""
+
+    encoder: Encoded
+    rows: np.ndarray
 
 
 def _encoder(params: Params) -> public.Encoder:

@@ -39,6 +39,7 @@ from fedgraph.methods.base import (
     several_colluders,
 )
 from fedgraph.methods.sage_node import caps
+from fedgraph.methods.sage_node.caps import Made
 from fedgraph.methods.sage_node.evidence import of_rounds, reads_rounds
 from fedgraph.methods.sage_node.params import Params
 from fedgraph.privacy.accounting import calibrate, subgraph_noise
@@ -69,22 +70,11 @@ class Work:
     labels: torch.Tensor
 
 
-@dataclass(frozen=True, eq=False)
-class Made:
-    """caps: the rule, and what a step costs. basis: public directions [d, k] that features are projected on, or None. network:
-    layout of one layer's parameters, or of two.
-    """
-
-    caps: caps.Caps
-    basis: np.ndarray | None
-    network: graphsage.Widths | Layout
-
-
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
     if facts.public.graph is None:
         raise ScenarioError("sage_node is tested on a public graph: set the task's protocol: inductive")
-    capped = caps.of(params, facts, budget)
+    capped = caps.from_settings(params, facts, budget)
     mechanism: Mechanism = Disclose("no noise was asked for")
     events: list[Event] = [Unprotected("no noise")] * facts.sizes.num_clients
     published, min_clients = None, 1

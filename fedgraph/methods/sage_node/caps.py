@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.learning.layers import graphsage
+from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
 from fedgraph.methods.base import Budget, PublicFacts
@@ -56,7 +58,18 @@ class Caps:
         return sp.csr_array(adjacency.astype(np.float32))
 
 
-def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """caps: the rule, and what a step costs. basis: public directions [d, k] that features are projected on, or None. network:
+    layout of one layer's parameters, or of two.
+    """
+
+    caps: Caps
+    basis: np.ndarray | None
+    network: graphsage.Widths | Layout
+
+
+def from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"

@@ -6,10 +6,7 @@ row is taken off, as its coin is unknown; ``seen.Coins`` takes off what canaries
 than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows`` says how much more).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,14 +15,12 @@ from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
+from fedgraph.learning.optimisers.dp_training import Descended
 from fedgraph.methods.base import Plan, State, seen
+from fedgraph.methods.sage_node.caps import Made
+from fedgraph.methods.sage_node.params import Params
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
-
-if TYPE_CHECKING:
-    from fedgraph.learning.optimisers.dp_training import Descended
-    from fedgraph.methods.sage_node import Made
-    from fedgraph.methods.sage_node.params import Params
 
 Rows = Callable[[Graph, np.ndarray], FeatureMatrix | np.ndarray]  # a client's graph, its ids → rows of one layer
 
