@@ -17,9 +17,11 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
+
+Spec: TypeAlias = dict[str, Any]  # a plugin as a scenario writes it: its name, and its settings before they are read
 
 MOST_COUNT = 1_000_000
 MOST_NUMBER = 1e12

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import plugins
-from fedgraph.documents.settings import Settings
+from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
@@ -47,7 +47,7 @@ class PartitionModule(Protocol):
     Params: type[Settings]
 
 
-def chosen(spec: dict[str, Any]) -> tuple[PartitionOffers[Any], Settings]:
+def chosen(spec: Spec) -> tuple[PartitionOffers[Any], Settings]:
     """(what the partition named under ``partition`` can do, its settings); ``ScenarioError`` where there is none."""
     module = cast(PartitionModule, plugins.load("partition", spec["partition"]))
     return module.PARTITION, module.Params(**{key: value for key, value in spec.items() if key != "partition"})

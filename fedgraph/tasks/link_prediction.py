@@ -7,14 +7,14 @@ in node classification; a client knows the edges among its own nodes, and edges 
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from fedgraph import seeds
 from fedgraph.cells.facts import LinkPredictionFacts
-from fedgraph.documents.settings import Infinite, Settings
+from fedgraph.documents.settings import Infinite, Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.links import pairs
 from fedgraph.methods.base import Budget, Plan, kinds
@@ -36,7 +36,7 @@ class Params(Settings):
 
     methods: list[grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     trust: list[grid.TrustWord] = Field(min_length=1, description="who is trusted")
-    partition: dict[str, Any] = Field(
+    partition: Spec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
     epsilons: Annotated[list[Annotated[float, Field(gt=0)]], Infinite] = Field(

@@ -14,6 +14,7 @@ import numpy as np
 
 from fedgraph import data, plugins
 from fedgraph.attacks.base import canaries, canary_graphs
+from fedgraph.documents.settings import Spec
 from fedgraph.errors import DataError
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, State
 from fedgraph.privacy.units import Unit, Viewer
@@ -36,7 +37,7 @@ class Game:
     read: Callable[[Any, State], float]
 
 
-def play(method: dict[str, Any], viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
+def play(method: Spec, viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
     """The game of one method. method: its settings, ``method`` among them."""
     module = plugins.load("methods", method["method"])
     settings = module.Params(**{k: v for k, v in method.items() if k != "method"})

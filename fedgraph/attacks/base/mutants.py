@@ -30,6 +30,7 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks.base import mutant_games
 from fedgraph.audit import closed_form
 from fedgraph.audit.bench import Case, Claim, sampler
+from fedgraph.documents.settings import Spec
 from fedgraph.methods.base import Inbox, Plan, State, Streams
 from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -74,7 +75,7 @@ class Whole:
     times the usual number of runs, where the break is small. opened: all that is priced is read, also what stays at a client.
     """
 
-    method: dict[str, Any]
+    method: Spec
     viewer: Viewer
     clients: int
     broken: Break = ""

@@ -6,7 +6,7 @@ run that counts (accuracy, ε) is not touched. Everything here has random stream
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fedgraph.attacks.base.scene import Answers, AttackModule, Scene
 from fedgraph.attacks.base.whole_run import trained
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodesAtRisk
+from fedgraph.documents.settings import Spec
 from fedgraph.methods.base import Plan, State
 from fedgraph.types import Graph, Partition
 
@@ -26,7 +27,7 @@ class Asked:
     units: most coins of a game. answers: who sees them.
     """
 
-    named: Sequence[dict[str, Any]]
+    named: Sequence[Spec]
     shadows: int
     units: int
     answers: Answers

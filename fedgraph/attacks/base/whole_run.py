@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -34,7 +34,7 @@ from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import estimators, one_run
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import CanaryAttack
-from fedgraph.documents.settings import Infinite, Says, Settings, renamed
+from fedgraph.documents.settings import Infinite, Says, Settings, Spec, renamed
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, kinds, seen
 from fedgraph.privacy.accounting.accountant import is_gaussian
@@ -65,9 +65,7 @@ class Attack(Settings):
     canary: canaries_of.Kind = Field(
         "word", description="a canary node: word (one public feature, any label), full, or mislabelled"
     )
-    named: list[dict[str, Any]] = Field(
-        [], description="attacks by name, attack: a file of fedgraph/attacks, then its settings"
-    )
+    named: list[Spec] = Field([], description="attacks by name, attack: a file of fedgraph/attacks, then its settings")
     shadows: int = Field(8, ge=2, le=256, description="models that the attacker trains, for attacks that use them (even)")
     units: int = Field(3000, ge=4, description="named attacks: most nodes, edges or words that enter by a coin")
     answers: Literal["viewer", "everybody"] = Field(

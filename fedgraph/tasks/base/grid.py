@@ -6,12 +6,12 @@ budgets; default the task's) and ``seeds`` (how many of the scenario's; default 
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import Infinite, Says, renamed
+from fedgraph.documents.settings import Infinite, Says, Spec, renamed
 from fedgraph.methods.base import kinds
 from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.tasks.base import Cell, Context, require_distinct
@@ -34,10 +34,10 @@ class Row(RowKeys):
     seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
-Entry = Annotated[dict[str, Any], AfterValidator(checker(Row))]
+Entry = Annotated[Spec, AfterValidator(checker(Row))]
 
 
-def cells(methods: Sequence[dict[str, Any]], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
+def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
           context: Context) -> list[Cell]:  # fmt: skip
     """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
     found: list[Cell] = []
@@ -56,7 +56,7 @@ def cells(methods: Sequence[dict[str, Any]], trusted: Sequence[Trust], epsilons:
     return found
 
 
-def trusted_in(spec: dict[str, Any], trusted: Sequence[Trust]) -> list[Trust]:
+def trusted_in(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
     """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
@@ -65,22 +65,22 @@ def trusted_in(spec: dict[str, Any], trusted: Sequence[Trust]) -> list[Trust]:
     return [t for t in trusted if t is not Trust.NOBODY] or [Trust.NOBODY]
 
 
-def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def checked(methods: list[Spec]) -> list[Spec]:
     """Themselves; ``ValueError`` for rows of one name."""
     require_distinct("the row", [f"{spec.get('method')} · {variant(spec)}" for spec in methods])
     return methods
 
 
-def unprotected(spec: dict[str, Any]) -> bool:
+def unprotected(spec: Spec) -> bool:
     """Whether the row ignores the budget (``Offers.ignores_budget``)."""
     return not kinds.method(spec["method"]).OFFERS.is_private(spec)
 
 
-def never_private(spec: dict[str, Any]) -> bool:
+def never_private(spec: Spec) -> bool:
     """Whether the row's method adds no noise under any settings (``Offers.never_private``)."""
     return kinds.method(spec["method"]).OFFERS.never_private
 
 
-def variant(spec: dict[str, Any]) -> str:
+def variant(spec: Spec) -> str:
     """The label of a method's row: ``label`` if given, else its model or the like."""
     return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")

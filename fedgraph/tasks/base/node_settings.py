@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
-from fedgraph.documents.settings import Infinite, PerDataset, Settings
+from fedgraph.documents.settings import Infinite, PerDataset, Settings, Spec
 from fedgraph.federation.participation import Participation
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import grid, require_distinct
@@ -19,7 +19,7 @@ class Params(Settings):
 
     methods: list[grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     trust: Annotated[list[grid.TrustWord], grid.Formerly] = Field(min_length=1, description="who is trusted")
-    partition: dict[str, Any] = Field(
+    partition: Spec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
     epsilons: Annotated[list[float], Infinite] = Field(min_length=1, description="privacy budgets ε; inf for none")
@@ -69,7 +69,7 @@ class Params(Settings):
 
     @field_validator("methods")
     @classmethod
-    def _distinct(cls, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _distinct(cls, values: list[Spec]) -> list[Spec]:
         return grid.checked(values)
 
     @field_validator("delta")

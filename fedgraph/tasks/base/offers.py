@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from fedgraph import plugins
 from fedgraph.cells.cell import Cell, Context, Outcome
-from fedgraph.documents.settings import Settings
+from fedgraph.documents.settings import Settings, Spec
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base.row_keys import RowKeys
@@ -15,7 +15,7 @@ from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.protocols import Setting
 
 P = TypeVar("P")  # the task's settings
-Nested: TypeAlias = tuple[tuple[str | int, ...], str, dict[str, Any]]  # (place in the settings, room of plugins, its settings)
+Nested: TypeAlias = tuple[tuple[str | int, ...], str, Spec]  # (place in the settings, room of plugins, its settings)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def no_plugins(params: object) -> list[Nested]:
     return []
 
 
-def entries_of(methods: Sequence[dict[str, Any]], row: type[RowKeys]) -> list[Nested]:
+def entries_of(methods: Sequence[Spec], row: type[RowKeys]) -> list[Nested]:
     """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
     given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
     return [(("methods", index), "methods", m) for index, m in enumerate(given)]

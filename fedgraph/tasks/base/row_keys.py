@@ -6,11 +6,10 @@ and the method itself never sees them. Example: in ``{method: gcon, label: GCON,
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from pydantic import Field, ValidationError
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents.settings import Settings, Spec
 
 
 class RowKeys(Settings):
@@ -19,10 +18,10 @@ class RowKeys(Settings):
     label: str | None = Field(None, description="name of the row in tables")
 
 
-def checker(row: type[RowKeys]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def checker(row: type[RowKeys]) -> Callable[[Spec], Spec]:
     """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
 
-    def checked(entry: dict[str, Any]) -> dict[str, Any]:
+    def checked(entry: Spec) -> Spec:
         for name in row.model_fields:
             if (former := row.says(name).formerly) and former in entry:
                 raise ValueError(f"the key {former!r} is called {name!r} now: write {name}: …")
@@ -40,6 +39,6 @@ def checker(row: type[RowKeys]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return checked
 
 
-def of_method(entry: dict[str, Any], row: type[RowKeys]) -> dict[str, Any]:
+def of_method(entry: Spec, row: type[RowKeys]) -> Spec:
     """The keys of an entry that are its method's, without the method's name."""
     return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}

@@ -1,13 +1,13 @@
 """What a scenario writes about classifying the graphs of a collection."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison.classify import Handling
 from fedgraph.comparison.metric_space import Metric, Weights
-from fedgraph.documents.settings import PerDataset, Says
+from fedgraph.documents.settings import PerDataset, Says, Spec
 from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Models
 from fedgraph.tasks.base.graphs.solver_settings import Solving
 
@@ -31,7 +31,7 @@ class Params(Solving):
     baselines: Annotated[list[Baseline], Distinct] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
-    partition: dict[str, Any] = Field(
+    partition: Spec = Field(
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")

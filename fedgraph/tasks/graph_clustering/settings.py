@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import encoded_graphs
 from fedgraph.comparison.metric_space import Metric, Weights
-from fedgraph.documents.settings import Infinite
+from fedgraph.documents.settings import Infinite, Spec
 from fedgraph.methods.base import kinds
 from fedgraph.tasks.base import require_distinct
 from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model, clear, epsilon
@@ -44,7 +44,7 @@ class Params(Solving):
         "rows, epsilons are budgets of this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram "
         "where a graph sends one vector)",
     )
-    partition: dict[str, Any] = Field(
+    partition: Spec = Field(
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs are the clients",
     )
@@ -82,7 +82,7 @@ class Params(Solving):
 
     @field_validator("methods")
     @classmethod
-    def _entries(cls, methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _entries(cls, methods: list[Spec]) -> list[Spec]:
         require_distinct("the model", [m.get("label", "") for m in methods])
         for m in methods:
             pooled = m.get("release", "rows") != "rows"
@@ -111,7 +111,7 @@ class Row:
     named: str
 
 
-def compared(entry: dict[str, Any]) -> list[Compare]:
+def compared(entry: Spec) -> list[Compare]:
     """How an entry's release is compared."""
     return list(entry.get("compare", ["gw" if entry.get("release", "rows") == "rows" else "histogram"]))
 

@@ -27,6 +27,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
 from fedgraph import seeds
+from fedgraph.documents.settings import Spec
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.methods.base import Budget, Calibration, Plan, kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
@@ -52,7 +53,7 @@ FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(node_settings.Params):
     """As ``node_classification``, and who takes part."""
 
-    partition: dict[str, Any] = Field(
+    partition: Spec = Field(
         default_factory=lambda: {"partition": "natural"}, description="who owns which node (default: as the data say)"
     )
     participations: list[Participation] = Field(DEFAULT, min_length=1, description="which choices are compared")
@@ -123,7 +124,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     return found
 
 
-def _worlds(params: Params, spec: dict[str, Any], federation: joining.Federation) -> list[World]:
+def _worlds(params: Params, spec: Spec, federation: joining.Federation) -> list[World]:
     """Every world of a row: the only place where this task makes one."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)

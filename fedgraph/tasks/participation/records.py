@@ -8,6 +8,7 @@ import numpy as np
 
 from fedgraph import plugins
 from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
+from fedgraph.documents.settings import Spec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import personal_head
 from fedgraph.methods.base import Plan, kinds
@@ -38,7 +39,7 @@ def number_of_client(name: str, names: Sequence[str], key: str) -> int:
     return list(names).index(name)
 
 
-def owned(graph: Graph, partition: dict[str, Any], rng: np.random.Generator) -> tuple[Graph, Partition]:
+def owned(graph: Graph, partition: Spec, rng: np.random.Generator) -> tuple[Graph, Partition]:
     """(the graph whose nodes know their owner, how they were dealt)."""
     offers, settings = base.chosen(partition)
     found = offers.split(graph, settings, rng)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from fedgraph.documents.settings import Infinite
+from fedgraph.documents.settings import Infinite, Spec
 from fedgraph.tasks.base import require_distinct
 from fedgraph.tasks.base.row_keys import RowKeys, checker
 
@@ -47,12 +47,12 @@ def clear(epsilon: float | str) -> bool:
     return epsilon != "1/n" and math.isinf(float(epsilon))
 
 
-def label(method: dict[str, Any]) -> str:
+def label(method: Spec) -> str:
     """The name of a model's rows."""
     return str(method.get("label", method.get("model", "gcn")))
 
 
-def no_encoder(method: dict[str, Any]) -> dict[str, Any]:
+def no_encoder(method: Spec) -> Spec:
     """Itself; ``ValueError`` where a model names an encoder or a rule of ε of its own: rows are named by the task's."""
     for key, instead in (("encoder", "encoders"), ("epsilon_rule", "epsilons (1/n is the rule)")):
         if key in method:
@@ -70,10 +70,10 @@ class Row(RowKeys):
     fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
 
 
-Model = Annotated[dict[str, Any], AfterValidator(no_encoder)]
+Model = Annotated[Spec, AfterValidator(no_encoder)]
 
 
-def checked(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def checked(methods: list[Spec]) -> list[Spec]:
     """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
     require_distinct("the model", [label(m) for m in methods])
     found = []
@@ -114,7 +114,7 @@ class CodedRow:
 
 
 def coded_rows(
-    methods: Sequence[dict[str, Any]], epsilons: Sequence[float | str], encoders: Sequence[str]
+    methods: Sequence[Spec], epsilons: Sequence[float | str], encoders: Sequence[str]
 ) -> Iterator[tuple[CodedRow, ...]]:
     """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
