@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph.errors import BudgetExceededError, PrivacyError
-from fedgraph.privacy.events import Composed, Event, Repeated
+from fedgraph.privacy.events import Composed, Event, PartOf, Repeated
 from fedgraph.privacy.lines import Line, Release, length, spans_of
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import Bound
@@ -44,9 +44,11 @@ class PlannedRelease:
 
 
 def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
-    """Everything ``client`` will have released, composed (on ``path`` only, if given)."""
-    own = (r for r in releases if r.client in (None, client) and (path is None or r.path == path))
-    return Composed(tuple(Repeated(r.event, r.count) for r in own))
+    """Everything ``client`` will have released, composed (on ``path`` only, if given); of a choice, one alternative."""
+    own = [r for r in releases if r.client in (None, client) and (path is None or r.path == path)]
+    first = {r.event.whole: r.event.index for r in reversed(own) if isinstance(r.event, PartOf)}
+    made = (r for r in own if not isinstance(r.event, PartOf) or r.event.index == first[r.event.whole])
+    return Composed(tuple(Repeated(r.event, r.count) for r in made))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +248,16 @@ class Desk:
             raise BudgetExceededError(
                 f"release {path!r} was planned {plan.per_round} times a round, and this would be one more"
             )
+        if isinstance(plan.event, PartOf):
+            taken = self.released.setdefault(f"choice {_name_of(plan.event)}", str(plan.event.index))
+            if taken != str(plan.event.index):
+                raise BudgetExceededError(f"release {path!r} belongs to another alternative than what was released before")
         self._used[path] = self._used.get(path, 0) + 1
         return plan
+
+
+def _name_of(part: PartOf) -> str:
+    return hashlib.sha256(repr(part.whole).encode()).hexdigest()
 
 
 def _digest(value: np.ndarray, place: int) -> str:

@@ -188,36 +188,6 @@ class FixedSizeGaussian(Event):
 
 
 @dataclass(frozen=True)
-class NoisyDegreeBits(Event):
-    """Of each of ``num_rows`` nodes one bit, [degree + N(0, noise_std²) ≤ threshold]; the protected node's own bit is shown to
-    nobody but itself. It counts once in the degree of each of its neighbours."""
-
-    noise_std: Level
-    threshold: Level
-    num_rows: Count
-
-
-Gate: TypeAlias = Annotated[NoisyDegreeBits, Check("a NoisyDegreeBits", lambda v: isinstance(v, NoisyDegreeBits))]
-
-
-@dataclass(frozen=True)
-class GatedSums(Event):
-    """Sums over neighbours plus N(0, noise_std²I), in the graph of those nodes alone whose bit of ``gate`` is 1, edges weighed
-    by the degree cap of ``knee`` and ``silent`` (0: every edge weighs 1); the protected node's own row is shown to nobody but
-    itself. All sums with an equal gate lie behind the same bits, whose price is part of theirs (``accounting.degree_gate``)."""
-
-    gate: Gate
-    noise_std: Level
-    knee: Count
-    silent: Number
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if 0 < self.silent <= self.knee:
-            raise PrivacyError(f"a log cap falls from degree {self.knee} on, so it cannot be 0 from degree {self.silent} on")
-
-
-@dataclass(frozen=True)
 class SampledOnce(Event):
     """``event`` run on a secret sample of the units, drawn once with rate ``sampling_rate``: either by independent coins, where
     "sampled and zeroed" and "not sampled" give the same output law (zero-out), or a fixed number of them without replacement
@@ -240,6 +210,26 @@ class Composed(Event):
     """All ``events``, adaptively, in order."""
 
     events: Events
+
+
+@dataclass(frozen=True)
+class OneOf(Event):
+    """One of ``alternatives``, chosen by what was released before."""
+
+    alternatives: Events
+
+
+Choice: TypeAlias = Annotated[OneOf, Check("a OneOf", lambda v: isinstance(v, OneOf))]
+
+
+@dataclass(frozen=True)
+class PartOf(Event):
+    """``event``, one release of the alternative with this index of ``whole``. Its price is that of ``whole``, which is
+    counted once for all releases of one alternative, and once more where one of another, or one too many, is there."""
+
+    event: Inner
+    whole: Choice
+    index: Number
 
 
 @dataclass(frozen=True)

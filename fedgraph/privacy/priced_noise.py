@@ -23,7 +23,7 @@ from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, Degrees, L2Ball, Rows, SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, Rows, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Protection, Relation, Unit
 
 ROUNDING = 1e-9  # of a standard deviation or an ε
@@ -62,7 +62,7 @@ def require(release: PlannedRelease, place: Place) -> None:
             f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
             "ClippedSum its kernel, or let the desk clip with Rows"
         )
-    leaves = [leaf for leaf, _ in events.flatten(release.event)]
+    leaves = [leaf.event if isinstance(leaf, events.PartOf) else leaf for leaf, _ in events.flatten(release.event)]
     missed = [leaf for leaf in leaves if isinstance(leaf, events.ApproxDP) and not leaf.epsilon]  # δ beside the noise
     noised = [leaf for leaf in leaves if leaf not in missed]
     if not noised:
@@ -98,7 +98,7 @@ def least_change(place: Place, relation: Relation) -> float:
             return bound.cap.sensitivity_l2(relation.replaces)
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, meetings.MeetingCounts):
-        return meetings.sensitivity(relation, bound.num_classes)
+        return bound.change(relation)
     if isinstance(bound, column_counts.ColumnCounts):
         return column_counts.sensitivity(bound, relation)
     if isinstance(bound, Box):
@@ -122,15 +122,6 @@ def _of_sampled_rows(
 def _enough(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, std: float, place: Place) -> bool:
     kept = mechanism.share if isinstance(mechanism, ShrunkGaussianNoise) else 1.0
     return mechanism.std * math.sqrt(place.hiding) >= std * kept * (1 - ROUNDING)
-
-
-def _gated(mechanism: noise.GaussianNoise, event: events.GatedSums, place: Place) -> bool:
-    return mechanism.std >= event.noise_std * (1 - ROUNDING)
-
-
-def _degree_bits(mechanism: noise.NoisyThreshold, event: events.NoisyDegreeBits, place: Place) -> bool:
-    known = isinstance(place.bound, Degrees) and place.bound.num_rows <= event.num_rows
-    return known and mechanism.std >= event.noise_std and mechanism.threshold == event.threshold
 
 
 def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: Place) -> bool:
@@ -207,8 +198,6 @@ RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
         for kind in (noise.GaussianNoise, ShrunkGaussianNoise)
         for event in (events.PoissonGaussian, events.FixedSizeGaussian)
     },
-    (noise.GaussianNoise, events.GatedSums): _gated,
-    (noise.NoisyThreshold, events.NoisyDegreeBits): _degree_bits,
     (noise.LaplaceNoise, events.Laplace): _laplace,
     (noise.GumbelTopK, events.BoundedRange): _picks,
     (noise.KaryResponse, events.RandomizedResponse): _response,

@@ -194,31 +194,6 @@ class SimplexRows(Bound):
 
 
 @dataclass(frozen=True)
-class Degrees(Bound):
-    """[num_rows], how many neighbours each node of a simple graph has: whole numbers from 0 to num_rows − 1, else refused.
-
-    A node's own entry is shown to nobody but itself, so taking out one node lowers at most num_rows − 1 others by one each.
-    """
-
-    num_rows: int
-
-    def __post_init__(self) -> None:
-        if self.num_rows < 1:
-            raise PrivacyError(f"Degrees.num_rows must be at least 1, found {self.num_rows}")
-
-    def enforce(self, value: np.ndarray) -> np.ndarray:
-        require_finite(value)
-        counted = np.asarray(value, dtype=np.float64)
-        within = (counted >= 0) & (counted <= self.num_rows - 1) & (counted == np.floor(counted))
-        if counted.shape != (self.num_rows,) or not within.all():
-            raise UnboundedValueError(
-                f"degrees of {self.num_rows} nodes are whole numbers from 0 to {self.num_rows - 1}, found shape {counted.shape}"
-                + ("" if within.all() else f" with {counted[~within][0]:g}")
-            )
-        return counted
-
-
-@dataclass(frozen=True)
 class Unbounded(Bound):
     """No bound at all: only an unprotected release accepts it. Non-finite values still raise."""
 
@@ -255,8 +230,6 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
     * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
     * ``SimplexRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² ≤ ‖u‖₁² + ‖v‖₁² = 2 for u, v ≥ 0 → √(2·num_rows).
-    * ``Degrees``, the node's own entry not shown: each of at most num_rows − 1 neighbours changes by one → √(num_rows − 1);
-      replaced: two removals, in which every entry still moves by one at most → the same.
     * ``EdgeRows``: one edge is one row → clip, under an edge relation only.
     * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
     """
@@ -272,6 +245,4 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
         return math.sqrt(2.0 * bound.num_rows) * bound.radius
     if isinstance(bound, SimplexRows):
         return math.sqrt(2.0 * bound.num_rows)
-    if isinstance(bound, Degrees):
-        return math.sqrt(max(1, bound.num_rows - 1))
     raise PrivacyError(f"{type(bound).__name__} has no L2 sensitivity under {relation.value}")

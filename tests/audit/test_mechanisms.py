@@ -27,10 +27,11 @@ NAMED_IN_THE_PLAN = [
     ("poisson-two-sided-mixture", "one-sided mixture, rows change"),
     ("overlapping-secure-sum", "clients added in squares"),
     ("composition", "count dropped"),
+    ("choice", "both alternatives released"),
+    ("label-sets", "noise × ⅔"),
     ("desk-refusals", "NaN passed through"),
     ("log-cap-hop", "h twice as steep"),
     ("log-cap-hop", "cut with refill priced as √D"),
-    ("degree-gate-bits", "noise × ⅔"),
     ("gaussian-objective", "noise × ⅔"),
     ("gaussian-objective", "Ψ of one end for two"),
     ("fixed-size-sample", "amplified by q' instead of size/n"),
@@ -41,7 +42,6 @@ NAMED_IN_THE_PLAN = [
     ("noise-of-blocks", "the same noise in every round"),
     ("masked-sum", "letter keys from public seed 0"),
     ("masked-sum", "one mask key for all rounds"),
-    ("gated-hop", "noised at half, priced in full"),
     ("neighbour-gradients", "parameters not projected"),
 ]
 BLIND_BY_DESIGN = {

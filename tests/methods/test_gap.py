@@ -23,9 +23,7 @@ from fedgraph.partition import uniform
 from fedgraph.privacy import degree_caps, neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import Composed, Event, GatedSums, NoisyDegreeBits, Repeated
 from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoisyThreshold
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
@@ -299,99 +297,6 @@ def test_what_one_node_changes_in_a_hop_as_it_is_run(cap: str) -> None:
     worst = np.linalg.norm(change if cap == "log" else row_changes(plan, adjacency, gone)[:z])
     assert (worst <= delta) == (cap == "log")
     assert plan.provable().epsilon <= 1.0, "which cap: promised says of data that keep its promise"
-
-
-def gated_plan(graph: Graph, epsilon: float, viewer: Viewer = Viewer.SERVER, **params) -> tuple[Plan, Partition]:
-    _, partition, facts = situation(graph, "inductive", viewer)
-    settings = gap_node.Params(**{"steps": 4, "cap": "gate", "typical": 4, **params})
-    return gap_node.plan(settings, facts, Budget(epsilon, 1e-3)), partition
-
-
-@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
-def test_a_gate_costs_at_most_the_budget_and_is_spent_as_planned(viewer: Viewer, library: Graph) -> None:
-    plan, partition = gated_plan(library, 2.0, viewer)
-    assert 0.95 * 2.0 < plan.provable().epsilon <= 2.0
-    assert plan.provable().accountant == "degree gate"
-    assert plan.provable("gate").epsilon < plan.provable("aggregate").epsilon < 2.0
-    assert plan.epsilon_published is None
-    out = run(plan, partition)
-    paid = Ledger([Account("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
-    for client, event in plan.declared().items():
-        assert price(paid[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
-    gates = [r for r in plan.schedule.releases if r.path == "gate"]
-    assert [r.client for r in gates] == list(range(len(partition.subgraphs)))
-    assert any("private gate" in note for note in plan.notes)
-
-
-@pytest.mark.parametrize("part", ["gate", "aggregate"])
-def test_two_thirds_of_the_noise_of_a_gate_would_cost_more_than_the_budget(part: str, library: Graph) -> None:
-    """The noise that the mechanisms add, put into the event: at two thirds of either the promise would be false."""
-    plan, _ = gated_plan(library, 2.0, Viewer.CURATOR_TRUSTED)
-    found = {r.path: r for r in plan.schedule.releases}
-    gate, sums = found["gate"], found["aggregate"]
-    assert isinstance(gate.mechanism, NoisyThreshold)
-    assert isinstance(sums.mechanism, GaussianNoise)
-    less = {p: 2 / 3 if p == part else 1.0 for p in ("gate", "aggregate")}
-    bits = NoisyDegreeBits(gate.mechanism.std * less["gate"], gate.mechanism.threshold, gate.bound.num_rows)
-    hop = replace(sums.event, gate=bits, noise_std=sums.mechanism.std * less["aggregate"])
-    rest = [Repeated(r.event, r.count) for r in plan.schedule.releases if r.path in ("encoder", "classifier")]
-
-    def cost(*events: Event) -> float:
-        return price(Composed((*rest, *events)), plan.guarantee.delta).epsilon
-
-    assert cost(gate.event, Repeated(sums.event, 2)) <= 2.0 < cost(bits, Repeated(hop, 2))
-    assert cost(bits, Repeated(hop, 2)) > 1.05 * 2.0
-
-
-def test_behind_a_gate_one_node_changes_a_hop_by_what_its_degree_is_priced_for() -> None:
-    """A hub of 300 that passes by chance and one that does not, bits of the others as they are in both worlds."""
-    adjacency = hub_on_a_ring(301, 10)
-    n, z = adjacency.shape[0], adjacency.shape[0] - 1
-    facts = public_facts(n, 4, 2, (n,), Viewer.CURATOR_TRUSTED, public_graph=public_of_two())
-    settings = gap_node.Params(cap="gate", encoder="none", hops=1, projection=0)
-    plan = gap_node.plan(settings, facts, Budget(8.0, 1e-5))
-    (release,) = [r for r in plan.schedule.releases if r.path == "aggregate"]
-    assert isinstance(release.event, GatedSums)
-    kept = np.ones(n)
-    kept[z] = 0
-    gone = sp.csr_array(sp.diags_array(kept) @ adjacency @ sp.diags_array(kept)).astype(np.float32)
-    gone.eliminate_zeros()
-    rng, changed = np.random.default_rng(0), []
-    for own in (0.0, 1.0):
-        bits = np.append((rng.random(n - 1) < 0.9).astype(float), own)
-        here, there = (plan.made.caps.behind(a, bits, 0) for a in (adjacency, gone))
-        moved = np.asarray(abs(here - there).sum(axis=1)).ravel()[:z]
-        changed.append(float(np.square(moved).sum()))
-        m = int((bits[:z] > 0).sum() * own)
-        allowed = plan.made.caps.gates[0].cap.changes()[0][: m + 1].max()
-        assert changed[-1] <= allowed * (1 + 1e-12)
-    assert changed[0] == 0 < changed[1], "a node that did not pass changes nothing behind the gate"
-
-
-def test_a_restarted_client_makes_the_same_bits_and_hops(library: Graph) -> None:
-    plan, partition = gated_plan(library, 4.0)
-    whole, original = run(plan, partition).state, gap_node.client
-
-    def forgetful(plan_, work, *rest):
-        work.hops.clear()
-        return original(plan_, work, *rest)
-
-    federated_client._workspaces.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gap_node, "client", forgetful)
-        again = run(plan, partition).state
-    assert np.array_equal(whole.model["classifier"], again.model["classifier"])
-
-
-def test_a_gate_is_refused_where_nothing_is_proven(library: Graph) -> None:
-    for wrong in ({"relation": "node-replace"}, {"sampling_rate": 0.5}):
-        with pytest.raises(ValidationError, match="cap: gate is proven for relation: node-zero-out and sampling_rate: 1"):
-            gap_node.Params(cap="gate", **wrong)
-    with pytest.raises(ScenarioError, match="no published formula"):
-        node_plan(library, 2.0, "published", cap="gate")
-    free, _ = gated_plan(library, np.inf)
-    assert not [r for r in free.schedule.releases if r.path == "gate"]
-    assert any("there is no gate" in note for note in free.notes)
 
 
 def hub_on_a_ring(others: int, degree: int) -> sp.csr_array:

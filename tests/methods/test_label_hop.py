@@ -11,16 +11,19 @@ import scipy.sparse as sp
 from scipy.stats import kstest
 
 from fedgraph import seeds
+from fedgraph.errors import BudgetExceededError
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.label_votes import affinities, class_shares, votes
+from fedgraph.learning.propagation.label_votes import Answering, Reading, information, votes
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, State, Streams
 from fedgraph.partition import uniform
-from fedgraph.privacy import meetings
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import Gaussian, PureDP
+from fedgraph.privacy.events import Composed, Gaussian, OneOf, PartOf, PureDP
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.meetings import MeetingCounts
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
@@ -73,10 +76,10 @@ def accuracy(setting: protocols.Setting, scores: np.ndarray) -> float:
     return float((scores.argmax(axis=1) == setting.truth)[counts].mean())
 
 
-@pytest.mark.parametrize("like", [0.9, 0.0])
-def test_edges_help_whatever_their_sign(like: float, library: Graph) -> None:
+@pytest.mark.parametrize(("like", "epsilon"), [(0.9, 8.0), (0.0, 20.0)])
+def test_edges_help_whatever_their_sign(like: float, epsilon: float, library: Graph) -> None:
     setting = asking(met(library, like))
-    plan, partition = planned(setting, 8.0)
+    plan, partition = planned(setting, epsilon)
     state = trained(plan, partition)
     found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
     alone = accuracy(setting, label_hop.predict(plan, state, protocols.without_edges(setting.asked)))
@@ -101,6 +104,7 @@ def test_who_asks_reads_its_own_row_and_edges_and_what_is_public(library: Graph)
     assert Assumption.PROMISED_DEGREE not in plan.guarantee.protection.assumptions
     state, graph = trained(plan, partition), setting.asked
     before = label_hop.predict(plan, state, graph)
+    assert state.memory.hop
     for node in setting.asking[:3]:
         own = sp.csr_array((graph.num_nodes, graph.num_nodes), dtype=np.float32).tolil()
         own[node] = graph.adjacency[[node]].toarray()
@@ -111,7 +115,7 @@ def test_who_asks_reads_its_own_row_and_edges_and_what_is_public(library: Graph)
         assert np.allclose(label_hop.predict(plan, state, other)[node], before[node], atol=1e-5)
 
 
-def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray) -> dict[str, np.ndarray]:
+def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray, hop: bool = True) -> dict[str, np.ndarray]:
     """What one client would release in this round, before noise."""
     seen: dict[str, np.ndarray] = {}
 
@@ -123,7 +127,7 @@ def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray) -> dict[str,
 
     work = label_hop.prepare(plan, Subgraph(0, graph, np.arange(graph.num_nodes)))
     door = Door("test", 0, round_, plan.schedule.releases, np.random.default_rng(0))
-    label_hop.client(plan, work, {"parameters": model}, round_, Streams(0, ("t",)), door)
+    label_hop.client(plan, work, {"parameters": model, "hop": np.array([hop])}, round_, Streams(0, ("t",)), door)
     return seen
 
 
@@ -141,12 +145,17 @@ def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library
     gone = dataclasses.replace(held, labels=masked, adjacency=sp.csr_array(cut))
     model = np.random.default_rng(0).standard_normal(plan.made.layout.num_parameters).astype(np.float32)
     first, after = exact(plan, held, 0, model), exact(plan, gone, 0, model)
+    assert set(first) == {"meetings"}
+    change = float(np.linalg.norm(first["meetings"] - after["meetings"]))
+    counted = MeetingCounts(held.num_nodes, held.num_classes, plan.made.parts.by_class)
+    assert 0 < change <= counted.change(Relation.NODE_ZERO_OUT)
+    first, after = exact(plan, held, 1, model), exact(plan, gone, 1, model)
     assert np.flatnonzero(first["labels"] != after["labels"]).tolist() == [node]
     assert (first["labels"][setting.asking] == ABSENT).all(), "who only asks answers nothing"
-    change = float(np.linalg.norm(first["meetings"] - after["meetings"]))
-    assert 0 < change <= meetings.sensitivity(Relation.NODE_ZERO_OUT, held.num_classes)
-    step = np.linalg.norm(exact(plan, held, 1, model)["model"] - exact(plan, gone, 1, model)["model"])
-    assert step <= plan.made.parts.clip * (1 + 1e-3)
+    for hop, path in ((True, "model"), (False, "rows")):
+        first, after = exact(plan, held, 2, model, hop), exact(plan, gone, 2, model, hop)
+        assert set(first) == {path}
+        assert np.linalg.norm(first[path] - after[path]) <= plan.made.training(hop)[2].clip * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
@@ -154,15 +163,15 @@ def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library
     setting = asking(met(library, 0.9))
     plan, _ = planned(setting, 4.0, relation=relation)
     released = {r.path: r for r in plan.schedule.releases}
-    assert set(released) == {"labels", "meetings", "model"}
-    answered = released["labels"].mechanism
+    assert set(released) == {"labels", "meetings", "model", "rows"}
+    answered, whole = released["labels"].mechanism, plan.made.parts.choice
     assert isinstance(answered, MaskedResponse)
-    assert released["labels"].event == PureDP(answered.epsilon)
+    assert released["labels"].event == PartOf(PureDP(answered.epsilon), whole, 0)
     assert answered.replaces == (relation == "node-replace")
     counted, event = released["meetings"].mechanism, released["meetings"].event
     assert isinstance(counted, GaussianNoise)
     assert isinstance(event, Gaussian)
-    delta2 = meetings.sensitivity(Relation(relation), setting.held.num_classes)
+    delta2 = released["meetings"].bound.change(Relation(relation))
     assert counted.std == pytest.approx(event.noise_multiplier * delta2)
     truth, draws = exact(plan, setting.held, 0, np.zeros(0))["meetings"], []
     for seed in range(40):
@@ -180,86 +189,132 @@ def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library
     )
 
 
+@pytest.mark.parametrize("which", [0, 1])
+def test_two_thirds_of_the_noise_of_either_alternative_would_cost_more(which: int, library: Graph) -> None:
+    plan, _ = planned(asking(library), 2.0)
+    parts = plan.made.parts
+    beside, alone = parts.beside, parts.alone
+    trainings = [beside, alone]
+    trainings[which] = dataclasses.replace(trainings[which], noise=trainings[which].noise * 2 / 3)
+    weaker = OneOf((Composed((PureDP(parts.labels), trainings[0].event)), trainings[1].event))
+    test = Gaussian(parts.meetings)
+    assert price(Composed((test, parts.choice)), 1e-3).epsilon <= 2.0 < price(Composed((test, weaker)), 1e-3).epsilon
+    surer = OneOf((Composed((PureDP(parts.labels * 1.5), parts.beside.event)), parts.alone.event))
+    assert price(Composed((test, surer)), 1e-3).epsilon > 2.0
+
+
+@pytest.mark.parametrize("hop", [True, False])
+def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(hop: bool, library: Graph) -> None:
+    setting = asking(met(library, 0.9 if hop else 0.25))
+    plan, partition = planned(setting, 8.0 if hop else 1.0)
+    engine = SerialRuntime()
+    outcome = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes())
+    assert outcome.state.memory.hop == hop
+    assert {line.path for line in outcome.releases} == ({"meetings", "labels", "model"} if hop else {"meetings", "rows"})
+    paid = settle(plan.guarantee, outcome.releases)
+    assert paid.epsilon == pytest.approx(plan.provable().epsilon, rel=1e-9)
+    assert paid.epsilon <= (8.0 if hop else 1.0)
+
+
+def test_a_client_does_not_go_over_to_the_other_alternative(library: Graph) -> None:
+    setting = asking(library)
+    plan, _ = planned(setting, 2.0)
+    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
+    remembered: dict[str, str] = {}
+
+    def answered(round_: int, hop: bool) -> None:
+        desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_), released=remembered)
+        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
+        label_hop.client(plan, work, model, round_, Streams(0, ("t",)), desk)
+
+    answered(0, True)
+    answered(1, True)
+    with pytest.raises(BudgetExceededError, match="another alternative"):
+        answered(2, False)
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 3.0, 4.0, 8.0])
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
 def test_the_budget_is_spent_and_not_more(epsilon: float, viewer: Viewer, library: Graph) -> None:
     plan, _ = planned(asking(library), epsilon, viewer, 1 if viewer is Viewer.CURATOR_TRUSTED else 3)
     assert 0.97 * epsilon < plan.provable().epsilon <= epsilon
-    assert ("labels" in plan.schedule.paths) == (epsilon >= 3)
+    assert set(plan.schedule.paths) == {"meetings", "labels", "model", "rows"}
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
 @pytest.mark.parametrize("epsilon", [8.0, math.inf])
 def test_clients_answer_for_their_own_nodes(viewer: Viewer, epsilon: float, library: Graph) -> None:
     setting = asking(met(library, 0.9))
-    plan, partition = planned(setting, epsilon, viewer, clients=3, kept=1.0)
+    plan, partition = planned(setting, epsilon, viewer, clients=3, label_epsilon=2.5)
     state = trained(plan, partition)
     answers, known = state.memory.answers, np.setdiff1d(np.arange(library.num_nodes), setting.asking)
-    assert (answers[setting.asking] == -1).all()
-    right = (answers[known] == setting.held.labels[known]).mean()
+    assert not answers[setting.asking].any()
+    assert (answers[known].sum(axis=1) == 1).all()
+    right = answers[known, setting.held.labels[known]].mean()
     assert right == 1 if math.isinf(epsilon) else 0.8 < right < 1
     alone = label_hop.predict(plan, state, protocols.without_edges(setting.asked))
     assert accuracy(setting, label_hop.predict(plan, state, setting.asked)) >= accuracy(setting, alone) - 0.05
 
 
-def test_below_three_it_is_the_learner_of_rows(library: Graph) -> None:
-    """A hop that costs more than it brings is not made: the same noise and steps as features with nothing public."""
-    setting = asking(library)
-    plan, _ = planned(setting, 1.0)
+def test_without_labels_it_is_the_learner_of_rows(library: Graph) -> None:
+    """The same noise and steps as features with nothing public."""
+    plan, _ = planned(asking(library), 1.0, label_epsilon=0)
     alone = features.plan(features.Params(), plan.facts, Budget(1.0, 1e-3))
     assert plan.schedule.paths == ("model",)
     assert plan.schedule.rounds == alone.schedule.rounds
     assert plan.schedule.releases[0].mechanism.std == pytest.approx(alone.schedule.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("num_nodes", "classes", "epsilon", "hops"), [
-    (1000, 30, 4.0, False), (1000, 30, 8.0, False), (1000, 5, 4.0, True), (60, 3, 8.0, True), (300, 1, 8.0, False),
-    (300, 1, math.inf, False), (1000, 30, math.inf, True),
-])  # fmt: skip
-def test_a_few_nodes_per_class_keep_the_whole_budget_for_their_rows(
-    num_nodes: int, classes: int, epsilon: float, hops: bool
-) -> None:
-    """30 classes of 33 nodes lost 19 points to the learner of rows at ε = 4: one answer in four was true."""
-    facts = public_facts(num_nodes, 40, classes, (num_nodes,), Viewer.CURATOR_TRUSTED, public_name="nothing")
-    budget = Budget(epsilon, 1 / num_nodes)
-    plan, alone = label_hop.plan(label_hop.Params(), facts, budget), features.plan(features.Params(), facts, budget)
-    assert ("labels" in plan.schedule.paths) == hops
-    if not hops and plan.provable().epsilon < math.inf:
-        assert plan.schedule.rounds == alone.schedule.rounds
-        assert plan.schedule.releases[0].mechanism.std == pytest.approx(alone.schedule.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
+def test_where_the_edges_tell_nothing_rows_keep_nearly_all_of_the_budget() -> None:
+    """30 classes of 33 nodes lost 19 points to the learner of rows at ε = 4 while labels were answered whatever edges say."""
+    facts = public_facts(1000, 40, 30, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing", asking=np.arange(50))
+    for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
+        budget = Budget(epsilon, 1e-3)
+        plan, alone = label_hop.plan(label_hop.Params(), facts, budget), features.plan(features.Params(), facts, budget)
+        whole = alone.schedule.releases[0].event.noise_multiplier / math.sqrt(alone.schedule.rounds)  # type: ignore[attr-defined]
+        assert whole < plan.made.parts.alone.noise / math.sqrt(plan.made.parts.alone.steps) < 1.12 * whole
 
 
-def test_a_given_share_for_labels_is_taken_whatever_the_classes_are() -> None:
-    facts = public_facts(1000, 40, 30, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing")
-    plan = label_hop.plan(label_hop.Params(label_epsilon=2.0), facts, Budget(4.0, 1e-3))
-    assert "labels" in plan.schedule.paths
+def test_labels_are_not_asked_for_where_nobody_hears_them() -> None:
+    for name in ("nothing", "test-graph"):
+        facts = public_facts(1000, 40, 5, (1000,), Viewer.CURATOR_TRUSTED, public_name=name)
+        for epsilon in (1.0, 8.0, math.inf):
+            plan = label_hop.plan(label_hop.Params(), facts, Budget(epsilon, 1e-3))
+            assert set(plan.schedule.paths) == ({"model", "meetings"} if name == "test-graph" and epsilon > 3 else {"model"})
 
 
-def test_affinities_are_drawn_to_one_where_noise_covers_them() -> None:
-    shares, upper = np.full(3, 1 / 3), np.array([40.0, 5, 5, 40, 5, 40])
-    sure, lost = affinities(upper, 0.1, 600, shares), affinities(upper, 1e4, 600, shares)
-    assert np.diag(sure).min() > 2 > 0.7 > sure[0, 1]
-    assert np.allclose(lost, 1)
-    assert np.allclose(sure, sure.T)
-    assert np.isfinite(affinities(np.full(6, -50.0), 5.0, 600, shares)).all(), "noise may make counts negative"
-    assert np.isfinite(affinities(np.full(6, 900.0), 5.0, 600, shares)).all(), "or larger than the classes"
+def test_a_given_share_for_labels_is_taken_whatever_the_edges_tell(library: Graph) -> None:
+    setting = asking(met(library, 0.25))
+    plan, partition = planned(setting, 2.0, label_epsilon=1.0)
+    assert set(plan.schedule.paths) == {"labels", "meetings", "model"}
+    assert trained(plan, partition).memory.answers is not None
 
 
 def test_votes_by_hand() -> None:
     shares, keep = np.array([0.5, 0.5]), 0.8
-    affinity = np.array([[1.5, 0.5], [0.5, 1.5]])
+    reading = Reading(shares, np.array([[1.5, 0.5], [0.5, 1.5]]), 2.0)
+    by = Answering(1, (keep * 2, (1 - keep) * 2), 2 * keep - 1)
     star = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
-    found = votes(star, np.array([-1, 0, 0]), affinity, shares, keep)
-    said = 0.2 + 0.6 * np.array([0.75, 0.25])  # P(answer 0 | class of who asks)
-    assert np.allclose(found[0], 2 * np.log(said / 0.5))
-    assert np.allclose(found[1], 0), "a node that answers nothing says nothing"
-    assert np.allclose(votes(star, np.array([-1, 0, 1]), np.ones((2, 2)), shares, keep), 0)
+    named = np.array([[0, 0], [1, 0], [1, 0]])
+    said = np.log((0.2 + 0.6 * np.array([0.75, 0.25])) / 0.5)  # P(answer 0 | class of who asks) over P(answer 0)
+    assert np.allclose(votes(star, named, reading, by, 0.0)[0], 2 * said)
+    assert np.allclose(votes(star, named, reading, by, 0.5)[0], 2 * said / (1 + 0.5 * 0.36)), (
+        "two neighbours have half in common"
+    )
+    assert np.allclose(votes(star, named, reading, by, 0.0)[1], 0), "a node that answers nothing says nothing"
+    nothing = Reading(shares, np.ones((2, 2)), 2.0)
+    assert np.allclose(votes(star, np.array([[0, 0], [1, 0], [0, 1]]), nothing, by, 0.0), 0)
+    assert information(nothing, by, 0.0) == 0 < information(reading, by, 0.1) < information(reading, by, 0.0)
 
 
-def test_class_shares_take_the_coins_out() -> None:
-    rng, keep = np.random.default_rng(0), 0.6
-    labels = rng.choice(3, p=[0.6, 0.3, 0.1], size=60_000)
-    other = (labels + rng.integers(1, 3, size=labels.size)) % 3
-    answers = np.where(rng.random(labels.size) < keep, labels, other)
-    assert np.allclose(class_shares(answers, 3, keep), [0.6, 0.3, 0.1], atol=0.02)
-    assert np.allclose(class_shares(np.full(5, -1), 3, keep), 1 / 3)
+def test_votes_of_sets_by_hand() -> None:
+    """Of four classes two are named: Bayes' rule, summed over the class of the neighbour."""
+    response = MaskedResponse(0.6, 4, replaces=False)
+    assert response.size == 2
+    shares, named, (a, b) = np.array([0.4, 0.3, 0.2, 0.1]), np.array([[0, 0, 0, 0], [1, 0, 1, 0]]), response.odds
+    reading = Reading(shares, 0.5 + 1.5 * np.eye(4), 1.0)
+    edge = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
+    truth = reading.neighbours()
+    given = [sum(truth[y, z] * (a if z in (0, 2) else b) for z in range(4)) for y in range(4)]
+    whatever = sum(shares[z] * (a if z in (0, 2) else b) for z in range(4))
+    assert np.allclose(votes(edge, named, reading, Answering.by(response), 0.3)[0], np.log(np.array(given) / whatever))

@@ -21,14 +21,12 @@ from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Situation, State, Streams, kinds
 from fedgraph.partition import ego, uniform
-from fedgraph.privacy.accounting import degree_gate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
 from fedgraph.privacy.events import (
     FixedSizeGaussian,
-    GatedSums,
     Gaussian,
-    NoisyDegreeBits,
+    PartOf,
     PoissonGaussian,
     Repeated,
     Unprotected,
@@ -36,7 +34,7 @@ from fedgraph.privacy.events import (
 )
 from fedgraph.privacy.ledger import spent
 from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, NoisyThreshold
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
@@ -313,9 +311,7 @@ def hurtful(state: State, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 def priced(release: PlannedRelease) -> float | None:
     """The change that the noise is priced for: its std over its multiplier (of one row, where rows are drawn by coins)."""
-    event = release.event.event if isinstance(release.event, Repeated) else release.event
-    if isinstance(event, NoisyDegreeBits | GatedSums) and isinstance(release.mechanism, GaussianNoise | NoisyThreshold):
-        return release.mechanism.std / degree_gate.alone(event).noise_multiplier
+    event = release.event.event if isinstance(release.event, Repeated | PartOf) else release.event
     if not isinstance(release.mechanism, GaussianNoise) or not isinstance(event, Gaussian | PoissonGaussian):
         return None
     return release.mechanism.std / event.noise_multiplier
@@ -340,10 +336,7 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
                     if value.shape != other.shape:
                         continue  # e.g. one answer of each labelled node
                     change = value.astype(float) - other
-                    if Assumption.ROWS_NEVER_RELEASED in plan.guarantee.protection.assumptions and path in (
-                        "aggregate",
-                        "gate",
-                    ):
+                    if Assumption.ROWS_NEVER_RELEASED in plan.guarantee.protection.assumptions and path == "aggregate":
                         change[node] = 0  # shown to nobody: it enters the node's own gradient, which is clipped
                     found[path] = max(found.get(path, 0.0), float(np.linalg.norm(change)))
     return found
@@ -362,7 +355,7 @@ def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trust
         if least is None or release.path not in changes:
             continue
         rows = 1
-        event = release.event.event if isinstance(release.event, Repeated) else release.event
+        event = release.event.event if isinstance(release.event, Repeated | PartOf) else release.event
         if isinstance(event, PoissonGaussian):
             rows = 2 * event.touched_rows - 1 + int(event.replaced)
         assert changes[release.path] <= least * rows * (1 + 1e-6), f"{release.path} moves more than is priced"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import itertools
 import math
 import pkgutil
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
@@ -23,12 +25,12 @@ from fedgraph.privacy.events import (
     Composed,
     Event,
     FixedSizeGaussian,
-    GatedSums,
     Gaussian,
     Laplace,
     Level,
     MultiBit,
-    NoisyDegreeBits,
+    OneOf,
+    PartOf,
     PoissonGaussian,
     PureDP,
     RandomizedResponse,
@@ -42,6 +44,7 @@ from fedgraph.privacy.events import (
     to_dict,
 )
 
+CHOICE = OneOf((Composed((PureDP(0.3), Gaussian(9.0))), Repeated(Gaussian(8.0), 4)))
 EVERY = [
     Gaussian(3.0),
     Laplace(4.0),
@@ -56,8 +59,8 @@ EVERY = [
     PoissonGaussian(4.0, 0.1, 2, True),
     FixedSizeGaussian(4.0, 10, 100, 2, replaced=True),
     SampledOnce(Repeated(Gaussian(2.0), 4), 0.1),
-    NoisyDegreeBits(200.0, 60.0, 2001),
-    GatedSums(NoisyDegreeBits(200.0, 60.0, 2001), 30.0, 1, 900),
+    CHOICE,
+    PartOf(PureDP(0.3), CHOICE, 0),
 ]
 FREE = [
     Gaussian(math.inf),
@@ -73,9 +76,9 @@ FREE = [
     PoissonGaussian(math.inf, 0.5, touched_rows=1, replaced=False),
     FixedSizeGaussian(1.0, 0, 10, touched_rows=1, replaced=True),
     SampledOnce(Gaussian(1.0), 0.0),
+    OneOf((PureDP(0.0), Gaussian(math.inf))),
+    PartOf(PureDP(0.0), OneOf((PureDP(0.0), Composed(()))), 0),
     Repeated(Gaussian(1.0), 0),
-    NoisyDegreeBits(math.inf, 3.0, 10),
-    GatedSums(NoisyDegreeBits(math.inf, 3.0, 10), math.inf, 1, 0),
     Composed(()),
 ]
 ENDLESS = [
@@ -89,9 +92,8 @@ ENDLESS = [
     FixedSizeGaussian(0.0, 5, 10, touched_rows=1, replaced=True),
     Unprotected("in clear"),
     SampledOnce(Unprotected("in clear"), 0.1),
-    NoisyDegreeBits(0.0, 3.0, 10),
-    GatedSums(NoisyDegreeBits(0.0, 3.0, 10), 5.0, 1, 0),
-    GatedSums(NoisyDegreeBits(5.0, 3.0, 10), 0.0, 1, 0),
+    OneOf((Gaussian(3.0), Unprotected("in clear"))),
+    PartOf(Gaussian(3.0), OneOf((Gaussian(3.0), Gaussian(0.0))), 0),
 ]
 
 
@@ -238,9 +240,6 @@ def test_bad_numbers_in_events():
         lambda: Composed((Gaussian(1.0), "x")),
         lambda: SampledOnce(Gaussian(1.0), math.nan),
         lambda: Unprotected(3),
-        lambda: NoisyDegreeBits(1.0, 3.0, 0),
-        lambda: GatedSums(Gaussian(1.0), 1.0, 1, 0),
-        lambda: GatedSums(NoisyDegreeBits(1.0, 3.0, 9), 1.0, 4, 4),
     ):
         with pytest.raises(PrivacyError):
             build()
@@ -421,3 +420,46 @@ def test_zcdp_edges_and_dual():
 def test_flatten_keeps_counts():
     event = Repeated(Composed((Repeated(Gaussian(1.0), 3), PureDP(0.1))), 4)
     assert list(flatten(event)) == [(Gaussian(1.0), 12), (PureDP(0.1), 4)]
+
+
+def test_a_choice_costs_what_its_dearest_alternative_costs_and_a_little_more_beside_others():
+    labels, rows = Composed((PureDP(0.7), Gaussian(9.0))), Repeated(Gaussian(8.0), 9)
+    for delta in (1e-3, 1e-6):
+        each = [price(alternative, delta).epsilon for alternative in (labels, rows)]
+        assert price(OneOf((labels,)), delta).epsilon == pytest.approx(each[0], rel=2e-3)
+        assert price(OneOf((rows,)), delta).epsilon == pytest.approx(each[1], rel=2e-3)
+        assert max(each) * (1 - 1e-3) <= price(OneOf((labels, rows)), delta).epsilon <= max(each) * 1.005
+        test = Gaussian(20.0)
+        beside = max(price(Composed((test, alternative)), delta).epsilon for alternative in (labels, rows))
+        assert beside * (1 - 1e-3) <= price(Composed((test, OneOf((labels, rows)))), delta).epsilon <= beside * 1.1
+
+
+def test_a_choice_made_by_what_was_seen_is_not_dearer_than_its_price():
+    """Randomised response first; its answer chooses Gaussian noise or another response: the exact curve, integrated."""
+    first, second, mu = 0.5, 0.8, 0.9
+    claimed = Composed((PureDP(first), OneOf((PureDP(second), Gaussian(1 / mu)))))
+    p = 1 / (1 + math.exp(-first))
+    q = 1 / (1 + math.exp(-second))
+    for epsilon in (0.3, 0.8, 1.2):
+
+        def response(e):
+            return max(0.0, q - math.exp(e) * (1 - q)) + max(0.0, (1 - q) - math.exp(e) * q)
+
+        def gauss(e):
+            return float(norm.cdf(mu / 2 - e / mu) - math.exp(e) * norm.cdf(-mu / 2 - e / mu))
+
+        for chosen in itertools.product((response, gauss), repeat=2):
+            exact = p * chosen[0](epsilon - first) + (1 - p) * chosen[1](epsilon + first)
+            assert price(claimed, max(exact, 1e-9) * (1 - 1e-2)).epsilon > epsilon * (1 - 5e-2)
+            assert price(claimed, max(exact, 1e-9)).epsilon >= epsilon * (1 - 1e-6)
+
+
+def test_parts_of_a_choice_are_priced_once_and_what_was_not_planned_as_one_more():
+    choice = OneOf((Composed((PureDP(0.3), Repeated(Gaussian(9.0), 2))), Repeated(Gaussian(8.0), 4)))
+    label, step, row = (PartOf(e, choice, i) for e, i in ((PureDP(0.3), 0), (Gaussian(9.0), 0), (Gaussian(8.0), 1)))
+    once, twice = price(choice, 1e-5), price(Repeated(choice, 2), 1e-5)
+    assert price(Composed((label, Repeated(step, 2))), 1e-5) == price(step, 1e-5) == price(Repeated(row, 4), 1e-5) == once
+    assert price(Repeated(row, 5), 1e-5) == price(Composed((label, row)), 1e-5) == price(Repeated(label, 2), 1e-5) == twice
+    for stranger in (PartOf(Gaussian(8.0), choice, 0), PartOf(Gaussian(9.0), choice, 2)):
+        with pytest.raises(UnknownEventError):
+            price(stranger, 1e-5)

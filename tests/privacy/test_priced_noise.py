@@ -18,11 +18,9 @@ from fedgraph.privacy.events import (
     Composed,
     Event,
     FixedSizeGaussian,
-    GatedSums,
     Gaussian,
     Laplace,
     MultiBit,
-    NoisyDegreeBits,
     PoissonGaussian,
     PureDP,
     RandomizedResponse,
@@ -41,12 +39,11 @@ from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturba
 from fedgraph.privacy.meetings import MeetingCounts
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, Degrees, L2Ball, NonNegativeRows, Rows, SimplexRows
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, NonNegativeRows, Rows, SimplexRows
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 NODE, EDGE, GRAPH = Relation.NODE_ZERO_OUT, Relation.EDGE_UNDIRECTED, Relation.GRAPH_REPLACE
 CAP = log_cap(21)
-GATE = NoisyDegreeBits(9.0, 12.0, 21)
 normal = noise.GaussianNoise
 # mechanism with just the noise that is priced, with less; event; bound; relation
 EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
@@ -56,7 +53,7 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
     (normal(6.0), normal(3.0), Repeated(Gaussian(1.5), 4), L2Ball(2.0), GRAPH),
     (normal(1.5 * CAP.sensitivity_l2()), normal(1.5), Gaussian(1.5), NeighbourSums(20, CAP), NODE),
     (normal(1.5 * math.sqrt(2)), normal(1.5), Gaussian(1.5), NeighbourSums(9), EDGE),
-    (normal(1.5 * math.sqrt(6)), normal(1.5 * 2), Gaussian(1.5), MeetingCounts(9, 3), NODE),
+    (normal(1.5 * 3), normal(1.5 * 2), Gaussian(1.5), MeetingCounts(9, 3, False), NODE),
     (normal(1.5 * math.sqrt(18)), normal(1.5 * 3), Gaussian(1.5), SimplexRows(9), GRAPH),
     (normal(1.5 * math.sqrt(8)), normal(3.0), Composed((Gaussian(1.5), ApproxDP(0.0, 1e-6))), NonNegativeRows(1.0, 4), NODE),
     (normal(1.5), normal(1.0), Gaussian(1.5), Box(0.0, 1.0), GRAPH),
@@ -65,9 +62,6 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
     (normal(3.0), normal(2.0), FixedSizeGaussian(1.5, 2, 9, 1, True), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
     (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), PoissonGaussian(3.0, 0.1, 1, False), L2Ball(2.0), NODE),
     (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), FixedSizeGaussian(3.0, 2, 9, 1, True), L2Ball(2.0), NODE),
-    (normal(8.0), normal(4.0), GatedSums(GATE, 8.0, 1, 20), NeighbourSums(20), NODE),
-    (noise.NoisyThreshold(9.0, 12.0), noise.NoisyThreshold(6.0, 12.0), GATE, Degrees(21), NODE),
-    (noise.NoisyThreshold(9.0, 12.0), noise.NoisyThreshold(9.0, 13.0), GATE, Degrees(21), NODE),
     (noise.LaplaceNoise(1.0), noise.LaplaceNoise(0.5), Repeated(Laplace(2.0), 3), Box(0.0, 0.5), NODE),
     (noise.GumbelTopK(3, 4.0), noise.GumbelTopK(3, 2.0), Repeated(BoundedRange(0.25), 3), Box(0.0, 0.5), NODE),
     (noise.KaryResponse(1.0, 5), noise.KaryResponse(2.0, 5), RandomizedResponse(1.0, 5), Box(0, 4), NODE),
@@ -125,7 +119,7 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
 
     assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.RULES)
     shipped = {name for name, kind in all_types().items() if kind.__module__.startswith("fedgraph.")}  # not those of tests
-    composite = {"Repeated", "Composed", "SampledOnce", "Unprotected"}
+    composite = {"Repeated", "Composed", "SampledOnce", "Unprotected", "OneOf", "PartOf"}
     assert {kind.__name__ for _, kind in rules.RULES} == shipped - composite
 
 

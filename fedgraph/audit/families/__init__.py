@@ -4,7 +4,7 @@
     answers    Laplace and k-ary randomised response
     picks      one-shot Gumbel top-k
     bits       the multi-bit encoder, per row and in total
-    degrees    sums over neighbours under the log cap, and the bits of a degree gate
+    degrees    sums over neighbours under the log cap
     objectives objective perturbation with Gaussian noise
     sampling   Poisson batches, fixed batches, rows that change, one-time samples
     clients    overlapping clients, secure sums

@@ -1,4 +1,4 @@
-"""Mechanisms with δ = 0: Laplace on one number and on two, and k-ary randomised response.
+"""Mechanisms with δ = 0: Laplace on one number and on two, k-ary randomised response, and answers that name a set of labels.
 
 Worst case: the value is far outside its box in one world and at the other end of it in the other; for the
 response, two different values.
@@ -11,7 +11,8 @@ import numpy as np
 
 from fedgraph.audit.bench import Case, Claim, Sampler, sampler
 from fedgraph.audit.closed_form import laplace, response
-from fedgraph.privacy.events import Laplace, RandomizedResponse
+from fedgraph.privacy.events import Laplace, PureDP, RandomizedResponse
+from fedgraph.privacy.mechanisms.masked_response import MASKED, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Relation
@@ -22,10 +23,11 @@ NUM_VALUES = 5
 
 
 def cases() -> Iterator[Case]:
-    """One Laplace number, two Laplace numbers, k-ary response."""
+    """One Laplace number, two Laplace numbers, k-ary response, sets of labels."""
     yield from _number()
     yield from _two_numbers()
     yield from _response()
+    yield from _sets()
 
 
 def _number() -> Iterator[Case]:
@@ -76,3 +78,19 @@ def _response() -> Iterator[Case]:
     # Keeping with e^ε/(e^ε + 1), the binary formula, is k-ary response at ε + ln(k − 1).
     binary = EPSILON + math.log(NUM_VALUES - 1)
     yield sound.broken("keep probability without k", release(3, binary), release(0, binary))
+
+
+def _sets() -> Iterator[Case]:
+    """A label against a masked one; the score is whether the label is named. Two of six values are, at ε = 1."""
+
+    def release(label: int, epsilon: float) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            named = MaskedResponse(epsilon, 6, replaces=False).apply(np.full(runs, label), rng)
+            return np.asarray(named[:, 3], dtype=float)
+
+        return sample
+
+    claim = Claim.of(PureDP(EPSILON), 0.0)
+    sound = Case("label-sets", Relation.NODE_ZERO_OUT.value, claim, release(3, EPSILON), release(MASKED, EPSILON))
+    yield sound
+    yield sound.broken("noise × ⅔", release(3, EPSILON * 1.5), release(MASKED, EPSILON * 1.5))

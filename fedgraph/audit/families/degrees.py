@@ -1,29 +1,23 @@
-"""Sums over neighbours at node level: the log cap, and the bits of a degree gate, where one node changes as much as possible.
+"""Sums over neighbours at node level: the log cap, where one node changes as much as possible.
 
 Worst case: a ring in which everybody knows four others, and a hub that knows everybody. The hub's own row stays hidden; all
-messages point one way, so that what the hub moves adds up over rows. The score is the noisy rows along that movement. Bits:
-the gate stands between the degrees that the ring has with and without the hub, where a bit tells most; the score is how many
-of the others pass. Hops behind the gate: a hub whose neighbours know nobody else; the score is the log-likelihood ratio of all
-bits and of the noisy rows of those who pass, the hub's own coin shown.
+messages point one way, so that what the hub moves adds up over rows. The score is the noisy rows along that movement.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import ndtr
 
-from fedgraph.audit.bench import Case, Claim, Sampler, sampler
+from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.audit.families.sums import noisy
 from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.degree_caps import log_cap
-from fedgraph.privacy.events import Composed, GatedSums, Gaussian, NoisyDegreeBits
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoisyThreshold
+from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.neighbour_sums import sensitivity
-from fedgraph.privacy.sensitivity import Degrees, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 1.0, 1e-3
@@ -32,9 +26,7 @@ RUNS = 10_000
 
 
 def cases() -> Iterator[Case]:
-    """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled. The gate."""
-    yield from _bits()
-    yield from _gated_hops()
+    """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled."""
     multiplier = gaussian_multiplier(1, EPSILON, DELTA)
     claim, cap = Claim.of(Gaussian(multiplier), DELTA), log_cap(OTHERS + 1)
     there, gone = hub(True), hub(False)
@@ -55,47 +47,6 @@ def cases() -> Iterator[Case]:
     cut = (bounded(there, PROMISED, ids), bounded(gone, PROMISED, ids))
     claimed = multiplier * sensitivity(Relation.NODE_ZERO_OUT, PROMISED, rows_released=False)
     yield sound.broken("cut with refill priced as √D", *release(*cut, signs, claimed))
-
-
-def _bits() -> Iterator[Case]:
-    std = gaussian_multiplier(1, EPSILON, DELTA) * sensitivity_l2(Degrees(OTHERS + 1), Relation.NODE_ZERO_OUT)
-    gate = NoisyDegreeBits(std, NEAREST + 0.5, OTHERS + 1)
-    degrees = [np.diff(hub(there).indptr)[:OTHERS].astype(float) for there in (False, True)]
-
-    @sampler
-    def passing(runs: int, rng: np.random.Generator, value: np.ndarray, spread: float) -> np.ndarray:
-        mechanism = NoisyThreshold(spread, gate.threshold)
-        return np.asarray(mechanism.apply(np.broadcast_to(value, (runs, value.size)), rng).sum(axis=1))
-
-    claim = Claim.of(gate, DELTA)
-    relation = Relation.NODE_ZERO_OUT.value
-    sound = Case("degree-gate-bits", relation, claim, passing(degrees[0], std), passing(degrees[1], std), gaussian())
-    yield sound
-    yield sound.broken("noise × ⅔", passing(degrees[0], std * 2 / 3), passing(degrees[1], std * 2 / 3))
-    alone = gaussian_multiplier(1, EPSILON, DELTA)
-    yield sound.broken("one neighbour for all", passing(degrees[0], alone), passing(degrees[1], alone))
-
-
-def _gated_hops() -> Iterator[Case]:
-    others, spread, delta = 12, 4.0, 1e-2
-    gate = NoisyDegreeBits(spread * np.sqrt(others), 30.0, others + 1)
-    pass_with, pass_without, own = (float(ndtr((gate.threshold - d) / gate.noise_std)) for d in (1, 0, others))
-    tau = 1.5 * np.sqrt(others)
-    of_bits = np.log([(1 - pass_with) / (1 - pass_without), pass_with / pass_without])
-
-    @sampler
-    def release(runs: int, rng: np.random.Generator, there: bool, std: float) -> np.ndarray:
-        bits = NoisyThreshold(gate.noise_std, gate.threshold).apply(np.full((runs, others), float(there)), rng)
-        rows = bits * (rng.random((runs, 1)) < own)  # that read the hub
-        noisy_rows = GaussianNoise(std).apply(rows * there, rng)
-        of_rows = (rows * (noisy_rows - 0.5)).sum(axis=1) / std**2
-        return np.asarray(of_bits[bits.astype(np.int64)].sum(axis=1) + of_rows)
-
-    claim = Claim.of(Composed((gate, GatedSums(gate, tau, 1, 0))), delta)
-    relation = Relation.NODE_ZERO_OUT.value
-    sound = Case("gated-hop", relation, claim, release(True, tau), release(False, tau))
-    yield sound
-    yield sound.broken("noised at half, priced in full", release(True, tau / 2), release(False, tau / 2))
 
 
 def hub(there: bool) -> sp.csr_array:

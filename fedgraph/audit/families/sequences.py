@@ -1,4 +1,4 @@
-"""Many releases about one unit: n equal Gaussian ones, and three of different kinds.
+"""Many releases about one unit: n equal Gaussian ones, three of different kinds, and what an earlier one chose.
 
 Worst case: every release moves by its full sensitivity. The score is the sum of the releases' own
 log-likelihood ratios.
@@ -11,7 +11,7 @@ import numpy as np
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
-from fedgraph.privacy.events import Composed, Gaussian, Laplace, RandomizedResponse, Repeated
+from fedgraph.privacy.events import Composed, Gaussian, Laplace, OneOf, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.units import Relation
 
@@ -20,9 +20,10 @@ COUNT = 8
 
 
 def cases() -> Iterator[Case]:
-    """n Gaussian releases; a Gaussian, a Laplace and a response."""
+    """n Gaussian releases; a Gaussian, a Laplace and a response; a Gaussian that chooses between two others."""
     yield from _equal()
     yield from _mixed()
+    yield from _chosen()
 
 
 def _equal() -> Iterator[Case]:
@@ -65,3 +66,29 @@ def _mixed() -> Iterator[Case]:
     sound = Case("composition-mixed", Relation.NODE_REPLACE.value, claim, release(1), release(0))
     yield sound
     yield sound.broken("one kind left out of the price", sound.present, claim=Claim.of(Gaussian(multiplier), delta))
+
+
+def _chosen() -> Iterator[Case]:
+    """A noisy test chooses a response or a Gaussian release: the response where the test points to the unit."""
+    response, delta, tested = 1.0, 1e-2, 3.0
+
+    def event(multiplier: float) -> Composed:
+        return Composed((Gaussian(tested), OneOf((PureDP(response), Gaussian(multiplier)))))
+
+    multiplier = noise_multiplier(event, 1.5, delta)
+
+    def release(value: int, multiplier: float, both: bool = False) -> Sampler:
+        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
+            values = np.full(runs, float(value))
+            seen = GaussianNoise(tested).apply(values, rng)
+            bit = response * (2 * KaryResponse(response, 2).apply(np.full(runs, value), rng) - 1)
+            normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
+            rest = bit + normal if both else np.where(seen > 0.5, bit, normal)
+            return np.asarray((seen - 0.5) / tested**2 + rest)
+
+        return sample
+
+    claim = Claim.of(event(multiplier), delta)
+    sound = Case("choice", Relation.NODE_REPLACE.value, claim, release(1, multiplier), release(0, multiplier))
+    yield sound
+    yield sound.broken("both alternatives released", release(1, multiplier, True), release(0, multiplier, True))

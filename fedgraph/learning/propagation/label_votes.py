@@ -1,38 +1,107 @@
 """Classifies a node from noisy labels of its neighbours: by Bayes' rule, with class pairs estimated from noisy counts."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.meetings import RATES, MeetingCounts
+
 LEAST, MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
-SURE = 2.0  # standard deviations of noise that an estimate must be away from before it is believed
+SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
 FREE = 0.15  # share of a class that is taken to be unmatched at least, when a matching number is read as a number of edges
+CROWDED = 7.0  # error of such a reading, over itself, per cubed share of matched nodes: hubs take what others would have had
 
 
-def class_shares(answers: np.ndarray, num_classes: int, keep: float) -> np.ndarray:
-    """[c] shares of the true classes, from randomised answers 0 … c − 1 (−1: none); never below 1/(4c)."""
-    counts = np.bincount(answers[answers >= 0], minlength=num_classes)[:num_classes]
-    other = (1 - keep) / (num_classes - 1)
-    found = (counts / max(counts.sum(), 1) - other) / max(keep - other, 1e-9)
-    found = np.maximum(found, 1 / (4 * num_classes))
-    return np.asarray(found / found.sum())
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """How an answer comes about: naming ``size`` of c labels; (a, b) as in ``MaskedResponse.odds``.
 
-
-def affinities(counts: np.ndarray, std: float, num_labelled: int, shares: np.ndarray) -> np.ndarray:
-    """[c, c] symmetric: how many times as often as chance has it classes meet, from noisy matching numbers [c(c + 1)/2].
-
-    std: of the noise of each number. num_labelled, shares: labelled nodes, and the share of each class. A matching number ν of
-    two sides of which the smaller has s nodes is read as −s·ln(1 − ν/s) edges, which is right for few edges and too little for
-    many. Estimates are drawn towards the mean over all pairs of like (or of unlike) classes, and that mean towards 1, by as
-    much as noise explains their spread (empirical Bayes; Efron & Morris 1973): where noise covers everything, all is 1.
+    clarity: how much oftener a label is named by those who have it than by others, 0 … 1.
     """
-    classes = len(shares)
-    upper = np.triu_indices(classes)
-    sizes = num_labelled * np.minimum(shares[upper[0]], shares[upper[1]])
-    free = np.clip(1 - counts / sizes, FREE, 1)
-    edges, variance = (
-        _square(-sizes * np.log(free), classes),
-        _square((std / free) ** 2 + np.maximum(counts, 1) / free, classes),
-    )
+
+    size: int
+    odds: tuple[float, float]
+    clarity: float
+
+    @classmethod
+    def by(cls, response: MaskedResponse) -> Answering:
+        return cls(response.size, response.odds, response.keep - response.spill)
+
+    @classmethod
+    def in_clear(cls, num_classes: int) -> Answering:
+        """True but for one in a million, so that logarithms stay finite."""
+        lost = 1e-6
+        return cls(1, ((1 - lost) * num_classes, lost * num_classes / (num_classes - 1)), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What noisy meetings say. shares: [c] of the classes. affinity: [c, c], how many times as often as chance has it classes
+    meet. degree: mean number of labelled neighbours."""
+
+    shares: np.ndarray
+    affinity: np.ndarray
+    degree: float
+
+    def neighbours(self) -> np.ndarray:
+        """[c, c]: P(label of a neighbour | own class)."""
+        truth = self.affinity * self.shares
+        return np.asarray(truth / truth.sum(axis=1, keepdims=True))
+
+
+def read(numbers: np.ndarray, std: float, counted: MeetingCounts, num_labelled: int) -> Reading:
+    """From noisy class counts and matching numbers (``sampling.meetings``), each with noise of standard deviation ``std``."""
+    c = counted.num_classes
+    sizes = np.maximum(numbers[:c], num_labelled / (4 * c))
+    shares = sizes / sizes.sum()
+    two, rest = numbers[c : c + 2 * len(RATES)].reshape(-1, 2), numbers[c + 2 * len(RATES) :]
+    edges, variance = _edges(two, std, np.full(2, num_labelled / 2), RATES)
+    degree, affinity = 2 * max(float(edges.sum()), 0.0) / num_labelled, _alike(edges, variance, shares)
+    if counted.by_class:
+        low, high = np.triu_indices(c)
+        most = num_labelled * np.where(low == high, shares[low] / 2, np.minimum(shares[low], shares[high]))
+        edges, variance = _edges(rest.reshape(len(counted.class_rates), -1), std, most, counted.class_rates)
+        affinity = _by_class(_square(np.maximum(edges, 0), c), _square(variance, c), affinity)
+    return Reading(shares, affinity, degree)
+
+
+def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """(edges of each kind, their variance) from matching numbers [rates, kinds] of which ``most`` [kinds] bounds each.
+
+    A matching number ν is read as −most·ln(1 − ν/most) edges, which is right for few edges and too little for many. Rates are
+    averaged, each as sure as noise and crowding leave it.
+    """
+    free = np.clip(1 - matched / most, FREE, 2)
+    scale = 2 / np.array(rates)[:, None]  # the sides keep half of the edges
+    edges, variance = -most * np.log(free) * scale, ((std / free) ** 2 + np.maximum(matched, 1) / free) * scale**2
+    weights = 1 / (variance + (CROWDED * (1 - free) ** 3 * edges) ** 2).sum(axis=1, keepdims=True)
+    weights = weights / weights.sum()
+    return (weights * edges).sum(axis=0), (weights**2 * variance).sum(axis=0)
+
+
+def _alike(edges: np.ndarray, variance: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Affinities from edges within classes and between them: two numbers, 1 where noise may explain all."""
+    chance, (like, unlike) = float(shares @ shares), np.maximum(edges, 0.0)
+    total = like + unlike
+    if total <= SURE * np.sqrt(variance.sum()):
+        return np.ones((len(shares), len(shares)))
+    error = np.sqrt(variance[0] * unlike**2 + variance[1] * like**2) / total**2
+    apart = like / total - chance
+    apart *= max(0.0, 1 - (SURE * error / apart) ** 2) if apart else 0.0
+    found = np.full((len(shares), len(shares)), 1 - apart / max(1 - chance, 1e-9))
+    np.fill_diagonal(found, 1 + apart / chance)
+    return np.clip(found, LEAST, MOST)
+
+
+def _by_class(edges: np.ndarray, variance: np.ndarray, alike: np.ndarray) -> np.ndarray:
+    """Affinities of each pair of classes, drawn towards ``alike``, those of all like (or unlike) classes, by as much as noise
+    explains their spread around it (empirical Bayes; Efron & Morris 1973): where noise covers everything, it is ``alike``.
+    """
+    classes = len(edges)
+    ends = 1 + np.eye(classes)  # an edge within a class has both ends there
+    edges, variance = edges * ends, variance * ends**2
     total = max(float(edges.sum()), 1e-9)
     margin = np.maximum(edges.sum(axis=1), total / classes / 4)
     chance = np.outer(margin, margin) / margin.sum() ** 2 * total
@@ -40,12 +109,9 @@ def affinities(counts: np.ndarray, std: float, num_labelled: int, shares: np.nda
     like = np.eye(classes, dtype=bool)
     found = np.ones((classes, classes))
     for pairs in (like, ~like):
-        weights = 1 / spread[pairs]
-        mean = float((weights * ratio[pairs]).sum() / weights.sum())
-        mean = 1 + (mean - 1) * max(0.0, 1 - SURE**2 / weights.sum() / max((mean - 1) ** 2, 1e-12))
         by_chance = float(spread[pairs].mean()) * (1 + SURE * np.sqrt(2 / pairs.sum()))
-        real = max(0.0, float(((ratio[pairs] - mean) ** 2).mean()) - by_chance)
-        found[pairs] = (real * ratio[pairs] + spread[pairs] * mean) / (real + spread[pairs])
+        real = max(0.0, float(((ratio[pairs] - alike[pairs]) ** 2).mean()) - by_chance)
+        found[pairs] = (real * ratio[pairs] + spread[pairs] * alike[pairs]) / (real + spread[pairs])
     return np.clip(found, LEAST, MOST)
 
 
@@ -56,17 +122,35 @@ def _square(upper: np.ndarray, classes: int) -> np.ndarray:
     return np.maximum(out, out.T)
 
 
-def votes(adjacency: sp.csr_array, answers: np.ndarray, affinity: np.ndarray, shares: np.ndarray, keep: float) -> np.ndarray:
-    """[n, c] log-odds: Σ over a node's neighbours of log P(answer | class of the node) / P(answer).
+def votes(adjacency: sp.csr_array, named: np.ndarray, reading: Reading, by: Answering, correlation: float) -> np.ndarray:
+    """[n, c] log-odds: Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share.
 
-    answers: int64 [n], 0 … c − 1 or −1 (says nothing). keep: probability that an answer is the true label, every other
-    label being as likely as the next. Neighbours count as independent given the class (naive Bayes).
+    Args:
+        named: [n, c], 1 where a node's answer names a class; a row of 0 says nothing.
+        reading: how classes meet.
+        by: how answers came about.
+        correlation: ρ of the labels of two neighbours, given the class of the node. The sum over m answers is divided by the
+            design effect 1 + ρ′(m − 1) (Kish 1965) with ρ′ = ρ·clarity², for the coins of answers are independent.
     """
-    classes = len(shares)
-    other = (1 - keep) / (classes - 1)
-    truth = affinity * shares
-    truth = truth / truth.sum(axis=1, keepdims=True)  # P(label of a neighbour | own class)
-    said = np.log((other + (keep - other) * truth) / (other + (keep - other) * shares))
-    heard = np.zeros((answers.size, classes), dtype=np.float64)
-    heard[np.flatnonzero(answers >= 0), answers[answers >= 0]] = 1.0
-    return np.asarray((adjacency @ heard) @ said.T)
+    a, b = by.odds
+    answered = np.asarray(named.any(axis=1), dtype=np.float64)
+    truth, chance = named @ reading.neighbours().T, (named @ reading.shares[:, None])
+    said = answered[:, None] * np.log((b + (a - b) * truth) / (b + (a - b) * chance))
+    shared = design_effect(np.asarray(adjacency @ answered), by, correlation)
+    return np.asarray((adjacency @ said) / shared[:, None])
+
+
+def design_effect(heard: np.ndarray, by: Answering, correlation: float) -> np.ndarray:
+    return np.asarray(1 + correlation * by.clarity**2 * np.maximum(heard - 1, 0))
+
+
+def information(reading: Reading, by: Answering, correlation: float) -> float:
+    """What the answers of all neighbours of a node of mean degree tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
+
+    Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
+    """
+    c, k, (a, b) = len(reading.shares), by.size, by.odds
+    truth = reading.neighbours()
+    apart = [0.5 * np.abs(truth[y] - truth[z]).sum() for y in range(c) for z in range(c) if y != z]
+    each = 2 * k * (c - k) / (c * (c - 1)) * ((a - b) * float(np.mean(apart))) ** 2
+    return each * reading.degree / float(design_effect(np.array(reading.degree), by, correlation))

@@ -1,31 +1,54 @@
 """Matching numbers between classes: how often they meet along edges, with every node counted once (``privacy.meetings``)."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from fedgraph.learning.sampling.neighbour_sampling import priorities
+from fedgraph.privacy.meetings import RATES, MeetingCounts
 
-COIN = 1  # names the public coins that keep an edge
+KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a node on a side
 
 
-def matching_numbers(
-    adjacency: sp.csr_array, labels: np.ndarray, num_classes: int, ids: np.ndarray, share: float
-) -> np.ndarray:
-    """ν_ab for a ≤ b, row by row of the upper triangle, float64 [c(c + 1)/2].
+def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: MeetingCounts) -> np.ndarray:
+    """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes; float64 [length].
 
-    adjacency: symmetric [n, n]. labels: int64 [n]; a node labelled −1 meets nobody. ids: int64 [n], public; they name the
-    coins: an edge is kept where a hash of its two ids is below ``share``, whatever the other edges are. Hopcroft & Karp (1973).
+    adjacency: symmetric [n, n]. labels: int64 [n]; a node with a negative label is not counted and meets nobody. ids: int64
+    [n], public; they name the coins: an edge is kept where a hash of its two ids is below the rate, whatever others are.
     """
+    sides = priorities(ids, ids, SIDE) >> np.uint64(63)
     one, two = adjacency.nonzero()
-    chosen = priorities(ids[one], ids[two], COIN) < np.uint64(min(share, 1 - 2**-53) * 2.0**64)
-    one, two = one[chosen], two[chosen]
-    found = []
+    between = (sides[one] == 0) & (sides[two] == 1) & (labels[one] >= 0) & (labels[two] >= 0)
+    one, two = one[between], two[between]
+    coins = priorities(ids[one], ids[two], KEPT)
+    found = list(np.bincount(labels[labels >= 0], minlength=counted.num_classes))
+    for rate, kinds in [(rate, _alike) for rate in RATES] + [(rate, _by_class) for rate in counted.class_rates]:
+        kept = coins <= np.uint64(rate * (2**64 - 2**12))
+        each = kinds(labels[one[kept]], labels[two[kept]], counted.num_classes)
+        found += [_matched(one[kept][kind], two[kept][kind]) for kind in each]
+    return np.array(found, dtype=np.float64)
+
+
+def _alike(one: np.ndarray, two: np.ndarray, num_classes: int) -> Iterator[np.ndarray]:
+    """bool [edges]: within one class; between two."""
+    yield from (one == two, one != two)
+
+
+def _by_class(one: np.ndarray, two: np.ndarray, num_classes: int) -> Iterator[np.ndarray]:
+    """bool [edges]: between classes a and b, for a ≤ b, row by row of the upper triangle."""
+    low, high = np.minimum(one, two), np.maximum(one, two)
     for a in range(num_classes):
         for b in range(a, num_classes):
-            between = (labels[one] == a) & (labels[two] == b)
-            rows, left = np.unique(one[between], return_inverse=True)
-            columns, right = np.unique(two[between], return_inverse=True)
-            graph = sp.csr_array((np.ones(left.size, np.int8), (left, right)), shape=(rows.size, columns.size))
-            found.append(int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum()) if left.size else 0)
-    return np.array(found, dtype=np.float64)
+            yield (low == a) & (high == b)
+
+
+def _matched(one: np.ndarray, two: np.ndarray) -> int:
+    """The largest number of the edges one – two, between two sides, of which no two share an end (Hopcroft & Karp 1973)."""
+    if not one.size:
+        return 0
+    rows, left = np.unique(one, return_inverse=True)
+    columns, right = np.unique(two, return_inverse=True)
+    graph = sp.csr_array((np.ones(left.size, np.int8), (left, right)), shape=(rows.size, columns.size))
+    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())

@@ -5,7 +5,6 @@ they were released, but stay with their client: row j feeds j's own gradient and
 else (PRIVACY.md §5). How much j changes in the rows of others is bounded for every graph by weights of edges that fall with
 degrees (``caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is
 restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
-Under ``cap: gate`` noisy bits say first which nodes have few neighbours, and hops run among those only.
 """
 
 from collections.abc import Mapping
@@ -46,10 +45,10 @@ from fedgraph.methods.gap_node.params import Params
 from fedgraph.methods.gap_node.rows import Made, Stage, Work, aggregate, joined, rows_of, sent
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Event, Gaussian, Repeated, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, NoisyThreshold
+from fedgraph.privacy.events import Event, Gaussian, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import ClippedSum, Degrees, kernel_name
+from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
 from fedgraph.types import Graph, Subgraph
@@ -97,9 +96,6 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
         stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
         hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
-        if capped.asks_gate:
-            capped = capped.gated(params, Repeated(Gaussian(noise.gradient), total), budget)
-            hops, published = [(GaussianNoise(g.hop_std), g.sums) for g in capped.gates], None
     clipped = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     releases = [PlannedRelease("classifier", clipped, *gradient, range(first, total))]
     releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
@@ -111,9 +107,6 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             None if promised else client,
         )
         releases.append(PlannedRelease("aggregate", sums, mechanism, event, once, per_round=params.hops, client=whose))
-    for client, chosen in enumerate(capped.gates):
-        bits = NoisyThreshold(chosen.gate.noise_std, chosen.gate.threshold)
-        releases.append(PlannedRelease("gate", Degrees(chosen.gate.num_rows), bits, chosen.gate, once, client=client))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.UNTUNED,
@@ -168,7 +161,7 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     rule = plan.made.caps
-    adjacency = graph.adjacency if rule.gates else rule.weights(graph.adjacency, subgraph.nodes, subgraph.client)
+    adjacency = rule.weights(graph.adjacency, subgraph.nodes, subgraph.client)
     return Work(rows_of(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
 
 
@@ -230,10 +223,7 @@ OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: Reads.PUBLIC_GRAPH,
-    situations=(
-        Situation("inductive", settings={"steps": 4, "projection": 16}),
-        Situation("inductive", settings={"steps": 4, "projection": 16, "cap": "gate"}),
-    ),
+    situations=(Situation("inductive", settings={"steps": 4, "projection": 16}),),
     drafts=(Draft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
     tuned=tuned,
     reads_rounds=reads_rounds,

@@ -1,7 +1,6 @@
 """GAP at node level: for each client the rule that bounds what one node can change in a hop, and what the statement says of it.
 
 log        W = h(max degree), proven for every graph, no promise            ``privacy.degree_caps``
-gate       the log cap among nodes whose noisy degree is small; proven too    ``privacy.accounting.degree_gate``
 limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums
 promised   as published: neighbourhoods are cut to D by public coins, √D is claimed; provable only where both
            neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
@@ -9,21 +8,17 @@ promised   as published: neighbourhoods are cut to D by public coins, √D is cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import ScenarioError
 from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.methods.gap_node.params import Params
 from fedgraph.privacy import degree_caps, neighbour_sums
-from fedgraph.privacy.accounting import gate_noise
-from fedgraph.privacy.accounting.gate_noise import GateNoise
 from fedgraph.privacy.degree_caps import DegreeCap
-from fedgraph.privacy.events import Repeated
 from fedgraph.privacy.units import Assumption
 
 COIN = 0  # names the public coins that cut neighbourhoods
@@ -38,28 +33,15 @@ PROVEN = (
 )
 
 
-GATED = (
-    "Each node passes a private gate first: edges count only between nodes whose degree plus Gaussian noise of standard "
-    "deviation {std:.4g} is at most {threshold:.4g}. Behind it {rule} (at the client of {nodes} nodes). Bits and sums are "
-    "priced together, for the worst degree of the protected node, in every graph."
-)
-NO_GATE = "Without a finite ε there is no gate: nothing has to be hidden, and no noise says where it should stand."
-
-
 @dataclass(frozen=True)
 class Caps:
-    """One client's rule each (``proven``), or the promised degree. assumptions, notes: what a statement must say.
-
-    asks_gate: whether each client is to get a gate; gates: what it got, one each, or none.
-    """
+    """One client's rule each (``proven``), or the promised degree. assumptions, notes: what a statement must say."""
 
     proven: tuple[DegreeCap, ...]
     promised: int | None
     limit: int | None
     assumptions: tuple[Assumption, ...]
     notes: tuple[str, ...]
-    asks_gate: bool = False
-    gates: tuple[GateNoise, ...] = ()
 
     def sensitivities(self, params: Params) -> tuple[float, ...]:
         """Δ₂ of one hop of each client, row of the node itself not shown."""
@@ -75,43 +57,15 @@ class Caps:
         """What a hop multiplies with. client None: a public graph, by the rule of the largest client."""
         if self.promised is not None:
             return bounded(adjacency, self.promised, ids, COIN)
-        if self.gates:  # of a public graph: everybody knows who would pass without noise
-            largest = max(self.gates, key=lambda g: g.gate.num_rows)
-            return _behind(adjacency, np.diff(adjacency.indptr) <= largest.gate.threshold, largest.cap)
         if client is not None and self.limit is not None:
             require_limit(adjacency, self.limit, ids)
         cap = max(self.proven, key=lambda c: c.num_nodes) if client is None else self.proven[client]
         return weighted(adjacency, _table(cap, adjacency.shape[0]))
 
-    def behind(self, adjacency: sp.csr_array, bits: np.ndarray, client: int) -> sp.csr_array:
-        """What a hop multiplies with at ``client``, once its gate let out ``bits``, [n] of 0 and 1."""
-        return _behind(adjacency, bits > 0, self.gates[client].cap)
-
-    def gated(self, params: Params, gradients: Repeated, budget: Budget) -> Caps:
-        """With a gate for each client, whose bits and hops cost at most the budget together with ``gradients``."""
-        wanted = (budget.epsilon, budget.delta)
-        gates = tuple(
-            gate_noise.chosen(cap.num_nodes, params.hops, gradients, params.typical, params.knee, wanted) for cap in self.proven
-        )
-        one = max(gates, key=lambda g: g.gate.num_rows)
-        rule = "every edge weighs 1"
-        if one.cap.silent is not None:
-            rule = f"edges weigh 1 up to degree {one.cap.knee} and 0 from {one.cap.silent} on"
-        note = GATED.format(std=one.gate.noise_std, threshold=one.gate.threshold, rule=rule, nodes=one.gate.num_rows)
-        return replace(self, gates=gates, notes=(note,))
-
 
 def _table(cap: DegreeCap, size: int) -> np.ndarray:
     """h(0) … for graphs of ``size`` nodes, which may be more than the cap was made for (a public graph)."""
     return np.concatenate([cap.factors, np.full(max(0, size - cap.factors.size), cap.factors[-1])])
-
-
-def _behind(adjacency: sp.csr_array, kept: np.ndarray, cap: DegreeCap) -> sp.csr_array:
-    """Edges among ``kept`` nodes, weighed by their degrees there; all others weigh 0."""
-    alone = sp.diags_array(kept.astype(np.float64), format="csr")
-    left = sp.csr_array(alone @ adjacency @ alone)
-    left.eliminate_zeros()
-    return weighted(left, _table(cap, adjacency.shape[0]))
 
 
 def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
@@ -123,9 +77,6 @@ def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
     if kind == "promised":
         note = CLAIMED.format(degree=params.degree)
         return Caps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
-    gate = kind == "gate" and budget.private
-    if gate and (published or facts.membership.holdings is not None):
-        raise ScenarioError("cap: gate has no published formula, and clients must share no node; use cap: log here")
     limit = params.limit
     caps = tuple(
         degree_caps.log_cap(n, params.knee)
@@ -143,5 +94,4 @@ def of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
         plain=DegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
     )
     assumed = (Assumption.DEGREE_LIMIT_ENFORCED,) if limit is not None else ()
-    notes = (note, NO_GATE) if kind == "gate" and not budget.private else (note,)
-    return Caps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), notes, gate)
+    return Caps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), (note,))

@@ -17,14 +17,13 @@ class Params(Settings):
     hops: int = Field(2, ge=0, description="aggregations K")
     encoder: Literal["classes", "hidden", "none"] = Field("classes", description="what is aggregated")
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
-    cap: Literal["auto", "log", "gate", "limit", "promised"] = Field(
+    cap: Literal["auto", "log", "limit", "promised"] = Field(
         "auto",
-        description="what bounds a node's share of a hop; auto: log where noise is provable, promised where published; "
-        "gate: the log cap behind a private, paid test of each node's degree",
+        description="what bounds a node's share of a hop; auto: log where noise is provable, promised where published",
     )
     knee: int = Field(1, ge=1, description="degree up to which the log cap weighs every edge 1")
     limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")
-    typical: int = Field(10, ge=1, description="public guess of a degree: chooses the rule under a limit, and the gate")
+    typical: int = Field(10, ge=1, description="public guess of a degree: chooses the rule under a limit")
     degree: int = Field(10, ge=1, description="promised maximum degree D, to which neighbourhoods are cut (cap: promised)")
     hop_share: float = Field(0.3, gt=0, lt=1, description="share of the squared loss spent on hops (provable reading)")
     clip: float = Field(0.5, gt=0, description="norm to which a node's gradient is clipped")
@@ -39,12 +38,6 @@ class Params(Settings):
     def _limit_has_its_number(self) -> Params:
         if (self.cap == "limit") != (self.limit is not None):
             raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 1000}; give both or none")
-        return self
-
-    @model_validator(mode="after")
-    def _gate_is_proven(self) -> Params:
-        if self.cap == "gate" and (self.relation != "node-zero-out" or self.sampling_rate < 1):
-            raise ValueError("cap: gate is proven for relation: node-zero-out and sampling_rate: 1; write both, or cap: log")
         return self
 
     @property

@@ -47,7 +47,7 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows, its bounded graph (under a gate: the whole one), its noisy hops (a cache: rebuilt where missing)."""
+    """A client's rows, its bounded graph, its noisy hops (a cache: rebuilt where missing)."""
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -73,13 +73,8 @@ def joined(
     first = plan.made.first
     if key not in work.hops or round_ == first:
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
-        weights = work.adjacency
-        if plan.made.caps.gates:  # bits of the same round: they are made, and made again, before the hops
-            degrees = np.diff(work.adjacency.indptr)
-            bits = desk.release("gate", degrees).value if round_ == first else desk.replay("gate", degrees)
-            weights = plan.made.caps.behind(work.adjacency, bits, desk.client)
         for number in range(plan.params.hops):
-            sums = aggregate(weights, rows[-1])
+            sums = aggregate(work.adjacency, rows[-1])
             if round_ == first:
                 released = desk.release("aggregate", sums)
                 noised = released.value

@@ -4,16 +4,18 @@ Noise on a *sum over neighbours* must hide a hub, which is in up to n − 1 sums
 Δ ≈ √n/ln n (``privacy.degree_caps``). Here noise is put on what a node *says*, once, before any sum: every training node
 answers with its label, randomised by itself (``mechanisms.masked_response``), and the answers are public from then on. Whoever
 asks adds up the answers of its own neighbours, exactly: it knows its own edges, and its answer is shown to it alone. No edge of
-anybody else is read, so a hub changes nothing but its own answer.
+anybody else is read, so a hub changes nothing but its own answer. This is joint differential privacy (Kearns et al. 2014).
 
-Three releases. *Labels*: pure ε, each node its own. *Meetings*: how often classes meet along training edges, as matching
-numbers, of which one node changes little whatever its degree (``privacy.meetings``): no homophily is assumed, votes are weighed
-by what was measured, signed and for each pair of classes. *Model*: a logistic regression on rows, clipped gradients, as in
-``features`` without anything public; it reads no edge.
+Three releases. *Meetings*: how often classes meet along training edges, as matching numbers, of which one node changes little
+whatever its degree (``privacy.meetings``): no homophily is assumed, votes are weighed by what was measured, signed. They also
+choose how the rest is spent: where neighbours tell little, the next release is not made and rows get its budget (``budget``).
+*Labels*: pure ε, each node its own. *Model*: a logistic regression on rows, clipped gradients, as in ``features`` without
+anything public; it reads no edge.
 
-A node that asks (``protocol: asking``) gets log P(class | own row) + Σ over its neighbours of log P(answer | class)/P(answer).
-A public test graph has no edge to answered labels; there predictions of rows spread over public edges, coupled as classes were
-measured to meet along private ones. One hop only: a second message would depend on its sender's edges, and so on every hub.
+A node that asks (``protocol: asking``) gets log P(class | own row) + Σ over its neighbours of log P(answer | class)/P(answer),
+the sum divided by what neighbours have in common. A public test graph has no edge to answered labels; there predictions of rows
+spread over public edges, coupled as classes were measured to meet along private ones. One hop only: a second message would
+depend on its sender's edges, and so on every hub.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.dp_training import Descended, Descent
-from fedgraph.learning.propagation.label_votes import affinities, class_shares, votes
+from fedgraph.learning.propagation.label_votes import Answering, Reading, read, votes
 from fedgraph.learning.propagation.mean_field import doubt, mean_field, scaled_to
 from fedgraph.learning.sampling.meetings import matching_numbers
 from fedgraph.methods.base import (
@@ -54,15 +56,13 @@ from fedgraph.methods.base import (
     setting_assumptions,
     several_colluders,
 )
-from fedgraph.methods.label_hop.budget import Split, split
+from fedgraph.methods.label_hop.budget import Training, hops, split
 from fedgraph.methods.label_hop.params import Params
-from fedgraph.privacy import meetings
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Gaussian, PureDP, Unprotected
+from fedgraph.methods.label_hop.releases import Made, planned
+from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
-from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Subgraph
@@ -75,7 +75,6 @@ REFERENCE = """@article{warner1965randomized,
   author = {Kearns, Michael and Pai, Mallesh and Roth, Aaron and Ullman, Jonathan},
   booktitle = {Innovations in Theoretical Computer Science}, year = {2014}}"""
 
-CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
 
 
@@ -91,30 +90,23 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
-    """layout of the rows' model; first: the round of its first gradient; parts: how the budget is divided."""
-
-    layout: Layout
-    first: int
-    parts: Split
-
-
-@dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the descent; answers, int64 [num_nodes], and meetings, float64 [c(c + 1)/2], None before they came."""
+    """Of the server: the descent; meetings, noisy, float64; answers, [num_nodes, c], 1 where a class was named; None before
+    they came. hop: whether labels are answered."""
 
     descent: Descended
-    answers: np.ndarray | None = None
     meetings: np.ndarray | None = None
+    answers: np.ndarray | None = None
+    hop: bool = True
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
-    """Round 0 answers and meetings, then one gradient a round; all priced from public numbers alone."""
+    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
     parts = split(params, facts, budget)
-    first = 1 if parts.labels else 0
-    releases = [_gradient(params, facts, parts, range(first, first + parts.steps))]
-    if parts.labels:
-        releases += [_labels(params, facts, parts), _meetings(params, facts, parts)]
+    made = Made(
+        Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), parts, int(parts.choice is not None)
+    )
+    releases = planned(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asking.size else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks)
     _, min_clients = gradient_std(1.0, 1.0, facts)
@@ -134,40 +126,22 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             per_end=False,
         ),
         schedule=Schedule(
-            rounds=first + parts.steps, releases=tuple(releases), min_clients=min_clients if budget.private else 1
+            rounds=max(release.rounds[-1] for release in releases) + 1,
+            releases=releases,
+            min_clients=min_clients if budget.private else 1,
         ),
-        made=Made(Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), first, parts),
+        made=made,
         sums=Sums(suffice=True),
     )
 
 
-def _gradient(params: Params, facts: PublicFacts, parts: Split, rounds: range) -> PlannedRelease:
-    bound = ClippedSum(parts.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
-    if not parts.gradient:
-        return PlannedRelease("model", bound, CLEAR, FREE, rounds)
-    std, _ = gradient_std(parts.gradient, sensitivity_l2(bound, params.protects), facts)
-    return PlannedRelease("model", bound, GaussianNoise(std), Gaussian(parts.gradient), rounds)
-
-
-def _labels(params: Params, facts: PublicFacts, parts: Split) -> PlannedRelease:
-    bound = Box(ABSENT, facts.sizes.num_classes - 1)
-    if math.isinf(parts.labels):
-        return PlannedRelease("labels", bound, CLEAR, FREE, range(1))
-    response = MaskedResponse(parts.labels, facts.sizes.num_classes, params.protects.replaces)
-    return PlannedRelease("labels", bound, response, PureDP(parts.labels), range(1))
-
-
-def _meetings(params: Params, facts: PublicFacts, parts: Split) -> PlannedRelease:
-    bound = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes)
-    if not parts.meetings:
-        return PlannedRelease("meetings", bound, CLEAR, FREE, range(1))
-    std, _ = gradient_std(parts.meetings, meetings.sensitivity(params.protects, facts.sizes.num_classes), facts)
-    return PlannedRelease("meetings", bound, GaussianNoise(std), Gaussian(parts.meetings), range(1))
-
-
 def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
-    descent = _descent(plan).start(plan.made.layout.start(rng))
-    return State({"parameters": descent.parameters}, Memory(descent))
+    descent = _descent(plan, plan.made.training(True)[2]).start(plan.made.layout.start(rng))
+    return _state(Memory(descent))
+
+
+def _state(memory: Memory) -> State[Memory]:
+    return State({"parameters": memory.descent.parameters, "hop": np.array([memory.hop])}, memory)
 
 
 def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
@@ -180,48 +154,62 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
 def client(
     plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
-    """Answers and meetings first, then noisy gradient sums at the current parameters."""
-    made, facts = plan.made, plan.facts
-    if round_ < made.first:
+    """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
+    made, facts, hop = plan.made, plan.facts, bool(model["hop"][0])
+    path, first, training = made.training(hop)
+    sent: dict[str, Released] = {}
+    if made.measures and round_ == 0:
+        counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, made.parts.by_class)
+        sent["meetings"] = desk.release("meetings", partial(matching_numbers, work.adjacency, work.said, work.nodes, counted))
+    if made.parts.labels and hop and round_ == made.says:
         everybody = np.full(facts.sizes.num_nodes, ABSENT, dtype=np.int64)
         everybody[work.nodes] = work.said
-        counted = partial(matching_numbers, work.adjacency, work.said, facts.sizes.num_classes, work.nodes, plan.params.kept)
-        return {"labels": desk.release("labels", everybody), "meetings": desk.release("meetings", counted)}
-    exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, made.parts.clip)
-    return {"gradient": desk.release("model", exact)}
+        sent["labels"] = desk.release("labels", everybody)
+    if first <= round_ < first + training.steps:
+        exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
+        sent["gradient"] = desk.release(path, exact)
+    return sent
 
 
 def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
-    """Keep what was answered; then one step on the mean over the public number of training nodes."""
-    first = plan.made.first
-    if inbox.round < first:
-        in_clear = math.isinf(plan.made.parts.labels)
-        answers = _answers(inbox, in_clear)
-        return State(state.model, Memory(state.memory.descent, answers, inbox.sums["meetings"]))
-    mean = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
-    descent = _descent(plan).step(state.memory.descent, mean, inbox.round - first)
-    return State({"parameters": descent.parameters}, replace(state.memory, descent=descent))
+    """Keep what was measured and answered, and choose; then one step on the mean over the public number of training nodes."""
+    memory, made = state.memory, plan.made
+    if "meetings" in inbox.sums:
+        memory = replace(memory, meetings=inbox.sums["meetings"])
+        if made.parts.choice is not None:
+            chosen = hops(made.parts, plan.facts, _reading(plan, memory), _answering(plan), plan.params.correlation)
+            memory = replace(memory, hop=chosen)
+    if "labels" in inbox.sums:
+        memory = replace(memory, answers=_answers(plan, inbox))
+    if "gradient" in inbox.sums:
+        _, first, training = made.training(memory.hop)
+        mean = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
+        memory = replace(memory, descent=_descent(plan, training).step(memory.descent, mean, inbox.round - first))
+    return _state(memory)
 
 
-def _answers(inbox: Inbox, in_clear: bool) -> np.ndarray:
-    """int64 [num_nodes]: 0 … c − 1, or −1 where nobody answered. Of labels in clear, −2 + … + −2 + k for K clients."""
-    total = inbox.sums["labels"].astype(np.int64)
-    return np.maximum(total + 2 * (inbox.num_clients - 1), -1) if in_clear else total - 1
+def _answers(plan: Plan[Params, Made], inbox: Inbox) -> np.ndarray:
+    """[num_nodes, c]: 1 where a class was named. Labels in clear come as −2 + … + −2 + k of K clients."""
+    total = np.asarray(inbox.sums["labels"])
+    if not math.isinf(plan.made.parts.labels):
+        return np.minimum(total, 1)
+    labels = total.astype(np.int64) + 2 * (inbox.num_clients - 1)
+    return np.asarray(labels[:, None] == np.arange(plan.facts.sizes.num_classes), dtype=np.int16)
 
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
-    scores = logits(plan.made.layout, state.memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
-    scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan) ** 2)
-    facts, answers = plan.facts, state.memory.answers
-    if answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
-        affinity, shares, keep = _measured(plan, answers, state.memory.meetings)
-        answers = np.append(answers, np.full(graph.num_nodes - answers.size, -1))  # who came later has answered nothing
-        return np.asarray(
-            softmax(log_softmax(scores, axis=1) + votes(graph.adjacency, answers, affinity, shares, keep), axis=1)
+    memory, facts = state.memory, plan.facts
+    scores = logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
+    scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
+    if memory.answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
+        later = ((0, graph.num_nodes - facts.sizes.num_nodes), (0, 0))  # who came later has answered nothing
+        heard = votes(
+            graph.adjacency, np.pad(memory.answers, later), _reading(plan, memory), _answering(plan), plan.params.correlation
         )
-    if answers is not None and facts.public.name == "test-graph":
-        coupling = scaled_to(np.log(_measured(plan, answers, state.memory.meetings)[0]), MOST_HEARD * doubt(scores))
+        return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
+    if memory.meetings is not None and facts.public.name == "test-graph":
+        coupling = scaled_to(np.log(_reading(plan, memory).affinity), MOST_HEARD * doubt(scores))
         return mean_field(scores, [(coupling, graph.adjacency)], plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
 
@@ -233,42 +221,47 @@ def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.
     return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
 
 
-def _score_noise(plan: Plan[Params, Made]) -> float:
+def _score_noise(plan: Plan[Params, Made], hop: bool) -> float:
     """Standard deviation that noise alone gives a score of a unit row; scores are made less sure by it (MacKay 1992, eq. 9)."""
-    noise = plan.schedule.releases[0].mechanism
+    path, _, training = plan.made.training(hop)
+    noise = next(r.mechanism for r in plan.schedule.releases if r.path == path)
     if not isinstance(noise, GaussianNoise):
         return 0.0
-    return _descent(plan).gain() * noise.std * math.sqrt(2 * plan.facts.sizes.num_clients) / plan.facts.num_train
+    return _descent(plan, training).gain() * noise.std * math.sqrt(2 * plan.facts.sizes.num_clients) / plan.facts.num_train
 
 
-def _measured(plan: Plan[Params, Made], answers: np.ndarray, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float]:
-    """(affinities [c, c], class shares [c], how often an answer is true); all of it post-processing."""
-    facts, released = plan.facts, {r.path: r.mechanism for r in plan.schedule.releases}
-    answered, noise = released["labels"], released["meetings"]
-    keep = min(answered.keep if isinstance(answered, MaskedResponse) else 1.0, 1 - 1e-6)
-    shares = class_shares(answers, facts.sizes.num_classes, keep)
+def _answering(plan: Plan[Params, Made]) -> Answering:
+    labels, classes = plan.made.parts.labels, plan.facts.sizes.num_classes
+    if math.isinf(labels):
+        return Answering.in_clear(classes)
+    return Answering.by(MaskedResponse(labels, classes, plan.params.protects.replaces))
+
+
+def _reading(plan: Plan[Params, Made], memory: Memory) -> Reading:
+    """How classes meet, as was measured; all of it post-processing."""
+    facts, noise = plan.facts, next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
-    return affinities(np.zeros(0) if counts is None else counts, std, facts.num_train, shares), shares, keep
+    counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
+    return read(np.zeros(counted.length) if memory.meetings is None else memory.meetings, std, counted, facts.num_train)
 
 
-def _descent(plan: Plan[Params, Made]) -> Descent:
-    parts = plan.made.parts
-    return Descent(parts.rate, plan.params.momentum, parts.steps, plan.params.averaged)
+def _descent(plan: Plan[Params, Made], training: Training) -> Descent:
+    return Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
 
 
 def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
     if state.memory.answers is None:
         return None
-    said = state.memory.answers[units[:, 0]]
-    return np.asarray((said == units[:, 2]).astype(float) - (said == units[:, 1]))
+    named, (node, before, after) = state.memory.answers, units[:, :3].T
+    return np.asarray(named[node, after].astype(float) - named[node, before])
 
 
 def reads(plan: Plan[Params, Made]) -> Reads:
     """What an answer reads: on a public graph the others' rows, too; for who asks, the answers of its own neighbours."""
     if plan.facts.public.name == "test-graph":
         return Reads.PUBLIC_GRAPH
-    return Reads.OWN_EDGES if plan.made.first and plan.facts.public.asking.size else Reads.OWN_ROW
+    return Reads.OWN_EDGES if plan.made.parts.labels and plan.facts.public.asking.size else Reads.OWN_ROW
 
 
 OFFERS: Offers[Params, Made, Work, Memory] = Offers(

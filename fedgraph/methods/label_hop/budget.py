@@ -1,78 +1,146 @@
-"""How ``label_hop`` divides its budget between noisy labels (pure ε), counts of class pairs, and gradients (both Gaussian)."""
+"""How ``label_hop`` divides its budget between a test of the edges, noisy labels (pure ε) and gradients (Gaussian).
+
+The test comes first and costs little. What it finds chooses one of two alternatives, each of which spends all that is left:
+labels that are answered and a short training, or a long training alone (``events.OneOf``).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.optimisers.dp_training import full_width
+from fedgraph.learning.propagation.label_votes import Answering, Reading, information
 from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
+from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PureDP, Repeated
 from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.meetings import MeetingCounts
 
-LEAST_EPSILON, MOST_FOR_LABELS = 3.0, 2.5
-LEAST_SIGNAL = 15.0  # s per class, times the squared share of true answers, below which half of ε is worth more in the rows
+LABELS, MOST_FOR_LABELS = 0.7, 2.5  # of ε; beyond, answers are true anyway
+LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
+LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
+PRECISE, PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
+MOST_SHARE, MOST_SHARE_BY_CLASS, LEAST_SHARE = 0.2, 0.15, 0.02
+STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
+ENOUGH = 4.5  # information of a node's neighbours (``label_votes.information``) that is worth most of the rows' budget
+SATURATED, DENSE, SOME = 2.0, 8.0, 0.4  # s per feature from which rows lose little, neighbours, and their information
 
 
 @dataclass(frozen=True)
-class Split:
-    """labels: pure ε of the answers (0: no hop; ∞: in clear). meetings, gradient: noise multipliers (∞ and 0: none)."""
+class Training:
+    """noise: multiplier of each gradient (0: none). steps, rate, clip: of the descent."""
 
-    labels: float
-    meetings: float
-    gradient: float
+    noise: float
     steps: int
     rate: float
     clip: float
 
+    @property
+    def event(self) -> Event:
+        return Repeated(Gaussian(self.noise), self.steps)
+
+
+@dataclass(frozen=True)
+class Split:
+    """labels: pure ε of the answers (0: none; ∞: in clear). meetings: noise multiplier of the test (∞: no test; 0: in clear).
+
+    by_class: whether the test says how every pair of classes meets, or like and unlike ones alone. beside: the training beside
+    the labels; alone: the one without them, None where there is nothing to choose. strength: s = n·μ of the whole budget.
+    """
+
+    labels: float
+    meetings: float
+    by_class: bool
+    beside: Training
+    alone: Training | None
+    strength: float
+
+    @property
+    def choice(self) -> OneOf | None:
+        if self.alone is None:
+            return None
+        return OneOf((Composed((PureDP(self.labels), self.beside.event)), self.alone.event))
+
 
 def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
     """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
+    asked = facts.public.asking.size > 0 and facts.sizes.num_classes > 1
+    measured = asked or (facts.public.name == "test-graph" and facts.sizes.num_classes > 1)
     if not budget.private:
-        steps, rate, clip = _descent(params, 3.0 * facts.num_train)
-        return Split(math.inf if facts.sizes.num_classes > 1 else 0.0, 0.0, 0.0, steps, rate, clip)
+        beside = _training(params, 0.0, 3.0 * facts.num_train)
+        return Split(math.inf if asked else 0.0, 0.0 if measured else math.inf, measured, beside, None, math.inf)
     _, num_shares = gradient_std(1.0, 1.0, facts)
-    alone = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
-    labels = _for_labels(params, facts, budget, alone)
-    shares = (params.meeting_share, 1 - params.meeting_share) if labels else (0.0, 1.0)
+    weakened = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
+    strength = facts.num_train / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) / weakened
+    labels = _for_labels(params, budget.epsilon) if asked else 0.0
+    measured = measured and (labels > 0 if asked else budget.epsilon >= LEAST_FOR_CLASSES)
+    free = params.label_epsilon == "auto" and labels > 0
 
-    def all_of_it(total: float, steps: int) -> Event:
-        gradients = Repeated(Gaussian(total * math.sqrt(steps / shares[1])), steps)
-        return Composed((PureDP(labels), Gaussian(total / math.sqrt(shares[0])), gradients)) if labels else gradients
+    def calibrated(make: Callable[[float], Event]) -> float:
+        return calibrate.noise_multiplier(make, budget.epsilon, budget.delta)
 
-    total = calibrate.noise_multiplier(lambda m: all_of_it(m, 1), budget.epsilon, budget.delta)
-    steps, rate, clip = _descent(params, facts.num_train * min(3.0, math.sqrt(shares[1]) / total / alone))
-    total = calibrate.noise_multiplier(lambda m: all_of_it(m, steps), budget.epsilon, budget.delta)
-    meetings = total / math.sqrt(shares[0]) if labels else math.inf
-    return Split(labels, meetings, total * math.sqrt(steps / shares[1]), steps, rate, clip)
+    def spent(*events: Event) -> Composed:
+        return Composed((*((PureDP(labels),) if labels else ()), *events))
 
+    total = calibrated(lambda m: spent(Gaussian(m)))
+    by_class = measured and _by_class(facts, params, budget.epsilon, labels, strength)
+    share = _share(params, facts, total, by_class) if measured else 0.0
+    test = Gaussian(total / math.sqrt(share) if share else math.inf)
+    with_labels = calibrated(lambda m: spent(test, Gaussian(m)))
+    without = calibrated(lambda m: Composed((test, Gaussian(m)))) if free else math.inf
+    if free:
 
-def _for_labels(params: Params, facts: PublicFacts, budget: Budget, alone: float) -> float:
-    """Pure ε of the answers. auto: none where public numbers say that the rows need the whole budget.
+        def either(x: float) -> Event:
+            return Composed((test, OneOf((spent(Gaussian(with_labels * x**STEEPER)), Gaussian(without * x)))))
 
-    With s = n·μ of the whole budget (over ``alone``, what the noise of clients who add their own takes), rows of few nodes per
-    class gain from every ε, and the answers of many classes are seldom true: a hop then costs more than it brings.
-    """
-    epsilon, classes = budget.epsilon, facts.sizes.num_classes
-    if classes < 2:
-        return 0.0
-    if params.label_epsilon != "auto":
-        if params.label_epsilon >= epsilon:
-            raise ScenarioError(f"label_hop: label_epsilon {params.label_epsilon} leaves nothing of ε = {epsilon} for training")
-        return float(params.label_epsilon)
-    labels = min(epsilon / 2, MOST_FOR_LABELS)
-    true = MaskedResponse(labels, classes, params.protects.replaces).keep
-    strength = facts.num_train / calibrate.gaussian_multiplier(1, epsilon, budget.delta) / alone
-    return labels if epsilon >= LEAST_EPSILON and strength / classes * true**2 >= LEAST_SIGNAL else 0.0
+        more = max(1.0, calibrated(either))
+        with_labels, without = with_labels * more**STEEPER, without * more
+
+    def training(noise: float) -> Training:
+        return _training(params, noise, facts.num_train * min(3.0, 1 / noise / weakened))
+
+    alone = training(without) if free else None
+    return Split(labels, test.noise_multiplier, by_class, training(with_labels), alone, strength)
 
 
-def _descent(params: Params, strength: float) -> tuple[int, float, float]:
+def hops(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:
+    """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
+    told = information(reading, by, correlation)
+    rows_lose_little = parts.strength / facts.sizes.num_features >= SATURATED
+    return told >= ENOUGH or (rows_lose_little and reading.degree >= DENSE and told >= SOME)
+
+
+def _for_labels(params: Params, epsilon: float) -> float:
+    if params.label_epsilon == "auto":
+        return min(LABELS * epsilon, MOST_FOR_LABELS)
+    if params.label_epsilon >= epsilon:
+        raise ScenarioError(f"label_hop: label_epsilon {params.label_epsilon} leaves nothing of ε = {epsilon} for training")
+    return float(params.label_epsilon)
+
+
+def _by_class(facts: PublicFacts, params: Params, epsilon: float, labels: float, strength: float) -> bool:
+    """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
+    c = facts.sizes.num_classes
+    clarity = Answering.by(MaskedResponse(labels, c, params.protects.replaces)).clarity if labels else 1.0
+    return c == 2 or (epsilon >= LEAST_FOR_CLASSES and strength / c * clarity**2 >= LEAST_SIGNAL)
+
+
+def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> float:
+    """Of the squared loss that is left beside the labels: as much as makes the test precise, and no more."""
+    if params.meeting_share != "auto":
+        return params.meeting_share
+    counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, by_class)
+    wanted = total * counted.change(params.protects) * (PRECISE_PER_CLASS * counted.num_classes if by_class else PRECISE)
+    return min(max((wanted / facts.num_train) ** 2, LEAST_SHARE), MOST_SHARE_BY_CLASS if by_class else MOST_SHARE)
+
+
+def _training(params: Params, noise: float, strength: float) -> Training:
+    """noise: multiplier of the whole descent."""
     steps, rate, clip = full_width(strength)
-    return (
-        steps if params.steps == "auto" else params.steps,
-        rate if params.learning_rate == "auto" else params.learning_rate,
-        clip if params.clip == "auto" else params.clip,
-    )
+    steps = steps if params.steps == "auto" else params.steps
+    rate = rate if params.learning_rate == "auto" else params.learning_rate
+    return Training(noise * math.sqrt(steps), steps, rate, clip if params.clip == "auto" else params.clip)

@@ -16,11 +16,15 @@ class Params(Settings):
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     label_epsilon: NonNegativeFloat | Literal["auto"] = Field(
         "auto",
-        description="pure ε of the answered labels; auto: half of ε, at most 2.5, and 0 (no hop) below ε = 3, or with "
-        "few nodes per class",
+        description="pure ε of the answered labels; 0: no hop; auto: 0.7 of ε, at most 2.5, or none and rows alone, as a "
+        "private test of the edges finds",
     )
-    meeting_share: float = Field(0.1, gt=0, lt=1, description="share of the remaining squared loss for how classes meet")
-    kept: float = Field(0.125, gt=0, le=1, description="share of edges, by public coins, among which meetings are counted")
+    meeting_share: float | Literal["auto"] = Field(
+        "auto", gt=0, lt=1, description="share of the remaining squared loss for how classes meet; auto: as little as n allows"
+    )
+    correlation: float = Field(
+        0.03, ge=0, lt=1, description="ρ of two neighbours' labels given one's own; d votes count as d/(1 + ρ(d − 1))"
+    )
     clip: PositiveFloat | Literal["auto"] = Field("auto", description="norm to which each node's gradient is clipped")
     steps: PositiveInt | Literal["auto"] = Field("auto", description="gradient steps, one release each")
     learning_rate: PositiveFloat | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")

@@ -9,7 +9,7 @@ accountant's name and theorem:
     zCDP                      zcdp          releases with a ρ
     loss distribution         pld, losses   everything but ZCDP and SampledOnce; pessimistic grid
     Rényi                     rdp           everything but ApproxDP and SampledOnce; asked when the one above cannot
-    degree gate               degree_gate   NoisyDegreeBits and GatedSums of one gate beside Gaussian releases
+    a choice                  pld           OneOf: the larger of its alternatives' δ at every ε
     amplification by sampling amplification SampledOnce, on its own composed pipeline
 
 **Guarantee.** Unit and relation are those of the events' multipliers; adaptive composition; every
@@ -39,7 +39,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, degree_gate, gaussian, pld, pure, rdp, zcdp
+from fedgraph.privacy.accounting import amplification, gaussian, pld, pure, rdp, zcdp
 
 Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -84,14 +84,38 @@ def normalised(event: events.Event) -> Leaves | Price:
                 return inner
             counts.update({e: n * count for e, n in inner})
             continue
-        effective = _settle(leaf)
+        effective = leaf if isinstance(leaf, events.PartOf) else _settle(leaf)
         if isinstance(effective, Price):
             return effective
         if effective is not None:
             counts[effective] += count
+    for whole, copies in _choices(counts).items():
+        settled = _settle(whole)
+        if isinstance(settled, Price):
+            return settled
+        if settled is not None:
+            counts[settled] += copies
     if not counts:
         return Price(0.0, 0.0, "exact", "nothing was released")
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
+
+
+def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
+    """Takes every ``PartOf`` out of ``counts``; how often their choices were made, at least."""
+    made: dict[tuple[events.OneOf, int], int] = {}
+    for part in [leaf for leaf in counts if isinstance(leaf, events.PartOf)]:
+        alternatives = part.whole.alternatives
+        allowed: Counter[events.Event] = Counter()
+        for leaf, count in events.flatten(alternatives[part.index]) if part.index < len(alternatives) else ():
+            allowed[leaf] += count
+        if not allowed[part.event]:
+            raise UnknownEventError(f"{part.event} is said to be of an alternative that does not hold it: {part}")
+        key, copies = (part.whole, part.index), math.ceil(counts.pop(part) / allowed[part.event])
+        made[key] = max(made.get(key, 0), copies)
+    found: Counter[events.OneOf] = Counter()
+    for (whole, _), copies in made.items():
+        found[whole] += copies
+    return found
 
 
 def is_gaussian(event: events.Event) -> bool:
@@ -122,8 +146,10 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
         if isinstance(leaf, events.FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
             return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         return leaf
-    if isinstance(leaf, (events.NoisyDegreeBits, events.GatedSums)):
-        return _settle_gate(leaf)
+    if isinstance(leaf, events.OneOf):
+        each = [normalised(alternative) for alternative in leaf.alternatives]
+        dear = [found for found in each if isinstance(found, Price) and found.epsilon > 0]
+        return dear[0] if dear else None if all(isinstance(found, Price) for found in each) else leaf
     if isinstance(leaf, events.ZCDP):
         size = leaf.rho
     elif isinstance(leaf, events.ApproxDP):
@@ -137,14 +163,6 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
     if size == 0:
         return None
     return Price(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
-
-
-def _settle_gate(leaf: events.NoisyDegreeBits | events.GatedSums) -> events.Event | Price | None:
-    if leaf.noise_std == 0 or (isinstance(leaf, events.GatedSums) and leaf.gate.noise_std == 0):
-        return Price(math.inf, 0.0, "none", f"no noise was added: {leaf}")
-    if math.isfinite(leaf.noise_std):
-        return leaf
-    return _settle_gate(leaf.gate) if isinstance(leaf, events.GatedSums) else None
 
 
 @lru_cache(maxsize=8192)
@@ -184,8 +202,6 @@ def _sampled(event: events.Event, delta: float) -> Price:
 def _unsampled(leaves: Leaves, delta: float) -> Price:
     if all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
-    if any(isinstance(leaf, (events.NoisyDegreeBits, events.GatedSums)) for leaf, _ in leaves):
-        return _gated(leaves, delta)
     candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
@@ -197,13 +213,6 @@ def _exact_gaussian(leaves: Leaves, delta: float) -> Price:
     multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, events.Gaussian)])
     mu = gaussian.total_mu(multipliers, np.array([float(count) for _, count in leaves]))
     return Price(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
-
-
-def _gated(leaves: Leaves, delta: float) -> Price:
-    if not degree_gate.covers(leaves):
-        return _unsampled(degree_gate.ungated(leaves), delta)
-    theorem = "the worst degree m of p(m)·δ(√(μ₁² + K(Δ/τ)² + μ₀²)) + (1 − p(m))·δ(√(μ₁² + μ₀²)) (accounting.degree_gate)"
-    return Price(degree_gate.epsilon(leaves, delta), delta, "degree gate", theorem)
 
 
 def _basic(leaves: Leaves) -> list[Price]:

@@ -6,6 +6,8 @@ composed adaptively (``losses``). All are symmetric: swapping the two worlds cha
 * **pure ε** (Kairouz, Oh & Viswanath 2015, Theorem 3.1): binary randomised response,
   δ(e) = (e^ε − e^e)/(e^ε + 1) for |e| ≤ ε.
 * **(ε, δ₀)**: the same on mass 1 − δ₀, plus δ₀ at infinity.
+* **a mechanism beside pure ε**: the mean of its δ at e − ε and e + ε, weighted as the two-point pair has its losses.
+* **a choice**: the largest δ of its alternatives (``pld``).
 * **k-ary response**: probabilities a = e^ε/(e^ε + k − 1) and b = 1/(e^ε + k − 1);
   δ(e) = [a − e^e b]₊ + [b − e^e a]₊ + (k − 2) b [1 − e^e]₊. Exact for the mechanism.
 * **bounded range** (Dong, Durfee & Rogers 2020, Lemma 3.2 and Section 4): the worst pairs are two-point,
@@ -26,6 +28,7 @@ composed adaptively (``losses``). All are symmetric: swapping the two worlds cha
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
@@ -43,6 +46,28 @@ def pure(epsilon: float, delta: float = 0.0) -> Curve:
         return delta + (1 - delta) * np.where(e < -epsilon, -np.expm1(np.minimum(e, 0.0)), inside)
 
     return Curve(deltas, -epsilon, epsilon, _two_point_spread(epsilon))
+
+
+def beside_pure(curve: Curve, epsilon: float) -> Curve:
+    """A mechanism with ``curve`` and a pure ε, composed: P has the loss ε with probability e^ε/(e^ε + 1), else −ε."""
+    high = 1 / (1 + math.exp(-epsilon))
+
+    def deltas(e: Array) -> Array:
+        return np.asarray(high * curve.deltas(e - epsilon) + (1 - high) * curve.deltas(e + epsilon))
+
+    spread = math.hypot(curve.spread, _two_point_spread(epsilon))
+    return Curve(deltas, curve.low - epsilon, curve.high + epsilon, spread, 2 * curve.cost)
+
+
+def largest(alternatives: Sequence[Curve]) -> Curve:
+    """At every e the largest δ of the alternatives."""
+    return Curve(
+        lambda e: np.max([curve.deltas(e) for curve in alternatives], axis=0),
+        min(curve.low for curve in alternatives),
+        max(curve.high for curve in alternatives),
+        max(curve.spread for curve in alternatives),
+        sum(curve.cost for curve in alternatives),
+    )
 
 
 def k_ary(epsilon: float, num_values: int) -> Curve:

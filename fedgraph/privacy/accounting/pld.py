@@ -9,6 +9,10 @@ the world that holds the unit against the one that does not; forward composes wi
                              ``from_gaussian_mechanism(σ, sampling_prob=q)``; replace: REPLACE_ONE)
     fixed-size Gaussian      the batch revealed
     Laplace, k-ary response, bounded range, pure ε, bits, (ε, δ)   closed forms
+    a choice                 at every ε the largest δ of its alternatives (``OneOf``; Gaussian releases and pure ε in each)
+
+A choice by what was released before: the largest of convex curves that fall is the curve of a pair, which dominates every
+alternative, so adaptive composition holds for whatever is chosen.
 
 **Guarantee.** An upper bound on ε for the events' own unit and relation; adaptive composition (Zhu, Dong &
 Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
@@ -31,7 +35,10 @@ _COVERED = (
 
 def covers(leaves: Sequence[tuple[events.Event, int]]) -> bool:
     """Whether every release has a dominating pair here."""
-    return all(isinstance(leaf, _COVERED) for leaf, _ in leaves)
+    chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
+    inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
+    known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
+    return known and all(isinstance(leaf, (*_COVERED, events.OneOf)) for leaf, _ in leaves)
 
 
 def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
@@ -66,4 +73,21 @@ def _part(leaf: events.Event, count: int, tail: float) -> losses.Part:
         return losses.Part(curves.pure(leaf.epsilon), None, count)
     if isinstance(leaf, events.ApproxDP):
         return losses.Part(curves.pure(leaf.epsilon, leaf.delta), None, count)
+    if isinstance(leaf, events.OneOf):
+        return losses.Part(curves.largest([_alternative(a, tail) for a in leaf.alternatives]), None, count)
     raise UnknownEventError(f"no dominating pair is known for {type(leaf).__name__}: {leaf}")
+
+
+def _alternative(event: events.Event, tail: float) -> losses.Curve:
+    """The curve of Gaussian releases and of pure ε, composed."""
+    leaves = [
+        (leaf, count)
+        for leaf, count in events.flatten(event)
+        if not (isinstance(leaf, events.Gaussian) and math.isinf(leaf.noise_multiplier))
+    ]
+    mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
+    curve = curves.gaussian(math.sqrt(mu_squared), tail) if mu_squared > 0 else curves.pure(0.0)
+    for leaf, count in leaves:
+        for _ in range(count if isinstance(leaf, events.PureDP) else 0):
+            curve = curves.beside_pure(curve, leaf.epsilon)  # type: ignore[attr-defined]
+    return curve

@@ -32,7 +32,7 @@ from scipy.special import logsumexp
 
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy.accounting import curves, pure, zcdp
-from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian
+from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, flatten
 from fedgraph.privacy.shapes import Array
 
 ORDERS: Array = np.array(
@@ -73,6 +73,9 @@ def _per_release(event: Event) -> Array:
         apart, weights = curves.distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
         with np.errstate(divide="ignore"):
             return _revealed(apart, np.log(weights), event.noise_multiplier)
+    if isinstance(event, OneOf):
+        each = [sum((n * _per_release(e) for e, n in flatten(a)), np.zeros_like(ORDERS)) for a in event.alternatives]
+        return np.asarray(np.max(each, axis=0))
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
 
 

@@ -144,27 +144,6 @@ class GumbelTopK(Mechanism):
 
 
 @dataclass(frozen=True)
-class NoisyThreshold(Mechanism):
-    """1 where value + N(0, std²) ≤ threshold, else 0, per entry: float64. std in the value's units, > 0."""
-
-    std: float
-    threshold: float
-
-    def __post_init__(self) -> None:
-        require_positive("NoisyThreshold.std", self.std)
-        if not math.isfinite(self.threshold):
-            raise PrivacyError(f"NoisyThreshold.threshold must be a finite number, found {self.threshold}")
-
-    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        noisy = GaussianNoise(self.std).apply(np.asarray(value, dtype=np.float64), rng)
-        return np.asarray(noisy <= self.threshold, dtype=np.float64)
-
-    @property
-    def words(self) -> str:
-        return f"whether at most {self.threshold:.6g} after Gaussian noise of standard deviation {self.std:.6g}"
-
-
-@dataclass(frozen=True)
 class KaryResponse(Mechanism):
     """Integers in 0 … num_values−1, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others."""
 
