@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -19,8 +19,8 @@ class Params(Settings):
         description="pure ε of the answered labels; 0: no hop; auto: 0.7 of ε, at most 2.5, or none and rows alone, as a "
         "private test of the edges finds",
     )
-    meeting_share: float | Literal["auto"] = Field(
-        "auto", gt=0, lt=1, description="share of the remaining squared loss for how classes meet; auto: as little as n allows"
+    meeting_share: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
+        "auto", description="share of the remaining squared loss for how classes meet; auto: as little as n allows"
     )
     correlation: float = Field(
         0.03, ge=0, lt=1, description="ρ of two neighbours' labels given one's own; d votes count as d/(1 + ρ(d − 1))"
