@@ -83,12 +83,9 @@ def _response() -> Iterator[Case]:
 def _sets() -> Iterator[Case]:
     """A label against a masked one; the score is whether the label is named. Two of six values are, at ε = 1."""
 
-    def release(label: int, epsilon: float) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            named = MaskedResponse(epsilon, 6, replaces=False).apply(np.full(runs, label), rng)
-            return np.asarray(named[:, 3], dtype=float)
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, label: int, epsilon: float) -> np.ndarray:
+        return np.asarray(MaskedResponse(epsilon, 6, replaces=False).apply(np.full(runs, label), rng)[:, 3], dtype=float)
 
     claim = Claim.of(PureDP(EPSILON), 0.0)
     sound = Case("label-sets", Relation.NODE_ZERO_OUT.value, claim, release(3, EPSILON), release(MASKED, EPSILON))

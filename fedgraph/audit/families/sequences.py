@@ -77,16 +77,13 @@ def _chosen() -> Iterator[Case]:
 
     multiplier = noise_multiplier(event, 1.5, delta)
 
-    def release(value: int, multiplier: float, both: bool = False) -> Sampler:
-        def sample(runs: int, rng: np.random.Generator) -> np.ndarray:
-            values = np.full(runs, float(value))
-            seen = GaussianNoise(tested).apply(values, rng)
-            bit = response * (2 * KaryResponse(response, 2).apply(np.full(runs, value), rng) - 1)
-            normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
-            rest = bit + normal if both else np.where(seen > 0.5, bit, normal)
-            return np.asarray((seen - 0.5) / tested**2 + rest)
-
-        return sample
+    @sampler
+    def release(runs: int, rng: np.random.Generator, value: int, multiplier: float, both: bool = False) -> np.ndarray:
+        values = np.full(runs, float(value))
+        seen = GaussianNoise(tested).apply(values, rng)
+        bit = response * (2 * KaryResponse(response, 2).apply(np.full(runs, value), rng) - 1)
+        normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
+        return np.asarray((seen - 0.5) / tested**2 + (bit + normal if both else np.where(seen > 0.5, bit, normal)))
 
     claim = Claim.of(event(multiplier), delta)
     sound = Case("choice", Relation.NODE_REPLACE.value, claim, release(1, multiplier), release(0, multiplier))

@@ -1,6 +1,7 @@
 """Classifies a node from noisy labels of its neighbours: by Bayes' rule, with class pairs estimated from noisy counts."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,11 +27,11 @@ class Answering:
     clarity: float
 
     @classmethod
-    def by(cls, response: MaskedResponse) -> Answering:
+    def by(cls, response: MaskedResponse) -> Self:
         return cls(response.size, response.odds, response.keep - response.spill)
 
     @classmethod
-    def in_clear(cls, num_classes: int) -> Answering:
+    def in_clear(cls, num_classes: int) -> Self:
         """True but for one in a million, so that logarithms stay finite."""
         lost = 1e-6
         return cls(1, ((1 - lost) * num_classes, lost * num_classes / (num_classes - 1)), 1.0)

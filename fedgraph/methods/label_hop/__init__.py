@@ -18,8 +18,6 @@ spread over public edges, coupled as classes were measured to meet along private
 depend on its sender's edges, and so on every hub.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -203,10 +201,8 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     scores = logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
     if memory.answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
-        later = ((0, graph.num_nodes - facts.sizes.num_nodes), (0, 0))  # who came later has answered nothing
-        heard = votes(
-            graph.adjacency, np.pad(memory.answers, later), _reading(plan, memory), _answering(plan), plan.params.correlation
-        )
+        answers = np.pad(memory.answers, ((0, graph.num_nodes - facts.sizes.num_nodes), (0, 0)))  # who came later said nothing
+        heard = votes(graph.adjacency, answers, _reading(plan, memory), _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
     if memory.meetings is not None and facts.public.name == "test-graph":
         coupling = scaled_to(np.log(_reading(plan, memory).affinity), MOST_HEARD * doubt(scores))

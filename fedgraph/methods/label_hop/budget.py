@@ -4,8 +4,6 @@ The test comes first and costs little. What it finds chooses one of two alternat
 labels that are answered and a short training, or a long training alone (``events.OneOf``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

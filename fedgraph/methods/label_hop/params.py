@@ -1,7 +1,5 @@
 """Settings of ``label_hop``: each key with its default."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
