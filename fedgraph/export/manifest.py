@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Gaussian, PureDP, Unprotected
+from fedgraph.privacy.events import Gaussian, PartOf, PureDP, Unprotected
 from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
@@ -100,6 +100,10 @@ def _refusal(release: PlannedRelease) -> str:
         return f"{release.path!r} is sent in clear"
     if release.client is not None or release.per_round != 1 or list(release.rounds) != list(_span(release)):
         return f"{said}, not by all clients alike in rounds that follow one another"
+    if isinstance(release.event, PartOf):
+        return (
+            f"{said}: what is released is chosen on the way; settle it in advance (of label_hop: give label_epsilon a number)"
+        )
     if isinstance(release.mechanism, MaskedResponse) and isinstance(release.event, PureDP):
         return ""
     if not (isinstance(release.mechanism, GaussianNoise) and isinstance(release.event, Gaussian)):
@@ -118,7 +122,7 @@ def _largest(bound: Bound) -> float:
     if isinstance(bound, L2Ball):
         return bound.radius
     if isinstance(bound, MeetingCounts):
-        return float(bound.num_nodes * bound.num_classes)
+        return float(bound.num_nodes * bound.length)
     return float(bound.max_terms) ** 1.5 if isinstance(bound, NeighbourSums) else 0.0
 
 

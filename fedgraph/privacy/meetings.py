@@ -83,3 +83,12 @@ class MeetingCounts(Bound):
             raise PrivacyError(f"meetings of classes have no sensitivity under {relation.value}")
         twice, c = relation.replaces, self.num_classes
         return math.sqrt((2 if twice else 1) + 2 * len(RATES) + len(self.class_rates) * (2 * c - 1 if twice else c))
+
+
+def least_change(length: int, relation: Relation) -> float:
+    """The least Δ₂ of meetings that are ``length`` numbers. ``PrivacyError`` where none are."""
+    tables = [MeetingCounts(1, c, by_class) for c in range(2, length + 1) for by_class in (False, True)]
+    fitting = [table.change(relation) for table in tables if table.length == length]
+    if not fitting:
+        raise PrivacyError(f"no meetings of classes are {length} numbers")
+    return min(fitting)

@@ -137,5 +137,5 @@ def _least(given: Options, relation: Relation, dimension: int) -> float:
     if bound == "NeighbourSums":
         return neighbour_sums.sensitivity(relation)
     if bound == "MeetingCounts":
-        return meetings.sensitivity(relation, round((math.sqrt(8 * dimension + 1) - 1) / 2))
+        return meetings.least_change(dimension, relation)
     return given.need("clip", above=True) * (2 if relation.replaces else 1)
