@@ -54,6 +54,10 @@ class MeetingCounts(Bound):
             raise PrivacyError(f"meetings need at least two classes and one node, found {self}")
 
     @property
+    def rates(self) -> tuple[float, ...]:
+        return RATES
+
+    @property
     def class_rates(self) -> tuple[float, ...]:
         return CLASS_RATES if self.by_class else ()
 

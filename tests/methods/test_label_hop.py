@@ -16,6 +16,7 @@ from fedgraph.federation import rounds
 from fedgraph.learning.propagation.label_votes import Answering, Reading, information, votes
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, State, Streams
+from fedgraph.methods.label_hop.budget import answering
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
@@ -317,4 +318,6 @@ def test_votes_of_sets_by_hand() -> None:
     truth = reading.neighbours()
     given = [sum(truth[y, z] * (a if z in (0, 2) else b) for z in range(4)) for y in range(4)]
     whatever = sum(shares[z] * (a if z in (0, 2) else b) for z in range(4))
-    assert np.allclose(votes(edge, named, reading, Answering.by(response), 0.3)[0], np.log(np.array(given) / whatever))
+    assert np.allclose(
+        votes(edge, named, reading, answering(0.6, 4, replaces=False), 0.3)[0], np.log(np.array(given) / whatever)
+    )

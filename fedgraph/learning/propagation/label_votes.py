@@ -6,8 +6,7 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
-from fedgraph.privacy.meetings import RATES, MeetingCounts
+from fedgraph.learning.sampling.meetings import Counted
 
 LEAST, MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
 SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
@@ -25,10 +24,6 @@ class Answering:
     size: int
     odds: tuple[float, float]
     clarity: float
-
-    @classmethod
-    def by(cls, response: MaskedResponse) -> Self:
-        return cls(response.size, response.odds, response.keep - response.spill)
 
     @classmethod
     def in_clear(cls, num_classes: int) -> Self:
@@ -52,15 +47,15 @@ class Reading:
         return np.asarray(truth / truth.sum(axis=1, keepdims=True))
 
 
-def read(numbers: np.ndarray, std: float, counted: MeetingCounts, num_labelled: int) -> Reading:
+def read(numbers: np.ndarray, std: float, counted: Counted, num_labelled: int) -> Reading:
     """From noisy class counts and matching numbers (``sampling.meetings``), each with noise of standard deviation ``std``."""
     c = counted.num_classes
     sizes = np.maximum(numbers[:c], num_labelled / (4 * c))
     shares = sizes / sizes.sum()
-    two, rest = numbers[c : c + 2 * len(RATES)].reshape(-1, 2), numbers[c + 2 * len(RATES) :]
-    edges, variance = _edges(two, std, np.full(2, num_labelled / 2), RATES)
+    two, rest = numbers[c : c + 2 * len(counted.rates)].reshape(-1, 2), numbers[c + 2 * len(counted.rates) :]
+    edges, variance = _edges(two, std, np.full(2, num_labelled / 2), counted.rates)
     degree, affinity = 2 * max(float(edges.sum()), 0.0) / num_labelled, _alike(edges, variance, shares)
-    if counted.by_class:
+    if counted.class_rates:
         low, high = np.triu_indices(c)
         most = num_labelled * np.where(low == high, shares[low] / 2, np.minimum(shares[low], shares[high]))
         edges, variance = _edges(rest.reshape(len(counted.class_rates), -1), std, most, counted.class_rates)

@@ -1,18 +1,29 @@
 """Matching numbers between classes: how often they meet along edges, with every node counted once (``privacy.meetings``)."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from fedgraph.learning.sampling.neighbour_sampling import priorities
-from fedgraph.privacy.meetings import RATES, MeetingCounts
 
 KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a node on a side
 
 
-def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: MeetingCounts) -> np.ndarray:
+class Counted(Protocol):
+    """What ``privacy.meetings.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
+
+    num_classes: int
+
+    @property
+    def rates(self) -> tuple[float, ...]: ...
+    @property
+    def class_rates(self) -> tuple[float, ...]: ...
+
+
+def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: Counted) -> np.ndarray:
     """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes; float64 [length].
 
     adjacency: symmetric [n, n]. labels: int64 [n]; a node with a negative label is not counted and meets nobody. ids: int64
@@ -24,7 +35,7 @@ def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarra
     one, two = one[between], two[between]
     coins = priorities(ids[one], ids[two], KEPT)
     found = list(np.bincount(labels[labels >= 0], minlength=counted.num_classes))
-    for rate, kinds in [(rate, _alike) for rate in RATES] + [(rate, _by_class) for rate in counted.class_rates]:
+    for rate, kinds in [(rate, _alike) for rate in counted.rates] + [(rate, _by_class) for rate in counted.class_rates]:
         kept = coins <= np.uint64(rate * (2**64 - 2**12))
         each = kinds(labels[one[kept]], labels[two[kept]], counted.num_classes)
         found += [_matched(one[kept][kind], two[kept][kind]) for kind in each]

@@ -54,11 +54,11 @@ from fedgraph.methods.base import (
     setting_assumptions,
     several_colluders,
 )
-from fedgraph.methods.label_hop.budget import Training, hops, split
+from fedgraph.methods.label_hop.budget import Training, answering, hops, split
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.methods.label_hop.releases import Made, planned
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
+from fedgraph.privacy.mechanisms.masked_response import ABSENT
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
 from fedgraph.privacy.settle import Guarantee
@@ -227,10 +227,7 @@ def _score_noise(plan: Plan[Params, Made], hop: bool) -> float:
 
 
 def _answering(plan: Plan[Params, Made]) -> Answering:
-    labels, classes = plan.made.parts.labels, plan.facts.sizes.num_classes
-    if math.isinf(labels):
-        return Answering.in_clear(classes)
-    return Answering.by(MaskedResponse(labels, classes, plan.params.protects.replaces))
+    return answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
 
 
 def _reading(plan: Plan[Params, Made], memory: Memory) -> Reading:

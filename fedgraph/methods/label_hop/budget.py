@@ -112,6 +112,14 @@ def hops(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, corr
     return told >= ENOUGH or (rows_lose_little and reading.degree >= DENSE and told >= SOME)
 
 
+def answering(labels: float, classes: int, replaces: bool) -> Answering:
+    """How answers come about at pure ε ``labels``; ∞: in clear."""
+    if math.isinf(labels):
+        return Answering.in_clear(classes)
+    response = MaskedResponse(labels, classes, replaces)
+    return Answering(response.size, response.odds, response.keep - response.spill)
+
+
 def _for_labels(params: Params, epsilon: float) -> float:
     if params.label_epsilon == "auto":
         return min(LABELS * epsilon, MOST_FOR_LABELS)
@@ -123,7 +131,7 @@ def _for_labels(params: Params, epsilon: float) -> float:
 def _by_class(facts: PublicFacts, params: Params, epsilon: float, labels: float, strength: float) -> bool:
     """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
     c = facts.sizes.num_classes
-    clarity = Answering.by(MaskedResponse(labels, c, params.protects.replaces)).clarity if labels else 1.0
+    clarity = answering(labels, c, params.protects.replaces).clarity if labels else 1.0
     return c == 2 or (epsilon >= LEAST_FOR_CLASSES and strength / c * clarity**2 >= LEAST_SIGNAL)
 
 
