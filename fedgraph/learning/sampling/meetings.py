@@ -15,8 +15,8 @@ KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a nod
 class Counted(Protocol):
     """What ``privacy.meetings.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
 
-    num_classes: int
-
+    @property
+    def num_classes(self) -> int: ...
     @property
     def rates(self) -> tuple[float, ...]: ...
     @property
