@@ -152,10 +152,7 @@ def _seed(
 
 
 def _lloyd(
-    spaces: Sequence[MetricSpace],
-    centroids: list[MetricSpace],
-    options: GromovOptions,
-    max_iterations: int,
+    spaces: Sequence[MetricSpace], centroids: list[MetricSpace], options: GromovOptions, max_iterations: int
 ) -> Clustering:
     """Assignment and barycentre steps until the labels repeat; the best state seen is returned.
 
@@ -180,12 +177,7 @@ def _lloyd(
     return Clustering(best.labels, best.inertia, best.centroids, max_iterations, False)
 
 
-def _centroid(
-    spaces: Sequence[MetricSpace],
-    members: np.ndarray,
-    previous: MetricSpace,
-    options: GromovOptions,
-) -> MetricSpace:
+def _centroid(spaces: Sequence[MetricSpace], members: np.ndarray, previous: MetricSpace, options: GromovOptions) -> MetricSpace:
     own = [spaces[i] for i in members]
     size = max(1, round(float(np.mean([space.num_points for space in own]))))
     start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None

@@ -121,9 +121,7 @@ def one_thread() -> Iterator[None]:
 
 
 def couplings(
-    spaces: Sequence[MetricSpace],
-    which: np.ndarray,
-    options: GromovOptions = GromovOptions(),
+    spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()
 ) -> tuple[PairResults, list[np.ndarray]]:
     """As ``solve_pairs``, with the couplings: one float64 [n_i, n_j] per pair."""
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)

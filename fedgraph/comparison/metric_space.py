@@ -99,9 +99,7 @@ def from_embedding(
 
 
 def from_topology(
-    adjacency: sp.csr_array | np.ndarray,
-    weights: Weights = "uniform",
-    features: np.ndarray | None = None,
+    adjacency: sp.csr_array | np.ndarray, weights: Weights = "uniform", features: np.ndarray | None = None
 ) -> MetricSpace:
     """The space of a graph's unweighted shortest paths; edges count in both directions.
 

@@ -40,11 +40,7 @@ class Ends:
 
 
 def explore(
-    rows: Sequence[np.ndarray],
-    which: np.ndarray,
-    levels: Sequence[float],
-    noise: np.random.Generator,
-    rng: np.random.Generator,
+    rows: Sequence[np.ndarray], which: np.ndarray, levels: Sequence[float], noise: np.random.Generator, rng: np.random.Generator
 ) -> Ends:
     """All strategies on all pairs. rows: embeddings [n_i, h]. which: int [pairs, 2]. levels: standard deviations of the noise,
     drawn from ``noise`` once per graph and level, as a client would send it. rng: the random vertices.

@@ -82,10 +82,7 @@ class FederationParams(CampusParams):
     )
 
 
-DATASETS: dict[str, type[Settings]] = {
-    **{name.casefold(): CampusParams for name in CAMPUSES},
-    "federation": FederationParams,
-}
+DATASETS: dict[str, type[Settings]] = {**{name.casefold(): CampusParams for name in CAMPUSES}, "federation": FederationParams}
 _SPELT = {name.casefold(): name for name in CAMPUSES}
 
 

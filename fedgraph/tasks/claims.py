@@ -42,10 +42,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     return Outcome(
         metrics={"epsilon_lower_bound": math.nan if bound is None else bound},
         facts=ClaimFacts(
-            mechanism=claim.mechanism,
-            inputs=dict(claim.inputs),
-            explanation=claim.explanation,
-            delta=claim.delta,
+            mechanism=claim.mechanism, inputs=dict(claim.inputs), explanation=claim.explanation, delta=claim.delta
         ),
         account=None,
         releases=(),

@@ -106,10 +106,7 @@ def edges(partition: Partition, held: Graph, relation: Relation, most: int, rng:
     inside = np.concatenate([_inside(s) for s in partition.subgraphs])
     chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
     found = canaries.Edges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
-    left = replace(
-        partition,
-        subgraphs=tuple(replace(s, graph=without(s.graph, s.nodes, chosen)) for s in partition.subgraphs),
-    )
+    left = replace(partition, subgraphs=tuple(replace(s, graph=without(s.graph, s.nodes, chosen)) for s in partition.subgraphs))
     rest = without(known, np.arange(known.num_nodes), chosen)
     return Game("edges", found, left, rest, strangers(partition, known, len(chosen), rng))
 

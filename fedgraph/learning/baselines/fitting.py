@@ -85,12 +85,7 @@ def start(shape: Shape, seed: int) -> Progress:
 
 
 def trained(
-    network: nn.Module,
-    given: Inputs,
-    labels: np.ndarray,
-    before: Progress,
-    how: Steps,
-    seed_of: Callable[[int], int],
+    network: nn.Module, given: Inputs, labels: np.ndarray, before: Progress, how: Steps, seed_of: Callable[[int], int]
 ) -> Progress:
     """``before`` after ``how.count`` steps on the mean cross-entropy of the nodes with a label ≥ 0 (int64 [n]).
 

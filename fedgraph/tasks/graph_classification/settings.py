@@ -18,8 +18,7 @@ class Params(Solving):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     methods: Models = Field(
-        min_length=1,
-        description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused",
+        min_length=1, description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused"
     )
     epsilons: Epsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"

@@ -96,11 +96,7 @@ def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> Ba
 
 
 def _kmeans(
-    made: Sequence[MetricSpace],
-    options: gromov.GromovOptions,
-    how: Clustering,
-    rng: np.random.Generator,
-    distances: np.ndarray,
+    made: Sequence[MetricSpace], options: gromov.GromovOptions, how: Clustering, rng: np.random.Generator, distances: np.ndarray
 ) -> cluster.Clustering:
     plain = gromov.GromovOptions(solver=options.solver, alpha=options.alpha)
     return cluster.kmeans_gw(
