@@ -13,7 +13,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
+from scipy.special import ndtri
 from scipy.stats import binom
 
 from fedgraph.pricing.base import Cost, Published, Reading, Row, no_claim
@@ -180,11 +180,6 @@ def _log_expm1(e: Array) -> Array:
 def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """The noise multiplier at which so many Poisson-sampled sums cost (epsilon, delta), zero-out; never below it."""
     return calibrate.noise_multiplier(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
-
-
-def gaussian_delta(epsilon: float, mu: float) -> float:
-    """δ of one μ-Gaussian release at ε (for checks)."""
-    return float(np.exp(log_ndtr(mu / 2 - epsilon / mu)) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
 def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:

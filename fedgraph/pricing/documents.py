@@ -122,12 +122,7 @@ class Document:
         return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
 
     def need(
-        self,
-        call: Call,
-        name: str,
-        least: float | None = None,
-        above: float | None = None,
-        below: float = math.inf,
+        self, call: Call, name: str, least: float | None = None, above: float | None = None, below: float = math.inf
     ) -> float:
         """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
         value = self.number(call, name)

@@ -67,6 +67,13 @@ def candidates(value: Value) -> tuple[Value, ...]:
     return value.values if isinstance(value, Choice) else (value,)
 
 
+def holds(value: Value, wanted: Value) -> bool:
+    """Whether a value is an object, may be it, or has it in a list."""
+    inner = plain(value)
+    several = inner.values if isinstance(inner, Choice) else inner if isinstance(inner, (Items, tuple)) else ()
+    return inner is wanted or any(holds(each, wanted) for each in several)
+
+
 def is_plain(value: Value) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 

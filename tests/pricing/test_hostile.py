@@ -10,6 +10,7 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
+from fedgraph.pricing import documents
 from tests.pricing.corpus import cases, truths
 from tests.pricing.corpus.truths import INF
 
@@ -79,6 +80,33 @@ def test_batches_of_the_raw_loader_are_not_drawn_by_coins(tmp_path: Path) -> Non
     assert [t.epsilon for t in found if t] == pytest.approx(
         [truths.poisson(2.0, 0.1, 40, 1e-5), truths.gaussian(1.0, 1e-5)], rel=6e-3
     )
+
+
+IDLE = {
+    "tf": ("from tensorflow_privacy import DPKerasSGDOptimizer\no = DPKerasSGDOptimizer(1.0, 2.0)\nother = SGD()\nm.compile(optimizer={})\nm.fit(x, epochs=4)\n", "o", "other"),
+    "tf loop": ("from tensorflow_privacy import DPKerasSGDOptimizer\no = DPKerasSGDOptimizer(1.0, 2.0)\nother = SGD()\nfor e in range(4):\n    {}.apply_gradients(g)\n", "o", "other"),
+    "tff": ("import tensorflow_federated as tff\no = tff.learning.dp_aggregator(2.0, 50)\np = tff.learning.algorithms.build_unweighted_fed_avg(f{})\ntrain(num_rounds=4)\n", ", model_aggregator=o", ""),
+    "pfl": ("import pfl\na = PLDPrivacyAccountant(4, 0.5, 'gaussian', noise_parameter=2.0, delta=1e-5)\no = CentrallyAppliedPrivacyMechanism(GaussianMechanism.construct_from_privacy_accountant(a, 1.0))\nb = SimulatedBackend(postprocessors=[{}])\n", "o", "Other()"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_a_mechanism_that_is_given_to_nobody_protects_nothing(tmp_path: Path, name: str) -> None:
+    text, used, other = IDLE[name]
+    given = {"delta": 1e-5, "epochs": 4.0, "sampling rate": 0.5} if name != "pfl" else {}
+    totals = []
+    for word in (used, other):
+        (tmp_path / "t.py").write_text(text.format(word), encoding="utf-8")
+        document = documents.read(tmp_path / "t.py")
+        facts = {k: v for k, v in given.items() if k in asked_of(document)}
+        total = pricing.price(tmp_path / "t.py", given=facts).headline.total
+        assert total is not None
+        totals.append(total.epsilon)
+    assert totals[0] < totals[1] == INF
+
+
+def asked_of(document: documents.Document) -> set[str]:
+    return {a.unknown.name for a in pricing.quote(document, pricing.reader_of(document)).asked}
 
 
 def check(path: Path, given: dict[str, float], truth: float) -> None:

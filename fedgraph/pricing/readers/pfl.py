@@ -17,12 +17,13 @@ from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.pfl_training import Part, Said
-from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_joins import elements, plain
 from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.questions import text
 
 ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
 BANDED, ADAPTIVE, LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
+WRAPPER = "CentrallyAppliedPrivacyMechanism"
 SINGLE, JOINT = "construct_single_iteration", "JointPrivacyAccountant"
 KEYS = (*ACCOUNTANTS, BANDED, LAPLACE, SINGLE, "GaussianMechanism", JOINT, "construct_from_privacy_accountant", ADAPTIVE)
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
@@ -31,6 +32,11 @@ CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_c
 def read(document: Document) -> Reading:
     if document.kind != "python":
         return _flags(document)
+    lists = [elements(c.get("postprocessors")) for c in document.calls if c.reached and "postprocessors" in c.keywords]
+    held = [inner for each in lists for value in each or () if isinstance(inner := plain(value), Call)]
+    if lists and None not in lists and not any(c.name in (WRAPPER, *KEYS) or ADAPTIVE in c.dotted for c in held):
+        reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
+        return costs.in_clear("user", MODELS, reason, "give the mechanism to the backend first")
     joint = _only(document, JOINT)
     if joint is not None:
         return _joint(document, joint)
@@ -125,7 +131,7 @@ def _alone(document: Document, call: Call) -> Reading:
     delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
     said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
     priced = pfl_training.laplace if kind == "laplace" else pfl_training.single
-    if any(plain(w.get("underlying_mechanism")) is call for w in document.made("CentrallyAppliedPrivacyMechanism")):
+    if any(plain(w.get("underlying_mechanism")) is call for w in document.made(WRAPPER)):
         return priced(document, said)
     alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
     rows = pfl_training.local(document, kind, said.epsilon or 0.0, said, document.louder)

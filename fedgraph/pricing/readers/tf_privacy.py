@@ -14,7 +14,7 @@ from fedgraph.pricing.base import RECIPIENT, Published, Reading
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_joins import holds, plain
 from fedgraph.pricing.python_values import Call, Unresolved
 from fedgraph.pricing.training import Training
 
@@ -67,6 +67,12 @@ def _python(document: Document) -> Reading:
     if not calls:
         no_fix = "train with a DP optimizer of TensorFlow Privacy"
         return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
+    trained = [c.get("optimizer", 0) for c in document.made("compile")]
+    trained += [c.owner for c in document.made("minimize", "apply_gradients")]
+    models = any(call.name in ("DPModel", "DPSequential") for call in calls)
+    if trained and not models and not any(holds(value, call) for value in trained for call in calls):
+        reason = f"{calls[0].name} (line {calls[0].line}) is made, and another optimizer trains: training is in clear"
+        return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer")
     found = [_one(document, call, statements[0] if statements else None) for call in calls]
     return training.several(found * training.times(document, calls, "private model"), "private model")
 

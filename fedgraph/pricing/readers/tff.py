@@ -13,12 +13,13 @@ TFF samples a cohort: a fixed number of clients, by the program that drives it; 
 from __future__ import annotations
 
 import math
+import re
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
 from fedgraph.pricing.base import MODELS, Reading, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_joins import holds, plain
 from fedgraph.pricing.training import Training
 
 AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery")
@@ -32,6 +33,11 @@ def read(document: Document) -> Reading:
     if len(found) != 1:
         raise PricingError(f"{document.path}: {len(found)} DP aggregators or Gaussian queries; one is priced per file")
     [call] = found
+    built = [c for c in document.calls if c.reached and re.search("fed_(avg|sgd|prox|recon)", c.name)]
+    given = [c.get(name) for c in built for name in ("model_aggregator", "model_update_aggregation_factory")]
+    if built and not any(holds(value, call) or "**" in c.keywords for value in given for c in built):
+        reason = f"{call.name} (line {call.line}) is made, and no process gets it: the mean of updates is in clear"
+        return costs.in_clear("client", MODELS, reason, "give it to the process as model_aggregator")
     claim = no_claim(f"{call.name}; the file states no ε")
     if call.name == "GaussianSumQuery":
         clip, std = document.need(call, "l2_norm_clip", above=0.0), document.need(call, "stddev", least=0.0)
