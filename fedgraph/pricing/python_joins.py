@@ -68,9 +68,10 @@ def candidates(value: Value) -> tuple[Value, ...]:
 
 
 def holds(value: Value, wanted: Value) -> bool:
-    """Whether a value is an object, may be it, or has it in a list."""
+    """Whether a value is an object, may be it, has it in a list, or is made of it."""
     inner = plain(value)
     several = inner.values if isinstance(inner, Choice) else inner if isinstance(inner, (Items, tuple)) else ()
+    several = (*inner.args, *inner.keywords.values()) if isinstance(inner, Call) else several
     return inner is wanted or any(holds(each, wanted) for each in several)
 
 
