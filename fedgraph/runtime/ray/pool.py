@@ -169,7 +169,8 @@ class Pool:
 
     def _start(self, kind: str, slot: int | None) -> Member:
         more = () if kind == "client" else (self.places,)
-        actor = self.places.start(ACTORS[kind], kind, slot, (self._modules, len(self._told)), *more)
+        modules = tuple(m for m in self._modules if kind == "curator" or m.startswith("fedgraph.methods."))
+        actor = self.places.start(ACTORS[kind], kind, slot, (modules, len(self._told)), *more)
         for what in self._told:
             actor.hear.remote(*what)
         return Member(actor, actor.about.remote(), time.monotonic())
