@@ -24,7 +24,7 @@ from fedgraph.runtime.counts import Count
 FILE = "live.json"
 SECONDS_BETWEEN = 2.0
 MOST_AT_WORK = 6
-TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", "MB down", "largest ε spent", "with ε = ∞")
+TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", "MB down", "most ε", "ε = ∞")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def read_state(folder: Path) -> State:
 
 
 def view(state: State, folder: Path) -> Group:
-    """Clients and server, cells at work, and a line for each task."""
+    """Clients and server, cells at work, and a line for each task: also its cells' largest finite ε, and how many have ∞."""
     spent: dict[str, list[float]] = {}
     for task, epsilon in map(_price, (folder / "cells").glob(f"*{store.WHOLE}")):
         spent.setdefault(task, []).append(epsilon)
@@ -107,7 +107,7 @@ def view(state: State, folder: Path) -> Group:
         f"actors: {', '.join(named) or 'all in one process'}",
         *(f"at work: {one}" for one in state.working[:MOST_AT_WORK]),
     ]
-    table = Table(header_style="bold")
+    table = Table(box=None, padding=(0, 1), header_style="bold")
     for title in TITLES:
         table.add_column(title, justify="right" if title != "task" else "left")
     for task in dict.fromkeys((*spent, *counts)):
@@ -115,7 +115,7 @@ def view(state: State, folder: Path) -> Group:
         rate = state.rates.get(task, c.messages / c.seconds if c.seconds and not state.rates else 0.0)
         sums = [f"{many:,}" for many in (len(found), c.rounds, c.calls, c.messages)]
         sums += [f"{rate:,.0f}", f"{c.bytes_up / 1e6:,.1f}", f"{c.bytes_down / 1e6:,.1f}"]
-        table.add_row(task, *sums, f"{max(filter(math.isfinite, found), default=0.0):g}", str(sum(map(math.isinf, found))))
+        table.add_row(task, *sums, f"{max(filter(math.isfinite, found), default=0.0):.3g}", str(sum(map(math.isinf, found))))
     return Group(*head, table)
 
 
