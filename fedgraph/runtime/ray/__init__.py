@@ -46,7 +46,6 @@ class RayRuntime(Conductor, Runtime):
         self._started = not ray.is_initialized()
         self._watchdog = watchdog.start() if self._started and not os.environ.get("RAY_ADDRESS") else None
         self._pool: Pool | None = None
-        self._open = False
         try:
             if self._started:
                 cluster.connect(workers)
@@ -68,7 +67,6 @@ class RayRuntime(Conductor, Runtime):
 
     def open(self, *kinds: Kind) -> None:
         self.pool.open(*kinds)
-        self._open = self._open or "server" in kinds
 
     def tell(self, function: Callable[..., object], *args: object) -> None:
         self.pool.tell(function, *args)
@@ -140,19 +138,15 @@ class RayRuntime(Conductor, Runtime):
 
     def _counts(self) -> tuple[dict[Path, Count], dict[str, Count]]:
         """Of every training and of every task, as the server that lives now has led them."""
-        actors = self._server.known() if self._open else []
-        if self._open and not actors:
-            try:
-                actors = [ray.get_actor(self.pool.places.name("server", None))]
-            except ValueError:
-                return {}, {}
-        try:
-            found: list[tuple[dict[Path, Count], dict[str, Count]]] = ray.get(
-                [actor.counts.remote() for actor in actors], timeout=SECONDS_TO_COUNT
-            )
-        except RayError:
+        server = self.pool.places.name("server", None)
+        if server not in self.pool.living():
             return {}, {}
-        return found[0] if found else ({}, {})
+        try:
+            asked: ray.ObjectRef = ray.get_actor(server).counts.remote()
+            found: tuple[dict[Path, Count], dict[str, Count]] = ray.get(asked, timeout=SECONDS_TO_COUNT)
+        except (RayError, ValueError):  # it has just died
+            return {}, {}
+        return found
 
     def describe(self) -> dict[str, object]:
         living = self.pool.living()
