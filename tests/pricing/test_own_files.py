@@ -74,8 +74,8 @@ def test_a_neutral_description_of_a_cell_agrees_with_the_report(finished: Path) 
 def test_a_scenario_says_what_its_targets_promise(finished: Path) -> None:
     quote = pricing.price(finished / "s.yaml")
     assert [p.per_round.epsilon for p in quote.rows] == [math.inf, math.inf, 1.0, 1.0]
-    assert quote.system == "fedgraph scenario"
+    assert quote.system.name == "fedgraph scenario"
 
 
 def test_the_folder_of_a_run_is_its_ledger(finished: Path) -> None:
-    assert pricing.price(finished / "out").system == "fedgraph ledger"
+    assert pricing.price(finished / "out").system.name == "fedgraph ledger"
