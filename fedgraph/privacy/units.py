@@ -170,7 +170,8 @@ _ASSUMPTION_WORDS = {
     Assumption.PUBLIC_NODES: "a named set of other nodes is public, with their features and the edges among them, and gets "
     "no guarantee",
     Assumption.ANSWERS_PRIVATE: "a node that asks uses its own row and its own edges, which it knows, and its answer is shown "
-    "to it alone; an answer that others see may tell them of its edges",
+    "to it alone (joint differential privacy: of a node, all others together learn no more than ε allows, beyond their own "
+    "edges to it); an answer that others see may tell them of its edges",
     Assumption.UPDATES_SUMMED: "a client's update reaches the server only inside a sum over clients (ideal secure aggregation, "
     "simulated in floating point; at most one participant adds its own noise share to it); what is compared is seen one by one",
     Assumption.GRAPH_LABELS_PUBLIC: "for the accuracy of classification alone, the labels of the graphs that the server learns "

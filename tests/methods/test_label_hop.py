@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -321,3 +322,29 @@ def test_votes_of_sets_by_hand() -> None:
     assert np.allclose(
         votes(edge, named, reading, answering(0.6, 4, replaces=False), 0.3)[0], np.log(np.array(given) / whatever)
     )
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool) -> None:
+    """Twelve askers know one node and nobody else: all their votes follow from its one answer. Answered anew for each of them,
+    its label would be given away at twelve times the ε."""
+    askers, runs, epsilon, rng = 12, 4000, 0.8, np.random.default_rng(0)
+    response, reading = MaskedResponse(epsilon, 4, replaces=False), Reading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0)
+    star = sp.csr_array(np.eye(1, askers + 1).T @ (1 - np.eye(1, askers + 1)))
+    star = sp.csr_array((star + star.T).astype(np.float32))
+
+    @functools.cache
+    def pooled(named: tuple[int, ...]) -> float:
+        all_named = np.zeros((askers + 1, 4))
+        all_named[0] = named
+        return float(votes(star, all_named, reading, answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
+
+    def believed(label: int) -> float:
+        """How often the pooled votes speak for class 2."""
+        answers = response.apply(np.full(runs * (askers if anew else 1), label), rng).reshape(runs, -1, 4)
+        return float(np.mean([sum(pooled(tuple(named)) for named in each.tolist()) > 0.1 for each in answers]))
+
+    there, masked = believed(2), believed(-1)
+    error = math.sqrt(there * (1 - there) / runs) + math.sqrt(masked * (1 - masked) / runs)
+    given_away = there - math.exp(epsilon) * masked > 4 * error or (1 - masked) - math.exp(epsilon) * (1 - there) > 4 * error
+    assert given_away == anew
