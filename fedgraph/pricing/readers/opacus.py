@@ -87,11 +87,9 @@ def _one(document: Document, call: Call) -> Reading:
     unprotected += (COUNTED,) if spread is not None else ()
     noise, accountant = plain(call.get("noise_multiplier")), plain(engine.get("accountant")) if engine else None
     if call.name == "make_private_with_epsilon":
-        run = training.epochs(document, document.number(call, "epochs"))
-        return _with_epsilon(document, call, poisson, str(accountant or "prv"), unprotected, spread, run)
+        return _with_epsilon(document, call, poisson, str(accountant or "prv"), unprotected, spread)
     if isinstance(noise, Call) and noise.name == "get_noise_multiplier":
-        own, run = str(plain(noise.get("accountant")) or "prv"), document.number(noise, "epochs")
-        return _with_epsilon(document, noise, poisson, own, unprotected, spread, run)
+        return _with_epsilon(document, noise, poisson, str(plain(noise.get("accountant")) or "prv"), unprotected, spread)
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
         raise document.error("make_private needs noise_multiplier as a number ≥ 0", line=call.line)
@@ -150,16 +148,11 @@ def _ratio(document: Document, call: Call, multiplier: float, spread: float | No
 
 
 def _with_epsilon(
-    document: Document,
-    call: Call,
-    poisson: bool,
-    accountant: str,
-    unprotected: tuple[str, ...],
-    spread: float | None,
-    run: float | None,
+    document: Document, call: Call, poisson: bool, accountant: str, unprotected: tuple[str, ...], spread: float | None
 ) -> Reading:
     target, delta = document.need(call, "target_epsilon", above=0.0), document.number(call, "target_delta", "delta")
     epochs, louder = document.number(call, "epochs"), document.louder
+    run = epochs if call.name == "get_noise_multiplier" else training.epochs(document, epochs)
     by_steps = epochs is None and document.number(call, "steps") is not None
     if delta is None or not 0 < delta < 1:
         raise document.error("make_private_with_epsilon needs 0 < target_delta < 1 as a number", line=call.line)
