@@ -50,7 +50,7 @@ def error_of_difference(one: Row, other: Row, metric: str) -> float:
     """Standard error of the difference of two rows' means: from what was tested, and over seeds; the larger of the two."""
     first, second = ({e.seed: e for e in row.entries if metric in e.metrics} for row in (one, other))
     both = sorted(first.keys() & second.keys())
-    paired = [_paired_variance(first[s].facts.right, second[s].facts.right, first[s].facts.tested or 0) for s in both]
+    paired = [paired_variance(first[s].facts.right, second[s].facts.right, first[s].facts.tested or 0) for s in both]
     known = [v for v in paired if v is not None]
     alike = bool(known) and len(known) == len(both) == len(first) == len(second)
     if metric != "accuracy":
@@ -66,12 +66,18 @@ def error_of_difference(one: Row, other: Row, metric: str) -> float:
     return math.sqrt(max(sampled, seeds))
 
 
-def _paired_variance(one: str, other: str, tested: int) -> float | None:
+def paired_variance(one: str, other: str, tested: int) -> float | None:
     """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):
         return None
     differences = unpack_right(one, tested).astype(int) - unpack_right(other, tested)
     return float(np.var(differences) / tested)
+
+
+def errors_for(choices: int) -> float:
+    """Standard errors that a difference must exceed which was picked among so many: two, with Bonferroni's correction."""
+    normal = statistics.NormalDist()
+    return normal.inv_cdf(1 - (1 - normal.cdf(ERRORS)) / max(1, choices))
 
 
 def is_worse(score: Score, than: Score) -> bool:

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import ParticipationFacts
 from fedgraph.privacy.trust import Trust
+from fedgraph.report import chance
 from fedgraph.report.report_rows import rounded_up
 from fedgraph.worlds.world import Kind, World
 
@@ -81,6 +82,10 @@ FOUND, RANKED, RIGHT = "recall_at_alerts", "average_precision_positive", "accura
 METRICS = {FOUND: "share found among the alerts", RANKED: "average precision", RIGHT: "test accuracy"}
 
 
+Key = tuple[str, float, Choice, str]  # learner, ε, choice, client
+FEWEST_SEEDS = 3  # below, nobody is advised
+
+
 @dataclass(frozen=True, eq=False)
 class Choices:
     """metric: what is compared. clients: name → how many nodes it holds. learners, epsilons: in the order of the run.
@@ -90,7 +95,8 @@ class Choices:
     tested: client → how many of its nodes were counted, over all seeds; of ``FOUND``, how many that are looked for. reachable:
     client → the largest ``FOUND`` that a perfect list would have. usual: client → share of its tested nodes' largest class.
     alerts: share of nodes that can be looked at. called: what a node is called, and several. own: client → the ε that it asked
-    for. short: whether the run was made with ``--quick``.
+    for. short: whether the run was made with ``--quick``. answers: as ``values``, by seed: which of the client's tested nodes
+    were answered rightly (``cells.facts.pack_right``), and how many there were.
     """
 
     metric: str
@@ -110,6 +116,7 @@ class Choices:
     called: tuple[str, str] = ("person", "people")
     own: dict[str, float] = field(default_factory=dict)
     short: bool = False
+    answers: dict[Key, dict[int, tuple[str, int]]] = field(default_factory=dict)
 
     def value(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> float | None:
         found = self.values.get((learner, epsilon, choice, client))
@@ -126,7 +133,7 @@ class Choices:
         return self.prices.get((learner, epsilon, choice, client))
 
     def chance(self, client: str, value: float) -> float:
-        """A difference from ``value`` that chance alone may make: one standard error of two shares of the tested nodes.
+        """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
 
         Of few nodes that are all right, or all wrong, the next could be otherwise: Laplace's rule of succession is the least
         variance, so that one node alone never makes a difference.
@@ -135,7 +142,48 @@ class Choices:
         if not tested:
             return 0.0
         width = math.sqrt(2 * max(value * (1 - value), 0.01, (tested + 1) / (tested + 2) ** 2) / tested)
-        return min(1.0, max(width, 1 / tested + 1e-9))
+        return min(1.0, max(chance.ERRORS * width, 1 / tested + 1e-9))
+
+    @property
+    def seeds(self) -> int:
+        """How many repetitions the numbers are means of."""
+        return max((len(found) for found in self.values.values()), default=0)
+
+    def tested_once(self, client: str) -> int:
+        """How many of the client's nodes were counted in one repetition."""
+        return round(self.tested.get(client, 0.0) / max(1, self.seeds))
+
+    def kept_by(self, client: str) -> list[Key]:
+        """Every model that a client makes alone and keeps, noised ones too, as far as it was measured."""
+        keys = [(one, e, kept, client) for one in self.learners for e in self.epsilons for kept in KEPT]
+        return [key for key in keys if key in self.values]
+
+    def joined_by(self, client: str, epsilon: float) -> list[Key]:
+        """Every way of joining within ``epsilon``, with each thing that the client may fit to its own data."""
+        picked = self.best(epsilon, JOINED)
+        if picked is None:
+            return []
+        trust, keys = picked[1].trust, []
+        for learner in self.learners:
+            if (self.price(learner, epsilon, join(trust)) or 0.0) <= epsilon * (1 + 1e-9):
+                keys += [(learner, epsilon, join(trust, own), client) for own in Own]
+        return [key for key in keys if key in self.values]
+
+    def mean(self, key: Key) -> float:
+        """Over seeds, of something that was measured."""
+        return statistics.fmean(self.values[key])
+
+    def error(self, one: Key, other: Key) -> float:
+        """Standard error of the difference of two of a client's numbers; answers are compared one by one, where known."""
+        first, second = self.answers.get(one, {}), self.answers.get(other, {})
+        both = sorted(first.keys() & second.keys())
+        paired = [chance.paired_variance(first[s][0], second[s][0], first[s][1]) for s in both]
+        known = [variance for variance in paired if variance is not None]
+        if self.metric != RIGHT or not known:
+            return self.chance(one[3], self.mean(other)) / chance.ERRORS
+        differences = [a - b for a, b in zip(self.values[one], self.values[other], strict=False)]
+        seeds = statistics.variance(differences) / len(differences) if len(differences) > 1 else 0.0
+        return math.sqrt(max(statistics.fmean(known), seeds))
 
     def best(self, epsilon: float, choices: Sequence[Choice]) -> tuple[str, Choice] | None:
         """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
@@ -210,6 +258,8 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
             choice = choice_of(entry.world, record.participation)
             key = (name_learner(entry), entry.epsilon, choice, record.client)
             found.prices[key] = max(found.prices.get(key, 0.0), record.epsilon)
+            if record.right:
+                found.answers.setdefault(key, {})[entry.seed] = (record.right, record.tested)
             if metric in record.metrics:
                 found.values.setdefault(key, []).append(record.metrics[metric])
                 found.toward[choice] = record.toward

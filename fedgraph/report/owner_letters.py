@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
-from fedgraph.report import choices
+from fedgraph.report import chance, choices
 from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
 from fedgraph.report.report_rows import rounded
 
@@ -27,6 +27,10 @@ SHORT = (
     "This was a short run (--quick), whose models have hardly been trained. It shows what this page looks like, and it "
     "cannot say "
     "whether you should join. Run the scenario without --quick before you decide."
+)
+FEW_SEEDS = (
+    "No advice: the run was repeated {count} time(s), and below {fewest} times chance may decide. The numbers below are what "
+    "was seen."
 )
 
 
@@ -51,25 +55,29 @@ def write_letters(found: Choices, dataset: str) -> tuple[Letter, ...]:
 def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
     """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
 
-    None where one of the two was not measured; 0 where chance alone may make the difference.
+    Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0 where
+    chance alone may make the difference, the number of pairs and budgets among which this one was picked taken into account.
     """
-    base, best = _base(found, client), _best_joined(found, client, epsilon)
-    if base is None or best is None:
+    kept, joined = found.kept_by(client), found.joined_by(client, epsilon)
+    if not kept or not joined:
         return None
-    return 0.0 if _alike(found, client, best, base) else best - base
+    base, best = max(kept, key=found.mean), max(joined, key=found.mean)
+    tried = len(kept) * len(joined) * sum(map(math.isfinite, found.epsilons))
+    gain = found.mean(best) - found.mean(base)
+    return gain if abs(gain) > chance.errors_for(tried) * found.error(best, base) else 0.0
 
 
 def _base(found: Choices, client: str) -> float | None:
-    inside = found.inside()
-    return found.value(*inside, client) if inside else None
+    return max((found.mean(key) for key in found.kept_by(client)), default=None)
 
 
-def _best_joined(found: Choices, client: str, epsilon: float) -> float | None:
-    picked = found.best(epsilon, JOINED)
-    if picked is None:
-        return None
-    tried = [found.value(picked[0], epsilon, join(picked[1].trust, own), client) for own in Own]
-    return max((v for v in tried if v is not None), default=None)
+def _picked(found: Choices, client: str, epsilon: float) -> tuple[str, Choice] | None:
+    """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
+    joined = found.joined_by(client, epsilon)
+    if not joined:
+        return found.best(epsilon, JOINED)
+    learner, _, choice, _ = max(joined, key=found.mean)
+    return learner, join(choice.trust)
 
 
 def _letter(found: Choices, dataset: str, client: str) -> Letter:
@@ -108,6 +116,8 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     """Join or not, at which ε."""
     if found.short:
         return SHORT
+    if found.seeds < choices.FEWEST_SEEDS:
+        return FEW_SEEDS.format(count=found.seeds, fewest=choices.FEWEST_SEEDS)
     gains = {e: g for e in finite if (g := joining_gain(found, client, e)) is not None}
     if not gains:
         return ""
@@ -156,9 +166,8 @@ def _about(found: Choices, dataset: str, client: str, base: float | None) -> str
             )
     else:
         text += (
-            f"The numbers say for how many of 100 of your {many} a model gives the right answer, counted on {many} whose "
-            "answer it "
-            "was not told."
+            f"The numbers say for how many of 100 of your {many} a model gives the right answer, counted on "
+            f"{found.tested_once(client):,} {many} whose answer it was not told."
         )
         if client in found.usual:
             text += f" The most frequent answer, given for everybody, would be right for {_hundred(found.usual[client])}."
@@ -167,7 +176,7 @@ def _about(found: Choices, dataset: str, client: str, base: float | None) -> str
 
 
 def _joining(found: Choices, client: str, epsilon: float, base: float | None) -> str:
-    picked = found.best(epsilon, JOINED)
+    picked = _picked(found, client, epsilon)
     if picked is None:
         return ""
     where = "when the server sees only sums" if picked[1].trust is Trust.SUMS else "when the server sees your messages"
@@ -189,9 +198,9 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
 
 def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
     """What joining would give if nothing were protected, and so what protection costs at the largest budget."""
-    free = found.best(math.inf, JOINED)
+    free = _picked(found, client, math.inf)
     most = None if free is None else found.value(free[0], math.inf, free[1], client)
-    paid = found.best(max(finite), JOINED) if finite else None
+    paid = _picked(found, client, max(finite)) if finite else None
     value = None if paid is None else found.value(paid[0], max(finite), paid[1], client)
     if most is None or value is None:
         return ""
@@ -240,7 +249,7 @@ def _compared(found: Choices, client: str, value: float, base: float | None) -> 
 def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
     """What the client gets if it stays out and asks the others' model."""
     for epsilon in finite[::-1]:
-        picked = found.best(epsilon, JOINED)
+        picked = _picked(found, client, epsilon)
         if picked is None:
             continue
         value = found.value(picked[0], epsilon, out_of(picked[1].trust), client)
@@ -260,12 +269,12 @@ def _columns(found: Choices, client: str) -> list[Choice]:
 
 
 def _header(found: Choices, client: str) -> tuple[str, ...]:
-    end = () if found.short else ("verdict",)
+    end = () if undecided(found) else ("verdict",)
     return ("ε", *(c.words for c in _columns(found, client)), f"others are right about one {_unit(found)}", *end)
 
 
 def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:
-    picked = found.best(epsilon, JOINED) or found.best(epsilon, (CURATOR, ALONE))
+    picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR, ALONE))
     cells = []
     for choice in _columns(found, client):
         own = found.best(epsilon, (ALONE,)) if choice == ALONE else picked
@@ -273,7 +282,12 @@ def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:
         cells.append("—" if value is None else f"{100 * value:.0f}")
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
     told = "—" if price is None else choices.in_hundred(price, found.delta)
-    return (rounded(epsilon), *cells, told, *(() if found.short else (_verdict(found, client, epsilon),)))
+    return (rounded(epsilon), *cells, told, *(() if undecided(found) else (_verdict(found, client, epsilon),)))
+
+
+def undecided(found: Choices) -> bool:
+    """Whether nobody is advised: the run was shrunk, or repeated too seldom."""
+    return found.short or found.seeds < choices.FEWEST_SEEDS
 
 
 def _verdict(found: Choices, client: str, epsilon: float) -> str:
@@ -301,7 +315,7 @@ def _last(found: Choices) -> tuple[str, ...]:
         "“Left out”: the others trained without you, and you use their model. “One curator”: everybody would give all "
         "data to one "
         "holder.",
-        "In each row the method is the one that was best for everybody, picked by these same numbers, so they are a "
-        "little optimistic. "
+        "In each row the method is the one that was best for you, picked by these same numbers, so they are a little "
+        "optimistic; a verdict takes off how many were tried. "
         "The guarantees, and what they rest on, are under “The privacy of every row” in report.html.",
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import ClientResult, ParticipationFacts
+from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import choices, columns, owner_letters, page, result_files
@@ -49,6 +50,11 @@ def entries() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def seeded(given: list[dict[str, Any]], seeds: int = 3) -> list[dict[str, Any]]:
+    """The same in several repetitions."""
+    return [one | {"seed": seed} for seed in range(seeds) for one in given]
+
+
 def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short: bool = False) -> Records:
     return Records("n", "participation", "t", "d", params or {}, tuple(finished(e) for e in given), short=short)
 
@@ -59,9 +65,10 @@ def finished(given: dict[str, Any]) -> Entry:
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
-    letter = owner_letters.write_letters(choices.read_choices(of(entries())), "d")[0]
+    letter = owner_letters.write_letters(choices.read_choices(of(seeded(entries()))), "d")[0]
     text = " ".join(letter.sentences)
     assert letter.client == "a"
+    assert "counted on 25 people" in text
     assert "You are a, and you bring 100 people of d" in text
     assert "a model that you keep to yourself: 50 of 100" in text
     assert "Joined at ε = 4, when the server sees only sums: 70 of 100 (20 more than alone)" in text
@@ -76,12 +83,47 @@ def test_the_letter_says_what_the_owner_asked() -> None:
 
 
 def test_a_difference_that_chance_may_make_is_none() -> None:
-    """25 tested nodes: one standard error of two shares near one half is 14 of 100."""
-    letter = owner_letters.write_letters(choices.read_choices(of(entries())), "d")[1]
-    assert "Differences below 14 may be chance." in letter.sentences[0]
+    """25 tested nodes three times: two standard errors of two shares near .6 are 16 of 100."""
+    letter = owner_letters.write_letters(choices.read_choices(of(seeded(entries()))), "d")[1]
+    assert "Differences below 16 may be chance." in letter.sentences[0]
     assert "joining brings you nothing that can be told from chance. With ε = 4 it is about as good" in letter.answer
     assert "55 of 100 (5 fewer than alone, which may be chance)" in " ".join(letter.sentences)
     assert letter.rows[0][-1] == "no difference"
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_fewer_than_three_seeds_give_no_advice(seeds: int) -> None:
+    section = participation.build(of(seeded(entries(), seeds)), None)
+    assert section.first == ()
+    assert all(letter.answer.startswith(f"No advice: the run was repeated {seeds} time(s)") for letter in section.letters)
+    assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
+
+
+def right(shift: int, of: int = 60) -> str:
+    """Answers of 100 people, of whom ``of`` are answered rightly; ``shift`` moves whom."""
+    return pack_right(np.roll(np.arange(100) < of, shift))
+
+
+@pytest.mark.parametrize(("shift", "gains"), [(0, True), (40, False)])
+def test_answers_are_compared_person_by_person(shift: int, gains: bool) -> None:
+    """Eight more of 100: where it is the same 60 and eight more, that is no chance; where it is other people, it may be."""
+    given = entries()[:3]
+    for one, of_100, moved in ((given[0], 60, 0), (given[1], 50, 0), (given[2], 68, shift)):
+        for found in one["facts"]["results"]:
+            found |= {"tested": 100, "metrics": {"accuracy": of_100 / 100}, "right": right(moved, of_100)}
+    gain = owner_letters.joining_gain(choices.read_choices(of(seeded(given))), "a", 4.0)
+    assert gain == pytest.approx(0.08 if gains else 0.0)
+
+
+def test_both_sides_are_the_clients_own_best() -> None:
+    """Client a keeps a noised model of its own that is better than the one that is best for everybody: that is its base."""
+    given = entries()
+    given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.8), ("b", 0.1))]
+    found = choices.read_choices(of(seeded(given)))
+    letter = owner_letters.write_letters(found, "d")[0]
+    assert "a model that you keep to yourself: 80 of 100" in " ".join(letter.sentences)
+    assert (owner_letters.joining_gain(found, "a", 4.0) or 0.0) <= 0.0
+    assert "joining helps" not in letter.answer
 
 
 def test_a_short_run_gives_no_advice() -> None:
@@ -103,7 +145,7 @@ def test_alerts_are_told_as_shares_found() -> None:
     text = section.letters[0].sentences[0]
     assert "100 accounts of d. You can look at 10 of every 100 accounts" in text
     assert "No model can find more than 50 of 100" in text
-    assert "Differences below 14 may be chance" in text, "20 accounts that are looked for, and .25 found alone"
+    assert "Differences below 28 may be chance" in text, "20 accounts that are looked for, and .25 found alone"
     assert [t.title for t in section.tables[:2]] == [
         "Each choice, share found among the alerts",
         "Each choice, average precision",
@@ -198,7 +240,7 @@ def test_owners_whose_names_are_alike_get_a_page_each() -> None:
 
 
 def test_who_gains_stands_on_the_first_screen() -> None:
-    (said,) = participation.build(of(entries()), None).first
+    (said,) = participation.build(of(seeded(entries())), None).first
     assert said.startswith("Is it worth joining (t): at ε = 4, 1 of 2 gain (a +22), none loses.")
 
 
@@ -218,7 +260,7 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
 )
 def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
     free = entry(SUMS, math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
-    letter = owner_letters.write_letters(choices.read_choices(of([*entries(), free])), "d")[0]
+    letter = owner_letters.write_letters(choices.read_choices(of(seeded([*entries(), free]))), "d")[0]
     assert f"If nothing were protected, joining would give {100 * most:.0f} of 100: at ε = 4 protection {says}" in " ".join(
         letter.sentences
     )

@@ -44,7 +44,7 @@ def build(records: Records, notice: str | None) -> Section:
         tuple(t for t in tables if t.rows),
         figures,
         letters=owner_letters.write_letters(found, records.dataset),
-        first=() if records.short else _first(found, records.label),
+        first=() if owner_letters.undecided(found) else _first(found, records.label),
     )
 
 

@@ -1,0 +1,199 @@
+"""From a file to an answer, as a new user goes: seconds from ``fedgraph new`` to the first screen, on twelve generated graphs.
+
+    python -m benchmarks.front_door [--quick] [--python] [NAME …]
+
+For each graph: ``fedgraph new --yes``, ``fedgraph check`` (what it says of the time), ``fedgraph run``. Printed are wall
+seconds (goal: 120 s for new and run together on two quiet cores, 30 s for a run with ``--quick``), processor seconds, the ratio
+of what check said to what run took (goal: 0.5 … 2), the first sentence of the answer, and the load of the machine. ``--python``
+goes the same way by ``fedgraph.compare``. No graph is one of the shipped sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+MAIN = "import sys; from fedgraph.commands.base import main; sys.exit(main(sys.argv[1:]))"
+WORDS = ("red", "green", "blue", "black", "white")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """columns, rows: of features. labels: text, empty where unknown. edges: int [m, 2]."""
+
+    columns: list[str]
+    rows: np.ndarray
+    labels: list[str]
+    edges: np.ndarray
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        table = np.column_stack([np.arange(len(self.labels)).astype(str), self.rows.astype(str)])
+        _csv(folder / "features.csv", ["id", *self.columns], table)
+        _csv(folder / "labels.csv", ["id", "label"], np.column_stack([table[:, 0], np.array(self.labels)]))
+        _csv(folder / "edges.csv", ["source", "target"], self.edges.astype(str))
+
+
+def _csv(file: Path, head: list[str], rows: np.ndarray) -> None:
+    with file.open("w", encoding="utf-8") as out:
+        out.write(",".join(head) + "\n")
+        out.writelines(",".join(row) + "\n" for row in rows)
+
+
+def people(n: int, classes: int = 3, degree: float = 4.0, alike: float = 0.7, seed: int = 0) -> Made:
+    """Yes/no facts that go with the class, and ties of which a share leads to one's own class."""
+    rng = np.random.default_rng(seed)
+    of = rng.integers(0, classes, n)
+    order = np.argsort(of, kind="stable")
+    starts = np.searchsorted(of[order], np.arange(classes + 1))
+    one = rng.integers(0, n, int(n * degree / 2))
+    inside = order[np.minimum(starts[of[one]] + (rng.random(one.size) * np.diff(starts)[of[one]]).astype(int), n - 1)]
+    two = np.where(rng.random(one.size) < alike, inside, rng.integers(0, n, one.size))
+    facts = rng.random((n, 10)) < np.where((np.arange(10)[None] % classes) == of[:, None], 0.55, 0.2)
+    edges = np.column_stack([one, two])[one != two]
+    return Made([f"fact {k}" for k in range(10)], facts.astype(int), [str(c) for c in of], edges)
+
+
+def hubs(n: int) -> Made:
+    """Half of all ties lead to ten people."""
+    made, rng = people(n), np.random.default_rng(1)
+    stars = np.column_stack([rng.integers(0, 10, n), rng.integers(10, n, n)])
+    return Made(made.columns, made.rows, made.labels, np.concatenate([made.edges, stars]))
+
+
+def islands(n: int) -> Made:
+    """A third of all people know nobody."""
+    made = people(n)
+    return Made(made.columns, made.rows, made.labels, made.edges[(made.edges >= n // 3).all(axis=1)])
+
+
+def two_nodes(_: int) -> Made:
+    return Made(["a"], np.array([[1], [0]]), ["x", "y"], np.array([[0, 1]]))
+
+
+def text_labels(n: int) -> Made:
+    made = people(n, 5)
+    return Made(made.columns, made.rows, [WORDS[int(c)] for c in made.labels], made.edges)
+
+
+def money(n: int) -> Made:
+    """Income, age and a city as text, beside yes/no facts; one income in a hundred is absurd."""
+    made, rng = people(n), np.random.default_rng(2)
+    of = np.array(made.labels).astype(int)
+    income = (rng.lognormal(10, 0.5, n) * (1 + 0.5 * of)).round()
+    income[rng.random(n) < 0.01] = 9e9
+    city = np.array(["Rome", "Oslo", "Bonn"])[rng.integers(0, 3, n)]
+    rows = np.column_stack([income.astype(str), (20 + rng.integers(0, 60, n)).astype(str), city, made.rows[:, :6].astype(str)])
+    return Made(["income", "age", "city", *made.columns[:6]], rows, made.labels, made.edges)
+
+
+def unlabelled(n: int) -> Made:
+    """Nine of ten people have no label."""
+    made, rng = people(n), np.random.default_rng(3)
+    return Made(made.columns, made.rows, [c if rng.random() < 0.1 else "" for c in made.labels], made.edges)
+
+
+def with_degree(n: int) -> Made:
+    """A column that was computed from the edges."""
+    made = people(n)
+    degree = np.bincount(made.edges.ravel(), minlength=n)
+    return Made([*made.columns, "contacts"], np.column_stack([made.rows, degree]), made.labels, made.edges)
+
+
+GRAPHS: dict[str, tuple[Callable[[int], Made], int]] = {
+    "people": (people, 1_500),
+    "thirty": (people, 30),
+    "two nodes": (two_nodes, 2),
+    "hubs": (hubs, 3_000),
+    "islands": (islands, 2_000),
+    "text labels": (text_labels, 2_000),
+    "money": (money, 1_500),
+    "unlabelled": (unlabelled, 5_000),
+    "contacts": (with_degree, 2_000),
+    "unlike neighbours": (lambda n: people(n, alike=0.05), 2_000),
+    "200,000": (people, 200_000),
+    "five owners": (people, 600),
+}
+
+
+def command(*words: str, folder: Path) -> tuple[float, float, str]:
+    """(wall seconds, processor seconds, what it said) of one command."""
+    began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", MAIN, *words], cwd=folder, capture_output=True, text=True, check=False)
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    said = done.stdout if done.returncode == 0 else f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
+    return time.monotonic() - began, work, said
+
+
+def by_command(name: str, folder: Path, quick: bool) -> str:
+    make, size = GRAPHS[name]
+    if name == "five owners":
+        for k in range(5):
+            people(size, seed=k).write(folder / "mine" / f"owner {k}")
+    else:
+        make(size).write(folder / "mine")
+    fast = ["--quick"] if quick else []
+    option = "--federation" if name == "five owners" else "--graph"
+    drafted = command("new", option, "mine", "--yes", folder=folder)
+    if not (folder / "mine.yaml").exists():
+        return f"{drafted[0]:5.0f} s  {drafted[2]}"
+    checked = command("check", "mine.yaml", *fast, folder=folder)
+    ran = command("run", "mine.yaml", "--out", "out", *fast, folder=folder)
+    told = re.search(r"about ([\d.]+) (s|min) on this machine", checked[2])
+    expected = float(told[1]) * (60 if told[2] == "min" else 1) if told else float("nan")
+    answer = command("show", "out", folder=folder)[2].strip().splitlines() or [ran[2]]
+    times = f"{drafted[0]:4.0f} + {ran[0]:4.0f} = {drafted[0] + ran[0]:4.0f} s ({drafted[1] + ran[1]:4.0f} s of processors)"
+    return f"{times}, check/run {expected / ran[0]:.2f}; {answer[0][:150]}"
+
+
+def by_python(name: str) -> str:
+    """The same graph as arrays, with the methods that a draft would take."""
+    import scipy.sparse as sp
+
+    import fedgraph
+
+    make, size = GRAPHS[name]
+    made = make(size)
+    try:
+        rows = made.rows.astype(float)
+    except ValueError:
+        return "text columns: give two pandas tables"
+    n = len(made.labels)
+    arcs = sp.coo_array((np.ones(len(made.edges)), (made.edges[:, 0], made.edges[:, 1])), shape=(n, n))
+    began = time.monotonic()
+    labels = [c if c else None for c in made.labels]
+    run = fedgraph.compare((arcs, rows, labels), ["features", "label_hop"], epsilons=[1, 8], protocol="asking", name="mine")
+    return f"{time.monotonic() - began:4.0f} s by compare; {run.answer.splitlines()[0][:150]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(GRAPHS)}")
+    parser.add_argument("--quick", action="store_true", help="run the drafts with --quick")
+    parser.add_argument("--python", action="store_true", help="by fedgraph.compare instead of the commands")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(GRAPHS):
+        parser.error(f"unknown: {', '.join(unknown)}")
+    for name in options.names or GRAPHS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                said = by_python(name) if options.python else by_command(name, Path(folder), options.quick)
+            except Exception as error:  # the others go on
+                said = f"{type(error).__name__}: {error}"
+        print(f"{name:<18} {said}  [load {os.getloadavg()[0]:.1f}]", flush=True)
+
+
+if __name__ == "__main__":
+    main()
