@@ -13,25 +13,8 @@ from dataclasses import dataclass
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance, choices
 from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
+from fedgraph.report.owner_words import FEW_SEEDS, SHORT, closing_words, unit_word
 from fedgraph.report.report_rows import rounded
-
-LIMITS = {  # assumptions that an owner has to know: name → plain words
-    "features-from-edges": "What the rows of others say of this {one} (for example payments that both took part in) is "
-    "not covered "
-    "by these numbers: only its own row, label and place among the others are.",
-    "test-graph-public": "The {many} who test, with the ties among them, are taken as public: nothing of them is protected.",
-    "features-labels-public": "Attributes and labels are taken as public: only who is tied to whom is protected.",
-    "promised-degree": "The numbers hold only if no {one} has more ties than was promised.",
-}
-SHORT = (
-    "This was a short run (--quick), whose models have hardly been trained. It shows what this page looks like, and it "
-    "cannot say "
-    "whether you should join. Run the scenario without --quick before you decide."
-)
-FEW_SEEDS = (
-    "No advice: the run was repeated {count} time(s), and below {fewest} times chance may decide. The numbers below are what "
-    "was seen."
-)
 
 
 @dataclass(frozen=True)
@@ -100,7 +83,7 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
         sentences=tuple(s for s in sentences if s),
         header=_header(found, client),
         rows=tuple(_row(found, client, epsilon) for epsilon in found.epsilons),
-        last=_last(found),
+        last=closing_words(found),
     )
 
 
@@ -192,7 +175,7 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     if client in found.own and found.own[client] < epsilon:
         text += f" You asked for more protection: your own {found.called[1]} have ε = {rounded(found.own[client])}."
     if price is not None:
-        text += f" What {_who(picked[1])} could learn of one {_unit(found)}: {_learn(found, price)}."
+        text += f" What {_who(picked[1])} could learn of one {unit_word(found)}: {_learn(found, price)}."
     return text
 
 
@@ -213,18 +196,13 @@ def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
 def _learn(found: Choices, price: float) -> str:
     what = "belongs to your data" if found.unit == "node" else "exists"
     return (
-        f"asked whether one {_unit(found)} {what}, and knowing everything else, they are right "
+        f"asked whether one {unit_word(found)} {what}, and knowing everything else, they are right "
         f"{choices.in_hundred(price, found.delta)}; a coin is right 50 times"
     )
 
 
 def _who(choice: Choice) -> str:
     return "the server and the other clients" if choice.trust is Trust.SUMS else "the server"
-
-
-def _unit(found: Choices) -> str:
-    one, many = found.called
-    return one if found.unit == "node" else f"tie between two {many}"
 
 
 def _hundred(value: float) -> str:
@@ -270,7 +248,7 @@ def _columns(found: Choices, client: str) -> list[Choice]:
 
 def _header(found: Choices, client: str) -> tuple[str, ...]:
     end = () if undecided(found) else ("verdict",)
-    return ("ε", *(c.words for c in _columns(found, client)), f"others are right about one {_unit(found)}", *end)
+    return ("ε", *(c.words for c in _columns(found, client)), f"others are right about one {unit_word(found)}", *end)
 
 
 def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:
@@ -295,27 +273,3 @@ def _verdict(found: Choices, client: str, epsilon: float) -> str:
     if gain is None:
         return "—"
     return "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
-
-
-def _last(found: Choices) -> tuple[str, ...]:
-    one, many = found.called
-    return (
-        f"ε says how much the presence of one {_unit(found)} can change what others see: the smaller, the less they "
-        "learn. At ε = ∞ "
-        "nothing is hidden.",
-        "Numbers in the table are out of 100, as above. “Alone” there: at a finite ε the model may be shown to anybody; "
-        "at ε = ∞ it "
-        "must stay with you. The verdict compares the best way of joining in a row with your best model that stays with you.",
-        *(words.format(one=one, many=many) for name, words in LIMITS.items() if name in found.assumed),
-        f"“Own head”, “own weights”: you adapt the last step, or all of the shared model, to your own {many} in the "
-        "clear. That costs "
-        "them nothing toward others as long as what you adapted and its answers stay with you; whoever sees those is not "
-        "kept from "
-        "anything.",
-        "“Left out”: the others trained without you, and you use their model. “One curator”: everybody would give all "
-        "data to one "
-        "holder.",
-        "In each row the method is the one that was best for you, picked by these same numbers, so they are a little "
-        "optimistic; a verdict takes off how many were tried. "
-        "The guarantees, and what they rest on, are under “The privacy of every row” in report.html.",
-    )
