@@ -83,7 +83,7 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
         sentences=tuple(s for s in sentences if s),
         header=_header(found, client),
         rows=tuple(_row(found, client, epsilon) for epsilon in found.epsilons),
-        last=closing_words(found),
+        last=closing_words(found.unit, found.called, found.assumed),
     )
 
 
@@ -175,7 +175,7 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     if client in found.own and found.own[client] < epsilon:
         text += f" You asked for more protection: your own {found.called[1]} have ε = {rounded(found.own[client])}."
     if price is not None:
-        text += f" What {_who(picked[1])} could learn of one {unit_word(found)}: {_learn(found, price)}."
+        text += f" What {_who(picked[1])} could learn of one {unit_word(found.unit, found.called)}: {_learn(found, price)}."
     return text
 
 
@@ -196,7 +196,7 @@ def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
 def _learn(found: Choices, price: float) -> str:
     what = "belongs to your data" if found.unit == "node" else "exists"
     return (
-        f"asked whether one {unit_word(found)} {what}, and knowing everything else, they are right "
+        f"asked whether one {unit_word(found.unit, found.called)} {what}, and knowing everything else, they are right "
         f"{choices.in_hundred(price, found.delta)}; a coin is right 50 times"
     )
 
@@ -248,7 +248,12 @@ def _columns(found: Choices, client: str) -> list[Choice]:
 
 def _header(found: Choices, client: str) -> tuple[str, ...]:
     end = () if undecided(found) else ("verdict",)
-    return ("ε", *(c.words for c in _columns(found, client)), f"others are right about one {unit_word(found)}", *end)
+    return (
+        "ε",
+        *(c.words for c in _columns(found, client)),
+        f"others are right about one {unit_word(found.unit, found.called)}",
+        *end,
+    )
 
 
 def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Sentences that stand on every owner's page: what the numbers rest on, and when nobody is advised."""
 
-from fedgraph.report.choices import Choices
+from collections.abc import Collection
 
 LIMITS = {  # assumptions that an owner has to know: name → plain words
     "features-from-edges": "What the rows of others say of this {one} (for example payments that both took part in) is "
@@ -21,23 +21,23 @@ FEW_SEEDS = (
 )
 
 
-def unit_word(found: Choices) -> str:
-    """What one unit of the guarantee is called."""
-    one, many = found.called
-    return one if found.unit == "node" else f"tie between two {many}"
+def unit_word(unit: str, called: tuple[str, str]) -> str:
+    """What one unit of the guarantee is called. unit: ``node`` or ``edge``. called: one node, and several."""
+    one, many = called
+    return one if unit == "node" else f"tie between two {many}"
 
 
-def closing_words(found: Choices) -> tuple[str, ...]:
-    """What the numbers rest on, at the end of a page."""
-    one, many = found.called
+def closing_words(unit: str, called: tuple[str, str], assumed: Collection[str]) -> tuple[str, ...]:
+    """What the numbers rest on, at the end of a page. unit, called: as ``unit_word``. assumed: by the rows' statements."""
+    one, many = called
     return (
-        f"ε says how much the presence of one {unit_word(found)} can change what others see: the smaller, the less they "
+        f"ε says how much the presence of one {unit_word(unit, called)} can change what others see: the smaller, the less they "
         "learn. At ε = ∞ "
         "nothing is hidden.",
         "Numbers in the table are out of 100, as above. “Alone” there: at a finite ε the model may be shown to anybody; "
         "at ε = ∞ it "
         "must stay with you. The verdict compares the best way of joining in a row with your best model that stays with you.",
-        *(words.format(one=one, many=many) for name, words in LIMITS.items() if name in found.assumed),
+        *(words.format(one=one, many=many) for name, words in LIMITS.items() if name in assumed),
         f"“Own head”, “own weights”: you adapt the last step, or all of the shared model, to your own {many} in the "
         "clear. That costs "
         "them nothing toward others as long as what you adapted and its answers stay with you; whoever sees those is not "

@@ -14,6 +14,7 @@ from fedgraph.scenario.wanted import Size as Size
 from fedgraph.scenario.wanted import Wanted as Wanted
 from fedgraph.types import Graph
 
+FEWEST_LABELLED = 5
 SCHEMA = "fedgraph.schema.json"
 
 
@@ -47,6 +48,10 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
         name = "own/csv" if path.is_dir() else "own/npz"
         loaded = data.load(name, path=path, parameters=parameters)
         assert isinstance(loaded, Graph)
+        if (labelled := int((loaded.labels >= 0).sum())) < FEWEST_LABELLED:
+            raise ScenarioError(
+                f"--graph: {labelled} nodes have a label; allowed: {FEWEST_LABELLED} or more, since some train and others test"
+            )
         return Data(name, path, path.resolve().stem, loaded.provenance.detail, split=bool(loaded.masks), graph=loaded)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
