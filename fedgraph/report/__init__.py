@@ -24,7 +24,7 @@ SHORT_RUN = (
 )
 
 
-MOST_SENTENCES, MOST_NOTES = 12, 4  # on the screen; one line of either is broken into two or three there
+MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
 
 
 class NamedData(Protocol):
