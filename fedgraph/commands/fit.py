@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=Path, metavar="FILE", help="charge this budget before anything is released")
     parser.add_argument("--epsilon", type=float, metavar="ε", help="in the place of the row's")
     parser.add_argument("--delta", type=float, metavar="δ", help="in the place of the row's (with --budget: of the budget's)")
+    parser.add_argument("--select", type=Path, metavar="YAML", help="choose settings privately: over, among, by")
     parser.add_argument(ACCEPT, action="store_true", dest="nothing_protected", help="needed where ε is ∞")
 
 
@@ -34,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
         epsilon=options.epsilon,
         delta=options.delta,
         nothing_protected=options.nothing_protected,
+        select=options.select,
     )
     model.save(options.out)
     print(f"{options.out}: {model.row}")

@@ -101,6 +101,7 @@ def scores(model: Trained, graph: Graph, shown: Shown | None, nothing_protected:
             raise PrivacyError(f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT}, or fit another")
     else:
         _require_priced(model, reads, shown, graph, places)
+    places = np.where(places < model.plan.facts.sizes.num_nodes, places, -1)  # who only judged a choice has released nothing
     asked = graph
     if reads in (Reads.NOTHING, Reads.OWN_EDGES):
         asked, places = _among_trained(model, reads, graph, places)

@@ -17,19 +17,21 @@ from fedgraph import runtime, seeds
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.entry import RowKey
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.methods.base import Reads, kinds
+from fedgraph.methods.base import Plan, Reads, kinds
 from fedgraph.models.answers import ACCEPT, Roster, in_columns
 from fedgraph.models.model import Model, read_people, without_rows
 from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.budget_charges import Candidate, still_fitting
-from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.runtime import versions
+from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario.read import DatasetSettings, TaskSettings
 from fedgraph.tasks import base as tasks
 from fedgraph.tasks.base import Models
 from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.base.training import Fitted
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_part
 
@@ -64,7 +66,40 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         PrivacyError: the budget does not allow it, or nothing would be protected and nobody has said that this is known.
         DataError: the data cannot be read.
     """
-    (task, settings), name = _asked(folder, row), f"{row.method} · {row.variant}, {row.world.words}"
+    ready = prepared(folder, row, people, wanted)
+    with runtime.start("serial") as engine:
+        context = context_of(ready, setting_of(ready.params, ready.graph, ready.public), engine)
+        made, guarantee = ready.models.spends(ready.params, ready.cell, context)
+        answer_reads(made)
+        broken = any(not promise.kept for promise in guarantee.promises)
+        if (broken or math.isinf(made.provable().epsilon)) and not wanted.nothing_protected:
+            raise PrivacyError(f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
+        if wanted.budget is not None:
+            planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
+            charge(wanted.budget, planned, ready.graph.names.ids or None, others)
+        fitted = ready.models.train(ready.params, ready.cell, context)
+    settled = fitted.done.settled
+    ledger = Ledger([settled.account(ready.cell.key, fitted.done.guarantee)], fitted.done.outcome.releases)
+    return model_of(ready, fitted, settled.epsilon, ledger, ready.graph.ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A row before it is trained. graph, public: its people, and others whose rows are public. cell: with its settings."""
+
+    row: RowKey
+    name: str
+    models: Models[Params]
+    reading: Mapping[str, object]
+    graph: Graph
+    public: Graph | None
+    params: Params
+    cell: Cell
+
+
+def prepared(folder: Path, row: RowKey, people: object, wanted: Wanted) -> Prepared:
+    """Reads the run's scenario and the data; the arguments are those of ``fit``."""
+    task, settings = _asked(folder, row)
     models = tasks.task(task.kind).TASK.models
     if models is None:
         raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows of tasks that classify nodes")
@@ -73,51 +108,57 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     public = None if wanted.public is None else read_people(wanted.public, reading, labelled=False)
     if public is not None:
         public = in_columns(public, graph.names.columns, graph.num_features)
-    with runtime.start("serial") as engine:
-        context = Context(row.task, row.dataset, graph, seeds.root("secret"), 1, engine)
-        params, cell = _cell(models, task, row, context, wanted)
-        setting = setting_of(params, graph, public)
-        models.give_setting(params, cell, context, setting)
-        made, guarantee = models.spends(params, cell, context)
-        offered = kinds.method(cell.method).OFFERS.reads
-        reads = None if offered is None else offered(made)
-        if reads is None:
-            raise ScenarioError(f"nobody has said what an answer of {cell.method} reads under these settings; it is no model")
-        broken = any(not promise.kept for promise in guarantee.promises)
-        if (broken or math.isinf(made.provable().epsilon)) and not wanted.nothing_protected:
-            raise PrivacyError(f"{name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
-        if wanted.budget is not None:
-            planned = Candidate.planned(f"model {name}", guarantee, made.schedule.releases)
-            _charge(wanted.budget, planned, graph.names.ids or None, others)
-        fitted = models.train(params, cell, context)
-    settled, made_with = fitted.done.settled, versions.own()
-    named = bool(graph.names.ids) or reads in (Reads.NOTHING, Reads.OWN_EDGES)
+    context = Context(row.task, row.dataset, graph, 0, 1, SerialRuntime())
+    params, cell = _cell(models, task, row, context, wanted)
+    return Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
+
+
+def context_of(ready: Prepared, setting: protocols.Setting, engine: Runtime) -> Context:
+    """What one training uses: ``setting``, and noise of its own from the operating system."""
+    context = Context(ready.row.task, ready.row.dataset, ready.graph, seeds.root("secret"), 1, engine)
+    ready.models.give_setting(ready.params, ready.cell, context, setting)
+    return context
+
+
+def answer_reads(made: Plan) -> Reads:
+    """What an answer reads. ``ScenarioError`` where nobody has said it."""
+    offered = kinds.method(made.method).OFFERS.reads
+    reads = None if offered is None else offered(made)
+    if reads is None:
+        raise ScenarioError(f"nobody has said what an answer of {made.method} reads under these settings; it is no model")
+    return reads
+
+
+def model_of(ready: Prepared, fitted: Fitted, epsilon: float, ledger: Ledger, ids: Sequence[str]) -> Model:
+    """The model of a training that cost ``epsilon``. ids: of who is protected, those of the training graph first."""
     plan, state = without_rows(fitted.plan, fitted.done.outcome.state)
+    named = bool(ready.graph.names.ids) or answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
+    (account,), made_with = ledger.accounts, versions.own()
     return Model(
-        row=name,
-        method=row.method,
+        row=ready.name,
+        method=ready.row.method,
         plan=plan,
         state=state,
-        reading=reading,
-        names=replace(graph.names, ids=()),
-        people=Roster.of(graph.ids if named else ()),
-        checksums=graph.provenance.checksums,
-        epsilon=settled.epsilon,
+        reading=ready.reading,
+        names=replace(ready.graph.names, ids=()),
+        people=Roster.of(ids if named else ()),
+        checksums=ready.graph.provenance.checksums,
+        epsilon=epsilon,
         ranks=fitted.world.setting.ranks,
-        delta=made.guarantee.delta,
-        statement=statement(settled.epsilon, guarantee),
-        ledger=tuple(Ledger([settled.account(cell.key, fitted.done.guarantee)], fitted.done.outcome.releases).lines()),
+        delta=account.delta,
+        statement=statement(epsilon, account),
+        ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
     )
 
 
-def statement(epsilon: float, guarantee: Guarantee) -> tuple[str, ...]:
+def statement(epsilon: float, account: Account) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
-    protection = guarantee.protection
+    protection = account.protection
     unit = protection.unit.value
     if math.isinf(epsilon):
         return (f"Nothing is protected: ε = ∞ for each {unit}.",)
-    first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {guarantee.delta:.3g} for each {unit}: {protection.relation.words}."
+    first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {account.delta:.3g} for each {unit}: {protection.relation.words}."
     holds = (f"It holds if {protection.sentence(assumption)}." for assumption in protection.assumptions)
     return (first, f"Hidden from {protection.viewer.words}.", *holds)
 
@@ -188,7 +229,7 @@ def _cell(models: Models[Params], task: TaskSettings, row: RowKey, context: Cont
     raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
 
 
-def _charge(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
+def charge(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
         budget_charges.charge(book, row.name, [row], ids)

@@ -233,6 +233,19 @@ class PartOf(Event):
 
 
 @dataclass(frozen=True)
+class Selected(Event):
+    """The best by its own released score of K trials, each of a candidate drawn at random: what was chosen privately.
+
+    candidates: all that one trial of each releases, its score among it. K ≥ 1 is truncated negative binomial with η = shape
+    (0: logarithmic, 1: geometric) and γ = stop; only the best trial is shown.
+    """
+
+    candidates: Events
+    shape: Level
+    stop: Rate
+
+
+@dataclass(frozen=True)
 class Unprotected(Event):
     """Sent in clear: ε = ∞. ``reason`` says what and why."""
 

@@ -13,7 +13,6 @@ run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,57 +25,11 @@ from fedgraph.privacy.trust import trust_called
 from fedgraph.report import answer, report_rows
 from fedgraph.report import saved_run as stored
 from fedgraph.report.scores import Score, row_anchor
+from fedgraph.runs.chosen_row import ChosenRow
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
-
-    from fedgraph.models.model import Model
-
-
-@dataclass(frozen=True)
-class ChosenRow(Score):
-    """A row of a run, which can be fitted. run: that it belongs to."""
-
-    run: Run
-
-    def fit(
-        self,
-        data: object = None,
-        *,
-        public: object = None,
-        budget: str | Path | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        columns: Mapping[str, object] | None = None,
-        nothing_protected: bool = False,
-    ) -> Model:
-        """Train this row once, on everybody, with noise from the operating system.
-
-        Args:
-            data: a folder of CSV files, a file, the name of a data set, or a graph in memory; None: the run's own data.
-            public: the same, of people whose rows and edges are public, for rows that take a test graph as public.
-            budget: the file of ``fedgraph budget`` that is charged before anything is released.
-            epsilon: in the place of the row's.
-            delta: in the place of the row's.
-            columns: how own tables are read, as for ``own/csv``; default: as in the run.
-            nothing_protected: needed for a row whose ε is ∞.
-
-        Returns:
-            The model: ``predict``, ``predict_proba``, ``classes_``, ``save``.
-
-        Raises:
-            PrivacyError: the budget does not allow it, or nothing would be protected.
-            ScenarioError: rows of this task are no models.
-            DataError: the data cannot be read.
-
-        Example:
-            >>> model = run.best(unit="node", trust="curator", epsilon=4).fit("people", public="volunteers")
-        """
-        from fedgraph.models import fit as fits
-
-        wanted = fits.Wanted(epsilon, delta, None if budget is None else Path(budget), public, nothing_protected, columns)
-        return fits.fit(self.run.folder_of(self.row), self.row.head.row_key, data, wanted, self.run.candidates())
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +236,8 @@ class Run:
         return found
 
     def _chosen(self, score: Score) -> ChosenRow:
-        return ChosenRow(**{f.name: vars(score)[f.name] for f in fields(score)}, run=self)
+        given = {f.name: vars(score)[f.name] for f in fields(score)}
+        return ChosenRow(**given, folder=self.folder_of(score.row), others=self.candidates)
 
     def __repr__(self) -> str:
         return f"<Run {', '.join(str(f) for f in self.folders)}: {len(self.rows)} rows>"

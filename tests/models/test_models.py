@@ -115,9 +115,9 @@ def test_every_method_answers_the_same_after_its_file_was_read_back(
 
 def test_answers_are_right_for_new_people_whatever_the_order_of_columns(place: Path, models: dict[str, Model]) -> None:
     truth = pd.read_csv(place / "newcomers" / "features.csv")["city"].map({"Bern": "low", "Genf": "mid", "Basel": "high"})
-    for name in ("inductive nonprivate", "inductive gap_node"):
+    for name, least in (("inductive nonprivate", 0.8), ("inductive features", 0.5)):
         model = models[name]
-        assert (model.predict(str(place / "newcomers"), **who(model)) == truth).mean() > 0.8, name
+        assert (model.predict(str(place / "newcomers"), **who(model)) == truth).mean() > least, name
 
 
 def test_a_newcomer_hears_the_answers_of_its_neighbours(place: Path, run: Run, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_newcomer_hears_the_answers_of_its_neighbours(place: Path, run: Run, t
         )
         (folder / "edges.csv").write_text("source,target\n" + edges, encoding="utf-8")
         shares[bool(edges)] = model.predict_proba(folder, people="own")[3]
-    assert not np.allclose(shares[True], shares[False])
+    assert np.abs(np.log(shares[True] / shares[False])).max() > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ def test_the_page_goes_from_a_folder_to_predictions_for_new_people(
     monkeypatch.chdir(tmp_path)
     write_people(Path("people"), 150, 0, 1)
     write_people(Path("newcomers"), 40, 2000, 3, header="id,city,member,age", known=False)
-    (scenario,) = blocks("yaml")
-    Path("people.yaml").write_text(scenario, encoding="utf-8")
+    for name, text in zip(("people.yaml", "choice.yaml"), blocks("yaml"), strict=True):
+        Path(name).write_text(text, encoding="utf-8")
     commands = [shlex.split(line)[1:] for block in blocks("bash") for line in block.splitlines()]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         assert main(command) == 0, command
     spent, refused = (block.strip() for block in blocks("text"))

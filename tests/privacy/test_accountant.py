@@ -36,6 +36,7 @@ from fedgraph.privacy.events import (
     RandomizedResponse,
     Repeated,
     SampledOnce,
+    Selected,
     Unprotected,
     all_types,
     checks,
@@ -61,6 +62,7 @@ EVERY = [
     SampledOnce(Repeated(Gaussian(2.0), 4), 0.1),
     CHOICE,
     PartOf(PureDP(0.3), CHOICE, 0),
+    Selected((Gaussian(9.0), PureDP(0.2)), 0.0, 0.2),
 ]
 FREE = [
     Gaussian(math.inf),

@@ -8,6 +8,7 @@ accountant's name and theorem:
     basic composition         pure          releases that are ε-DP with δ = 0; also answers δ = 0
     zCDP                      zcdp          releases with a ρ
     loss distribution         pld, losses   everything but ZCDP and SampledOnce; pessimistic grid
+    private selection         selection     Selected, by Rényi orders
     Rényi                     rdp           everything but ApproxDP and SampledOnce; asked when the one above cannot
     a choice                  pld           OneOf: the larger of its alternatives' δ at every ε
     amplification by sampling amplification SampledOnce, on its own composed pipeline
@@ -134,6 +135,8 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
         return Price(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):
         return None if leaf.sampling_rate == 0 else leaf
+    if isinstance(leaf, events.Selected):
+        return _settle_selected(leaf)
     if isinstance(leaf, (events.Gaussian, events.Laplace, events.PoissonGaussian, events.FixedSizeGaussian)):
         rate = leaf.sampling_rate if isinstance(leaf, events.PoissonGaussian) else 1.0
         batch = leaf.batch_size if isinstance(leaf, events.FixedSizeGaussian) else 1
@@ -163,6 +166,19 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
     if size == 0:
         return None
     return Price(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
+
+
+def _settle_selected(leaf: events.Selected) -> events.Event | Price | None:
+    """Selected among candidates in their simplest form; without any price where no candidate costs anything."""
+    settled = [normalised(one) for one in leaf.candidates]
+    free = next((one for one in settled if isinstance(one, Price) and one.epsilon > 0), None)
+    if free is not None or leaf.stop == 0 or math.isinf(leaf.shape):
+        return free or Price(math.inf, 0.0, "none", "the number of trials has no law")
+    leaves = [() if isinstance(one, Price) else one for one in settled]
+    if not any(leaves):
+        return None
+    simple = tuple(events.Composed(tuple(events.Repeated(e, n) for e, n in one)) for one in leaves)
+    return events.Selected(tuple(sorted(set(simple), key=repr)), leaf.shape, leaf.stop)
 
 
 @lru_cache(maxsize=8192)
@@ -202,6 +218,8 @@ def _sampled(event: events.Event, delta: float) -> Price:
 def _unsampled(leaves: Leaves, delta: float) -> Price:
     if all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
+    if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
+        return min(_renyi(leaves, delta), key=lambda p: p.epsilon, default=Price(math.inf, delta, "none", "δ is spent"))
     candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):

@@ -10,6 +10,7 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
     Poisson, zero-out, B' = 1 dp_accounting's exact moments at whole orders             Mironov et al. 2019
     Poisson, otherwise        1/(α−1)·ln E_j exp(α(α−1)d_j²/(2σ²)), coins revealed:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
+    selected                  ``selection``: max over candidates, and what choosing adds
     fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``curves.distances``, batch revealed
 
 The last two reveal the sample and use E over samples of exp((α−1)D_α): revealing more is never more
@@ -31,8 +32,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fedgraph.errors import UnknownEventError
-from fedgraph.privacy.accounting import curves, pure, zcdp
-from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, flatten
+from fedgraph.privacy.accounting import curves, pure, selection, zcdp
+from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, Selected, flatten
 from fedgraph.privacy.shapes import Array
 
 ORDERS: Array = np.array(
@@ -65,6 +66,9 @@ def _per_release(event: Event) -> Array:
     if per_order is not None:
         ceiling = pure.epsilon(event)
         return per_order * ORDERS if ceiling is None else np.minimum(per_order * ORDERS, ceiling)
+    if isinstance(event, Selected):
+        trials = [sum((n * _per_release(leaf) for leaf, n in flatten(one)), np.zeros_like(ORDERS)) for one in event.candidates]
+        return selection.of_best(np.max(np.stack(trials), axis=0), ORDERS, event.shape, event.stop)
     if isinstance(event, PoissonGaussian):
         if event.touched_rows == 1 and not event.replaced:
             return poisson_one_row(event.noise_multiplier, event.sampling_rate, ORDERS)

@@ -1,0 +1,69 @@
+"""What it costs to choose privately: the best of K trials, where K is drawn so that nobody knows how many there were.
+
+Each trial Q draws a candidate at random, trains it and releases a noisy score. K follows the truncated negative binomial law
+
+    P[K = k] = (1 − γ)ᵏ · Π_{l<k} (l + η)/(l + 1) / (γ^{−η} − 1),   η = 0: (1 − γ)ᵏ / (k·ln(1/γ)),   k = 1, 2, …
+
+**Guarantee.** If Q is (λ, R(λ))-RDP for all orders, the best of K trials by their released scores is (λ, R')-RDP with
+
+    R'(λ) = R(λ) + min over λ̂ ≥ 1 of (1 + η)·((1 − 1/λ̂)·R(λ̂) + ln(1/γ)/λ̂) + ln(E K)/(λ − 1)
+
+(Papernot & Steinke, ICLR 2022, Theorem 2; the idea is Liu & Talwar's, STOC 2019). The unit and relation are those of Q. The
+candidates, η and γ must be chosen without the data, K and the other trials must stay secret, and K may not be cut off.
+**Edge cases.** R = ∞ at an order → ∞ there. γ = 1 is one trial, whose choice costs nothing more.
+"""
+
+import math
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.shapes import Array
+
+
+def of_best(each: Array, orders: Array, shape: float, stop: float) -> Array:
+    """R' at ``orders``. each: R at ``orders`` of one trial. shape: η ≥ 0. stop: γ in (0, 1]."""
+    if not 0 < stop <= 1 or not math.isfinite(shape):
+        raise PrivacyError(f"stopping needs 0 < stop ≤ 1 and a finite shape, found {stop} and {shape}")
+    if stop == 1:
+        return each
+    choosing = (1 + shape) * ((1 - 1 / orders) * each + math.log(1 / stop) / orders)
+    out: Array = each + choosing.min() + math.log(mean_trials(shape, stop)) / (orders - 1)
+    return out
+
+
+def mean_trials(shape: float, stop: float) -> float:
+    """E K. shape: η ≥ 0. stop: γ in (0, 1].
+
+    >>> mean_trials(1.0, 0.05)
+    20.0
+    """
+    if stop == 1:
+        return 1.0
+    if shape == 0:
+        return (1 / stop - 1) / math.log(1 / stop)
+    return float(shape * (1 - stop) / (stop * (1 - stop**shape)))
+
+
+def stop_for(shape: float, mean: float) -> float:
+    """The γ for which E K = ``mean`` ≥ 1."""
+    if not 1 <= mean < 1e6:
+        raise PrivacyError(f"among is {mean}; allowed: the mean number of trials, 1 to a million")
+    low, high = 1e-12, 1.0
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if mean_trials(shape, middle) > mean else (low, middle)
+    return high
+
+
+def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
+    """K, which nobody may learn. rng: a secret stream."""
+    if stop == 1:
+        return 1
+    chance, k = (1 - stop) / math.log(1 / stop) if shape == 0 else shape * (1 - stop) / (stop**-shape - 1), 1
+    left = float(rng.random()) - chance
+    while left > 0 and chance > 0:
+        chance *= (1 - stop) * (k + shape) / (k + 1)
+        k += 1
+        left -= chance
+    return k

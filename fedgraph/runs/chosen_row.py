@@ -1,0 +1,69 @@
+"""A row of a run that can be trained once more, as a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedgraph.privacy.budget_charges import Candidate
+from fedgraph.report.scores import Score
+
+if TYPE_CHECKING:
+    from fedgraph.models.model import Model
+
+
+@dataclass(frozen=True)
+class ChosenRow(Score):
+    """A row of a run, which can be fitted. folder: of its run. others: the run's rows that a budget might still carry."""
+
+    folder: Path
+    others: Callable[[], list[Candidate]] = field(compare=False, repr=False)
+
+    def fit(
+        self,
+        data: object = None,
+        *,
+        public: object = None,
+        budget: str | Path | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        columns: Mapping[str, object] | None = None,
+        nothing_protected: bool = False,
+        select: str | Path | Mapping[str, object] | None = None,
+    ) -> Model:
+        """Train this row once, on everybody, with noise from the operating system.
+
+        Args:
+            data: a folder of CSV files, a file, the name of a data set, or a graph in memory; None: the run's own data.
+            public: the same, of people whose rows and edges are public, for rows that take a test graph as public.
+            budget: the file of ``fedgraph budget`` that is charged before anything is released.
+            epsilon: in the place of the row's.
+            delta: in the place of the row's.
+            columns: how own tables are read, as for ``own/csv``; default: as in the run.
+            nothing_protected: needed for a row whose ε is ∞.
+            select: settings that are chosen privately, within the row's ε: ``{"over": {"steps": [20, 60]}, "among": 20}``, or a
+                YAML file that says so.
+
+        Returns:
+            The model: ``predict``, ``predict_proba``, ``classes_``, ``save``.
+
+        Raises:
+            PrivacyError: the budget does not allow it, or nothing would be protected.
+            ScenarioError: rows of this task are no models.
+            DataError: the data cannot be read.
+
+        Example:
+            >>> model = run.best(unit="node", trust="curator", epsilon=4).fit("people", public="volunteers")
+        """
+        from fedgraph.models import fit as fits
+
+        wanted = fits.Wanted(epsilon, delta, None if budget is None else Path(budget), public, nothing_protected, columns)
+        row = (self.folder, self.row.head.row_key, data, wanted)
+        if select is None:
+            return fits.fit(*row, self.others())
+        from fedgraph.models import select as chosen
+
+        asked = chosen.Select(**dict(select)) if isinstance(select, Mapping) else chosen.read(Path(select))
+        return chosen.fit_best(*row, asked, self.others())

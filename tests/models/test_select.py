@@ -1,0 +1,112 @@
+"""Hyper-parameters chosen privately: the price of the choice, its law, the score's sensitivity, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+import fedgraph
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.models import fit as fits
+from fedgraph.models import select
+from fedgraph.privacy.accounting import calibrate, rdp, selection
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Composed, Gaussian, Laplace, PureDP, Selected, Unprotected, from_dict, to_dict
+from fedgraph.privacy.units import Assumption
+from fedgraph.runs.run import Run
+from tests.models.test_models import place, run  # noqa: F401  (fixtures)
+
+DELTA = 1e-5
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize("among", [1, 3, 20])
+def test_the_number_of_trials_has_its_law(shape: float, among: int) -> None:
+    stop = selection.stop_for(shape, among)
+    rng = np.random.default_rng(0)
+    drawn = np.array([selection.draw_trials(shape, stop, rng) for _ in range(20_000)])
+    assert drawn.min() >= 1
+    assert drawn.mean() == pytest.approx(among, rel=0.06)
+    assert selection.mean_trials(shape, stop) == pytest.approx(among, rel=1e-6)
+    if shape == 1.0 and among > 1:
+        assert (drawn == 1).mean() == pytest.approx(stop, abs=0.01), "geometric"
+
+
+def test_the_price_is_that_of_the_theorem_and_grows_with_what_is_tried() -> None:
+    """Papernot & Steinke 2022, Theorem 2, written down a second time; and ε → 2ε of Liu & Talwar for the pure case."""
+    orders, stop = rdp.ORDERS, selection.stop_for(1.0, 20)
+    each = orders / (2 * 4.0**2)
+    found = selection.of_best(each, orders, 1.0, stop)
+    for k in (5, 40, 80):
+        inner = [2 * ((1 - 1 / hat) * hat / 32 + math.log(20) / hat) for hat in orders]
+        assert found[k] == pytest.approx(each[k] + min(inner) + math.log(20) / (orders[k] - 1))
+    prices = [price(Selected((Gaussian(4.0),), 0.0, selection.stop_for(0.0, k)), DELTA).epsilon for k in (2, 5, 20, 100)]
+    assert price(Gaussian(4.0), DELTA).epsilon < prices[0] < prices[1] < prices[2] < prices[3]
+    several = Selected((Gaussian(4.0), Composed((Laplace(3.0), Gaussian(9.0)))), 0.0, 0.1)
+    assert price(several, DELTA).epsilon >= price(Selected((Gaussian(4.0),), 0.0, 0.1), DELTA).epsilon
+    assert from_dict(to_dict(several)) == several
+
+
+def test_edges_of_the_price() -> None:
+    assert price(Selected((Unprotected("x"), Gaussian(3.0)), 0.0, 0.1), DELTA).epsilon == math.inf
+    assert price(Selected((Gaussian(3.0),), 0.0, 0.0), DELTA).epsilon == math.inf, "no law"
+    assert price(Selected((PureDP(0.0),), 0.0, 0.1), DELTA).epsilon == 0
+    assert price(Selected((Gaussian(3.0),), 0.0, 0.1), 0.0).epsilon == math.inf
+    beside = Composed((Selected((Gaussian(4.0),), 0.0, 0.1), Gaussian(4.0)))
+    assert price(beside, DELTA).epsilon > price(Selected((Gaussian(4.0),), 0.0, 0.1), DELTA).epsilon
+
+
+def chosen(run: Run, name: str, place: Path, **more: object) -> fedgraph.Model:  # noqa: F811
+    asked = {"over": {"steps": [2, 4]}, "among": 2}
+    return run.score(name).fit(str(place / "people"), select={**asked, **more})  # type: ignore[dict-item]
+
+
+def test_a_chosen_model_pays_for_the_choice_within_its_epsilon(run: Run, place: Path) -> None:  # noqa: F811
+    name = next(s.anchor for s in run.answered.scores if s.variant == "alone")
+    model = chosen(run, name, place)
+    assert 3.5 < model.epsilon <= 4
+    assert '"type":"Selected"' in model.ledger[1]
+    assert Assumption.UNTUNED.value not in model.ledger[0], "the search is counted"
+    assert not any("is not counted" in sentence for sentence in model.statement)
+    assert len(model.people.digests) == 150, "who judged is protected, too"
+    with pytest.raises(PrivacyError, match="150 of 150 people were in the training graph"):
+        model.predict(str(place / "people"), people="public")
+    trained = model.plan.guarantee.delta, [r.event for r in model.plan.schedule.releases]
+    multiplier = math.sqrt(sum(r.count for r in model.plan.schedule.releases))
+    assert trained[1][0].noise_multiplier / multiplier > calibrate.gaussian_multiplier(1, 4.0, 1e-4), "more noise than alone"  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path) -> None:  # noqa: F811
+    alone = next(s.anchor for s in run.answered.scores if s.variant == "alone")
+    with pytest.raises(ScenarioError, match=r"select\.over: {'steps': 0}"):
+        chosen(run, alone, place, over={"steps": [0]})
+    with pytest.raises(PrivacyError, match="gcon: its score would read private edges"):
+        chosen(run, next(s.anchor for s in run.answered.scores if s.method == "gcon"), place, over={"restart": [0.5]})
+    (tmp_path / "s.yaml").write_text("over: {steps: []}\namong: 0", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by, shape"):
+        select.read(tmp_path / "s.yaml")
+
+
+def test_one_judge_changes_the_score_by_at_most_one(run: Run, place: Path) -> None:  # noqa: F811
+    """Neighbouring people, each judged with the model as it is; and the noise is that of the price (a KS test rejects ⅔)."""
+    name = next(s for s in run.answered.scores if s.variant == "alone")
+    ready = fits.prepared(run.folder, name.row.head.row_key, str(place / "people"), fits.Wanted())
+    graph, judges = select._split(ready)
+    assert not set(graph.ids) & {ready.graph.ids[k] for k in judges.rows}
+    setting = fits.setting_of(ready.params, graph, None)
+    fitted = ready.models.train(ready.params, ready.cell, fits.context_of(ready, setting, fits.SerialRuntime()))
+    right = judges.right(fitted)
+    for row in judges.rows[:5]:
+        for other in (-1, *range(3)):
+            labels = judges.graph.labels.copy()
+            labels[row] = other
+            moved = select.Judges(fits.replace(judges.graph, labels=labels), judges.rows, alone=True)
+            assert abs(moved.right(fitted) - right) <= 1
+    std = select.score_noise(1.0, DELTA)
+    noise = select.GaussianNoise(std).apply(np.zeros(20_000), np.random.default_rng(0))
+    assert price(Gaussian(std), DELTA).epsilon <= 1
+    assert kstest(noise / std, "norm").pvalue > 1e-4 > kstest(noise / (std * 2 / 3), "norm").pvalue
