@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.stats import kstest
 
 import fedgraph
+from benchmarks import tables_of_people
 from fedgraph.data.own.columns import own_scales
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import features, label_hop
@@ -199,3 +200,12 @@ def test_masks_hide_one_sum_and_ask_for_bounds() -> None:
     made = planned("features", facts_of(people(), 4, Viewer.SERVER_SECURE_AGGREGATION), 1.0)
     with pytest.raises(ScenarioError, match=r"age, income.*give these columns bounds"):
         behind_masks(Participation(secure_aggregation="masks"), made, Budget(1.0, DELTA), features)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("table", ["issue", "rates"])
+def test_a_generated_table_is_learnt_from_as_if_somebody_had_scaled_it(table: str) -> None:
+    """The small form of ``python -m benchmarks.tables_of_people``."""
+    nodes, by_hand, edges = tables_of_people.people(table)
+    own, hand = (tables_of_people.compared(each, edges, ["features"], [8.0], 1)["features 8"] for each in (nodes, by_hand))
+    assert own > hand - 0.05
+    assert own > 0.52, "before, .40: the income alone"

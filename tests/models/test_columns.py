@@ -1,0 +1,43 @@
+"""A kept model reads columns of numbers as its training did: ranks travel in its file."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fedgraph
+from fedgraph.models.model import Model
+
+COUNT = 300
+
+
+def table(seed: int, first: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(people, edges): two classes by age, beside an income in cents that says nothing."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=COUNT)
+    ids = [f"p{first + k}" for k in range(COUNT)]
+    age, income = np.round(30 + 30 * labels + 6 * rng.standard_normal(COUNT)), np.round(1e6 * rng.lognormal(size=COUNT))
+    people = pd.DataFrame({"id": ids, "age": age, "income": income, "y": np.where(labels, "old", "young")})
+    ends = rng.integers(COUNT, size=(2, COUNT))
+    return people, pd.DataFrame({"source": [ids[a] for a in ends[0]], "target": [ids[b] for b in ends[1]]})
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    people, edges = table(0, 0)
+    run = fedgraph.compare((people, edges), ["features"], epsilons=[8], protocol="asking")
+    found = run.best(epsilon=8.01)
+    assert found is not None
+    fitted = found.fit((people, edges))
+    assert fitted.epsilon <= 8
+    assert any('"columns"' in line for line in fitted.ledger), "ranks are paid for"
+    path = Path(tmp_path_factory.mktemp("model")) / "people.model"
+    fitted.save(path)
+    return fedgraph.load(path)
+
+
+def test_newcomers_are_read_on_the_scale_of_the_training(model: Model) -> None:
+    people, edges = table(1, 1000)
+    told = model.predict((people.drop(columns="y"), edges), people="own")
+    assert (told == people["y"].to_numpy()).mean() > 0.85
