@@ -33,6 +33,7 @@ from fedgraph.methods.base.facts import PublicFacts as PublicFacts
 from fedgraph.methods.base.facts import PublicPart as PublicPart
 from fedgraph.methods.base.facts import Sizes as Sizes
 from fedgraph.methods.base.facts import derived_assumptions as derived_assumptions
+from fedgraph.methods.base.facts import guarantee_of as guarantee_of
 from fedgraph.methods.base.facts import public_assumptions as public_assumptions
 from fedgraph.methods.base.facts import setting_assumptions as setting_assumptions
 from fedgraph.methods.base.facts import several_colluders as several_colluders

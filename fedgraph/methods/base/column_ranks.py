@@ -136,8 +136,8 @@ def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | 
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         error = _std_of_sum(mechanism, facts) * BINS**0.5 / 2 / facts.sizes.num_nodes
         said = (
-            f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with {SHARE:.0%} of the "
-            f"budget (of μ²), within about {100 * error:.1f} % of the people.",
+            f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with {100 * SHARE:.0f} % "
+            f"of the budget (of μ²), within about {100 * error:.1f} % of the people.",
             *((f"So blurred ranks say little: give bounds for {names}.",) if error > BLURRED else ()),
         )
     release = PlannedRelease(PATH, bound, mechanism, event, range(ROUNDS))

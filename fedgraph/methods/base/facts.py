@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.units import Assumption, Relation, Viewer
+from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.types import Columns, Graph
 
 Calibration = Literal["published", "provable", "none"]
@@ -218,6 +219,23 @@ def setting_assumptions(facts: PublicFacts, relation: Relation) -> tuple[Assumpt
         knowing = Assumption.ONE_COLLUDER if facts.colluders == 1 else Assumption.SEVERAL_COLLUDERS
         assumed += (Assumption.IDEAL_SECURE_AGGREGATION, knowing)
     return assumed
+
+
+def guarantee_of(
+    facts: PublicFacts,
+    relation: Relation,
+    assumed: tuple[Assumption, ...],
+    delta: float,
+    *,
+    promised: int | None = None,
+    limit: int | None = None,
+    sampled_once: float | None = None,
+    per_end: bool = False,
+) -> Guarantee:
+    """What a plan counts its releases for, toward the viewer: under what is assumed here and by the setting, in this order."""
+    stated = (*assumed, *setting_assumptions(facts, relation))
+    protection = Protection(relation, facts.viewer, stated, promised, limit, several_colluders(facts))
+    return Guarantee(protection, delta, facts.membership.holdings, per_end, sampled_once)
 
 
 def several_colluders(facts: PublicFacts) -> int | None:

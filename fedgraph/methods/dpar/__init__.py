@@ -43,9 +43,8 @@ from fedgraph.methods.base import (
     State,
     Streams,
     Sums,
+    guarantee_of,
     seen,
-    setting_assumptions,
-    several_colluders,
 )
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
@@ -53,9 +52,8 @@ from fedgraph.methods.dpar import sizes as planned
 from fedgraph.methods.dpar.params import Params
 from fedgraph.methods.dpar.sizes import Made
 from fedgraph.privacy.desk import Desk, Released, Walk
-from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
+from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{zhang2024dpar,
@@ -114,14 +112,8 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         method="dpar",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(
-                relation, facts.viewer, (*assumed, *setting_assumptions(facts, relation)), colluders=several_colluders(facts)
-            ),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=False,
-            sampled_once=shape.sampled if private and shape.sampled < 1 else None,
+        guarantee=guarantee_of(
+            facts, relation, assumed, budget.delta, sampled_once=shape.sampled if private and shape.sampled < 1 else None
         ),
         schedule=Schedule(
             rounds=sizes.rounds, releases=(*planned.releases(params, shape, found, private), training), min_clients=min_clients

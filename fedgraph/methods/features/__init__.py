@@ -49,9 +49,8 @@ from fedgraph.methods.base import (
     Streams,
     Sums,
     gradient_std,
+    guarantee_of,
     public_assumptions,
-    setting_assumptions,
-    several_colluders,
 )
 from fedgraph.methods.features.evidence import GradientSums, of_rounds, reads_rounds
 from fedgraph.methods.features.learner import Made, learner, signal
@@ -60,8 +59,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
+from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{abadi2016deep,
@@ -154,17 +152,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         method="features",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(
-                relation,
-                facts.viewer,
-                (*ASSUMED, *public_assumptions(facts), *setting_assumptions(facts, relation)),
-                colluders=several_colluders(facts),
-            ),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=False,
-        ),
+        guarantee=guarantee_of(facts, relation, (*ASSUMED, *public_assumptions(facts)), budget.delta),
         schedule=Schedule(
             rounds=steps, releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients=min_clients
         ),

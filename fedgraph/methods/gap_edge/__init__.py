@@ -37,8 +37,7 @@ from fedgraph.methods.base import (
     Streams,
     Sums,
     gradient_std,
-    setting_assumptions,
-    several_colluders,
+    guarantee_of,
 )
 from fedgraph.methods.gap_edge.params import Params
 from fedgraph.privacy import neighbour_sums
@@ -47,8 +46,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
+from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
@@ -109,7 +107,6 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()),
-        *setting_assumptions(facts, params.protects),
     )
     mechanism: Mechanism = Disclose("no noise was asked for")
     event: Event = Unprotected("no noise")
@@ -127,12 +124,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         method="gap_edge",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(params.protects, facts.viewer, assumed, colluders=several_colluders(facts)),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=facts.membership.cut_edges_shared,
-        ),
+        guarantee=guarantee_of(facts, params.protects, assumed, budget.delta, per_end=facts.membership.cut_edges_shared),
         schedule=Schedule(
             rounds=params.hops,
             releases=(release,) if params.hops else (),

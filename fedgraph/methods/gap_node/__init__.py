@@ -36,8 +36,7 @@ from fedgraph.methods.base import (
     Streams,
     Sums,
     gradient_std,
-    setting_assumptions,
-    several_colluders,
+    guarantee_of,
 )
 from fedgraph.methods.gap_node import caps
 from fedgraph.methods.gap_node.evidence import evidence, reads_rounds
@@ -49,8 +48,7 @@ from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
+from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
@@ -113,24 +111,13 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
         *capped.assumptions,
-        *setting_assumptions(facts, relation),
     )
     return Plan(
         method="gap_node",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(
-                relation,
-                facts.viewer,
-                assumed,
-                capped.promised if params.hops else None,
-                capped.limit,
-                several_colluders(facts),
-            ),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=False,
+        guarantee=guarantee_of(
+            facts, relation, assumed, budget.delta, promised=capped.promised if params.hops else None, limit=capped.limit
         ),
         schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
         made=_made(params, facts, first, capped),

@@ -50,9 +50,8 @@ from fedgraph.methods.base import (
     Streams,
     Sums,
     gradient_std,
+    guarantee_of,
     public_assumptions,
-    setting_assumptions,
-    several_colluders,
 )
 from fedgraph.methods.label_hop.budget import Training, answering, hops, split
 from fedgraph.methods.label_hop.params import Params
@@ -61,8 +60,7 @@ from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms.masked_response import ABSENT
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Unit
+from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{warner1965randomized,
@@ -112,17 +110,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         method="label_hop",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(
-                params.protects,
-                facts.viewer,
-                (*assumed, *public_assumptions(facts), *setting_assumptions(facts, params.protects)),
-                colluders=several_colluders(facts),
-            ),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=False,
-        ),
+        guarantee=guarantee_of(facts, params.protects, (*assumed, *public_assumptions(facts)), budget.delta),
         schedule=Schedule(
             rounds=max(release.rounds[-1] for release in releases) + 1,
             releases=releases,

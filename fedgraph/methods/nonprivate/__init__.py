@@ -37,9 +37,8 @@ from fedgraph.methods.base import (
     State,
     Streams,
     Sums,
+    guarantee_of,
     public_assumptions,
-    setting_assumptions,
-    several_colluders,
 )
 from fedgraph.methods.nonprivate import choice, local, observed, phases
 from fedgraph.methods.nonprivate.params import CEILING, FEW, Asked, Params
@@ -47,8 +46,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
+from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{mcmahan2017communication,
@@ -81,12 +79,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
     if facts.attendance.asynchronous and (params.validation or len(params.candidates) > 1):
         raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
-    protection = Protection(
-        Relation.NODE_ZERO_OUT,
-        facts.viewer,
-        (Assumption.COUNTS_PUBLIC, *public_assumptions(facts), *setting_assumptions(facts, Relation.NODE_ZERO_OUT)),
-        colluders=several_colluders(facts),
-    )
+    assumed = (Assumption.COUNTS_PUBLIC, *public_assumptions(facts))
     if params.model == CEILING and "features" not in params.model_fields_set:
         if not isinstance(facts, ClearFacts):
             raise PrivacyError("model: ceiling counts entries of private rows: give ClearFacts, or write features")
@@ -103,7 +96,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         method="nonprivate",
         params=params,
         facts=facts,
-        guarantee=Guarantee(protection, budget.delta, facts.membership.holdings, per_end=False),
+        guarantee=guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta),
         schedule=Schedule(
             rounds=rounds, releases=(PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),), min_clients=1
         ),

@@ -35,8 +35,7 @@ from fedgraph.methods.base import (
     Streams,
     Sums,
     gradient_std,
-    setting_assumptions,
-    several_colluders,
+    guarantee_of,
 )
 from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node.caps import Made
@@ -47,9 +46,8 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
-from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection, Unit
+from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{daigavane2021node,
@@ -87,18 +85,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
         *capped.assumptions,
-        *setting_assumptions(facts, params.protects),
     )
     return Plan(
         method="sage_node",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(params.protects, facts.viewer, assumed, capped.promised, capped.limit, several_colluders(facts)),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=False,
-        ),
+        guarantee=guarantee_of(facts, params.protects, assumed, budget.delta, promised=capped.promised, limit=capped.limit),
         schedule=Schedule(
             rounds=params.steps,
             releases=tuple(
