@@ -227,10 +227,10 @@ def guarantee_of(
     assumed: tuple[Assumption, ...],
     delta: float,
     *,
+    per_end: bool,
     promised: int | None = None,
     limit: int | None = None,
     sampled_once: float | None = None,
-    per_end: bool = False,
 ) -> Guarantee:
     """What a plan counts its releases for, toward the viewer: under what is assumed here and by the setting, in this order."""
     stated = (*assumed, *setting_assumptions(facts, relation))

@@ -113,7 +113,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         facts=facts,
         guarantee=guarantee_of(
-            facts, relation, assumed, budget.delta, sampled_once=shape.sampled if private and shape.sampled < 1 else None
+            facts,
+            relation,
+            assumed,
+            budget.delta,
+            per_end=False,
+            sampled_once=shape.sampled if private and shape.sampled < 1 else None,
         ),
         schedule=Schedule(
             rounds=sizes.rounds, releases=(*planned.releases(params, shape, found, private), training), min_clients=min_clients

@@ -152,7 +152,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         method="features",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(facts, relation, (*ASSUMED, *public_assumptions(facts)), budget.delta),
+        guarantee=guarantee_of(facts, relation, (*ASSUMED, *public_assumptions(facts)), budget.delta, per_end=False),
         schedule=Schedule(
             rounds=steps, releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients=min_clients
         ),

@@ -117,7 +117,13 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         params=params,
         facts=facts,
         guarantee=guarantee_of(
-            facts, relation, assumed, budget.delta, promised=capped.promised if params.hops else None, limit=capped.limit
+            facts,
+            relation,
+            assumed,
+            budget.delta,
+            per_end=False,
+            promised=capped.promised if params.hops else None,
+            limit=capped.limit,
         ),
         schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
         made=_made(params, facts, first, capped),

@@ -110,7 +110,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         method="label_hop",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(facts, params.protects, (*assumed, *public_assumptions(facts)), budget.delta),
+        guarantee=guarantee_of(facts, params.protects, (*assumed, *public_assumptions(facts)), budget.delta, per_end=False),
         schedule=Schedule(
             rounds=max(release.rounds[-1] for release in releases) + 1,
             releases=releases,

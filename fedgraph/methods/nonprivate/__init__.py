@@ -96,7 +96,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         method="nonprivate",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta),
+        guarantee=guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False),
         schedule=Schedule(
             rounds=rounds, releases=(PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),), min_clients=1
         ),

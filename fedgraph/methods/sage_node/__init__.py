@@ -90,7 +90,9 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         method="sage_node",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(facts, params.protects, assumed, budget.delta, promised=capped.promised, limit=capped.limit),
+        guarantee=guarantee_of(
+            facts, params.protects, assumed, budget.delta, per_end=False, promised=capped.promised, limit=capped.limit
+        ),
         schedule=Schedule(
             rounds=params.steps,
             releases=tuple(
