@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from fedgraph.audit import estimators, one_run
@@ -30,6 +30,10 @@ class Row:
     def head(self) -> Entry:
         """The first cell: what names it and its protection hold for all of them."""
         return self.entries[0]
+
+    def of_run(self, run: str) -> Row:
+        """The row with its run in its name: several runs have one like it."""
+        return Row(tuple(replace(e, variant=f"{e.variant} @ {run}") for e in self.entries))
 
     @property
     def protection(self) -> Protection:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import math
 import re
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks
-from fedgraph.report.report_rows import Row
+from fedgraph.report.report_rows import Row, rounded_up
 from fedgraph.worlds.world import World
 
 SHORT = {
@@ -93,6 +94,19 @@ class Score:
     def usable(self) -> bool:
         """Whether it may be an answer: it has a number, and no attack has refuted its ε."""
         return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not attacks.Verdict.BROKEN
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what it is, how good, and what it keeps."""
+        shown = {
+            "row": self.name,
+            "trust": self.trust.value,
+            METRICS[self.metric]: f"{self.mean:.3f}" + ("" if self.deviation is None else f" ± {self.deviation:.3f}"),
+            "provable ε": rounded_up(self.provable),
+            "unit": self.unit,
+            "data": self.dataset,
+        }
+        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
+        return f"<table>{cells}</table>"
 
     def keeps(self, epsilon: float) -> bool:
         """Whether everything that it releases is provably within ``epsilon``; ∞ is kept by no guarantee."""

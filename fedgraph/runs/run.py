@@ -12,8 +12,9 @@ run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fed
 
 from __future__ import annotations
 
+import html
 from collections import Counter
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,7 +82,7 @@ class Run:
         found = [(run.folder, row) for run in self.kept for row in run.rows]
         seen = Counter(row_anchor(row) for _, row in found)
         called = dict(zip(self.folders, self.names, strict=True))
-        return tuple((f, _named(row, called[f]) if seen[row_anchor(row)] > 1 else row) for f, row in found)
+        return tuple((f, row.of_run(called[f]) if seen[row_anchor(row)] > 1 else row) for f, row in found)
 
     @cached_property
     def answered(self) -> answer.Answer:
@@ -239,6 +240,11 @@ class Run:
         given = {f.name: vars(score)[f.name] for f in fields(score)}
         return ChosenRow(**given, folder=self.folder_of(score.row), others=self.candidates)
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the answer, and every row."""
+        said = "<br>".join(map(html.escape, filter(None, (self.notice, *self.answered.sentences))))
+        return f"<p>{said}</p>{self.table().to_html(index=False)}"
+
     def __repr__(self) -> str:
         return f"<Run {', '.join(str(f) for f in self.folders)}: {len(self.rows)} rows>"
 
@@ -265,8 +271,3 @@ def open_run(*folders: str | Path) -> Run:
     if twice:
         raise ScenarioError(f"{twice[0]} is named twice; allowed: each run once")
     return Run(tuple(stored.load_run(Path(f)) for f in folders))
-
-
-def _named(row: report_rows.Row, run: str) -> report_rows.Row:
-    """The row with its run in its name: several runs have one like it."""
-    return report_rows.Row(tuple(replace(e, variant=f"{e.variant} @ {run}") for e in row.entries))

@@ -66,5 +66,11 @@ def test_resumed_it_is_as_if_nothing_had_happened(cut: Path, tmp_path: Path) -> 
     assert numbers(resumed) == numbers(fedgraph.run(ASKED, out=tmp_path / "whole", quiet=True))
 
 
+def test_a_notebook_says_so_first(cut: Path) -> None:
+    shown = fedgraph.open_run(cut)._repr_html_()
+    assert shown.startswith("<p>UNFINISHED RUN: 2 of 5 cells are done")
+    assert "<table" in shown
+
+
 def test_the_dearest_cell_is_the_first(cut: Path) -> None:
     assert "nonprivate" in {entry.method for entry in fedgraph.open_run(cut).kept[0].entries}
