@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.stats import kstest
 
 from fedgraph import seeds
-from fedgraph.errors import BudgetExceededError
+from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.propagation.label_votes import Answering, Reading, information, votes
 from fedgraph.methods import features, label_hop
@@ -348,3 +348,21 @@ def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool)
     error = math.sqrt(there * (1 - there) / runs) + math.sqrt(masked * (1 - masked) / runs)
     given_away = there - math.exp(epsilon) * masked > 4 * error or (1 - masked) - math.exp(epsilon) * (1 - there) > 4 * error
     assert given_away == anew
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0, math.inf])
+def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsilon: float, library: Graph) -> None:
+    setting = asking(met(library, 0.9))
+    plan, partition = planned(setting, epsilon, rows=False)
+    assert plan.schedule.paths == ("labels",)
+    assert plan.provable().epsilon == epsilon
+    state = trained(plan, partition)
+    found = label_hop.predict(plan, state, setting.asked)
+    named = setting.asked.adjacency @ state.memory.answers
+    heard = np.sort(named, axis=1)[:, -1] > np.sort(named, axis=1)[:, -2]
+    assert (found.argmax(axis=1) == named.argmax(axis=1))[heard].all()
+    if epsilon > 1:
+        assert accuracy(setting, found) > 0.8
+    silent = dataclasses.replace(plan.facts, public=dataclasses.replace(plan.facts.public, asking=np.zeros(0, np.int64)))
+    with pytest.raises(ScenarioError, match="protocol: asking"):
+        label_hop.plan(label_hop.Params(rows=False), silent, Budget(epsilon, 1e-3))

@@ -186,16 +186,23 @@ def _answers(plan: Plan[Params, Made], inbox: Inbox) -> np.ndarray:
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
     memory, facts = state.memory, plan.facts
+    if not plan.params.rows and memory.answers is not None:
+        return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
     scores = logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
     if memory.answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
-        answers = np.pad(memory.answers, ((0, graph.num_nodes - facts.sizes.num_nodes), (0, 0)))  # who came later said nothing
-        heard = votes(graph.adjacency, answers, _reading(plan, memory), _answering(plan), plan.params.correlation)
+        answers, reading = _of_all(memory.answers, graph), _reading(plan, memory)
+        heard = votes(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
     if memory.meetings is not None and facts.public.name == "test-graph":
         coupling = scaled_to(np.log(_reading(plan, memory).affinity), MOST_HEARD * doubt(scores))
         return mean_field(scores, [(coupling, graph.adjacency)], plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
+
+
+def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
+    """``answers`` of all nodes of ``graph``: who came later said nothing."""
+    return np.pad(answers, ((0, graph.num_nodes - len(answers)), (0, 0)))
 
 
 def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:

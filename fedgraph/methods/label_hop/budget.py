@@ -67,6 +67,8 @@ class Split:
 def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
     """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
     asked = facts.public.asking.size > 0 and facts.sizes.num_classes > 1
+    if not params.rows:
+        return _majority(params, facts, budget, asked)
     measured = asked or (facts.public.name == "test-graph" and facts.sizes.num_classes > 1)
     if not budget.private:
         beside = _training(params, 0.0, 3.0 * facts.num_train)
@@ -103,6 +105,13 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
 
     alone = training(without) if free else None
     return Split(labels, test.noise_multiplier, by_class, training(with_labels), alone, strength)
+
+
+def _majority(params: Params, facts: PublicFacts, budget: Budget, asked: bool) -> Split:
+    """Everything for labels: the rival without rows and without meetings."""
+    if not asked:
+        raise ScenarioError("label_hop: rows: false answers from neighbours' labels alone: set protocol: asking")
+    return Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
 
 
 def hops(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:

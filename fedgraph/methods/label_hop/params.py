@@ -23,6 +23,9 @@ class Params(Settings):
     correlation: float = Field(
         0.03, ge=0, lt=1, description="ρ of two neighbours' labels given one's own; d votes count as d/(1 + ρ(d − 1))"
     )
+    rows: bool = Field(
+        True, description="learn from rows, too; false: the whole ε for labels, and the majority of the neighbours' answers"
+    )
     clip: PositiveFloat | Literal["auto"] = Field("auto", description="norm to which each node's gradient is clipped")
     steps: PositiveInt | Literal["auto"] = Field("auto", description="gradient steps, one release each")
     learning_rate: PositiveFloat | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")

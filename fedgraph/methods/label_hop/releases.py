@@ -39,7 +39,8 @@ class Made:
 
 def planned(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
     """Gradients with the hop first, then those without where that is to be chosen, labels, and meetings."""
-    releases = [_gradient(params, facts, made, hop) for hop in ((True, False) if made.parts.choice else (True,))]
+    ways = (True, False) if made.parts.choice else (True,) if params.rows else ()
+    releases = [_gradient(params, facts, made, hop) for hop in ways]
     releases += [_labels(params, facts, made)] if made.parts.labels else []
     return (*releases, *([_meetings(params, facts, made.parts)] if made.measures else ()))
 
