@@ -74,6 +74,6 @@ def test_k_means_gives_the_same_clusters_and_solves_less(alpha: float | None, mo
 def test_an_empty_cluster_still_gets_a_value() -> None:
     """Two equal centroids: the second is empty, takes the worst served space, and the inertia stays finite."""
     given = spaces(10, 9)
-    found = cluster._lloyd(given, [given[0], given[0]], gromov.GromovOptions(), 3, None, 2)
+    found = cluster._lloyd(given, [given[0], given[0]], gromov.GromovOptions(), 3)
     assert np.isfinite(found.inertia)
     assert set(found.labels.tolist()) == {0, 1}

@@ -198,7 +198,7 @@ def test_the_command_writes_both_files_and_overwrites_nothing(folder: Path, caps
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (["missing"], "results.json is missing"),
+        (["missing"], "not the folder of a run: environment.json is missing"),
         (["RUN", "nothing-like-it"], "no row with a name like 'nothing-like-it'"),
         (["RUN", "row-"], "3 rows with a name like 'row-'"),
     ],
@@ -212,5 +212,5 @@ def test_bad_input_is_one_line(folder: Path, change: list[str], told: str, capsy
 
 def test_a_damaged_run_is_one_line(folder: Path) -> None:
     (folder / "results.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match="not the folder of a finished run"):
+    with pytest.raises(DataError, match="not the folder of a run"):
         saved_run.load_run(folder)

@@ -122,7 +122,7 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
 def is_gaussian(event: events.Event) -> bool:
     """Whether everything that was released is a composition of Gaussian releases, so that its whole curve is that of one μ.
 
-    >>> is_gaussian(Gaussian(2.0)), is_gaussian(Laplace(1.0))
+    >>> is_gaussian(events.Gaussian(2.0)), is_gaussian(events.Laplace(1.0))
     (True, False)
     """
     leaves = normalised(event)
