@@ -88,7 +88,7 @@ def test_only_the_same_question_has_the_same_name() -> None:
     assert len({name, *others}) == 6
 
 
-def test_progress_names_the_stage_and_the_time_left(
+def test_progress_says_what_is_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How much of the cell is done tells what is left of it, whatever its stage."""
