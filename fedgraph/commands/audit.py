@@ -1,7 +1,5 @@
 """``fedgraph audit``: attacks every mechanism, sound and deliberately broken, and must tell them apart."""
 
-from __future__ import annotations
-
 import argparse
 
 HELP = "attack every mechanism, sound and broken, and tell them apart"

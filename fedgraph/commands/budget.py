@@ -1,7 +1,5 @@
 """``fedgraph budget``: a file that remembers what was spent on people, and refuses what would exceed their budget."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``fedgraph check SCENARIO``: is it right, how many cells has it, and what will it take?"""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``fedgraph compare RUN RUN…``: several finished runs in one table and one page."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``fedgraph cp NAME``: a copy of a shipped scenario, to change."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

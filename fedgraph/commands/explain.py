@@ -1,7 +1,5 @@
 """``fedgraph explain RUN``: a run's ledger in plain words."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

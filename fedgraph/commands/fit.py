@@ -1,7 +1,5 @@
 """``fedgraph fit RUN ROW``: a row of a run, trained once on everybody, as a file that answers."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

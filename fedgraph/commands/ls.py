@@ -1,7 +1,5 @@
 """``fedgraph ls``: what there is, one line each."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

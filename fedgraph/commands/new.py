@@ -1,7 +1,5 @@
 """``fedgraph new``: a commented scenario for your own graph, from a few questions or from options."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import dataclass

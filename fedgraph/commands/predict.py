@@ -1,7 +1,5 @@
 """``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``fedgraph run SCENARIO``: the same as ``python -m fedgraph.run``, for files and for shipped scenarios by name."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 

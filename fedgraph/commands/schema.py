@@ -1,7 +1,5 @@
 """``fedgraph schema``: the JSON schema of scenarios, so that an editor completes and checks them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``fedgraph sheet RUN [ROW]``: the privacy of one row, on one page to sign."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -14,8 +14,6 @@ The weight scales the bounded value before noise (``Desk.scale``), so the sensit
 no data; nothing is amplified.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import deque

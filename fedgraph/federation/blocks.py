@@ -8,8 +8,6 @@ A federation of at most ``FEW`` clients has one client per block, and every mess
 ``FEW`` is also the least number of blocks beyond it.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """One round at the clients that a worker holds: block by block, each client alone or all of a block at once."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Messages between client and server: frozen, picklable, and made only of values that passed the desk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

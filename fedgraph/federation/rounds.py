@@ -1,7 +1,5 @@
 """The federated loop: clients, server, clients, server. Where it runs is the runtime's business."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """One round at the server: merge what the clients released."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any

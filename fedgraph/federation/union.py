@@ -1,7 +1,5 @@
 """Many clients' subgraphs as one: a disjoint union, for the methods that compute the clients of a block together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ everything. The digest finds damage and careless edits. Whoever edits the file c
 only as honest as the stranger: what it can do is give wrong answers, for nothing in it is ever run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

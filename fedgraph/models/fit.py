@@ -4,8 +4,6 @@ A run trains on a part of the people and tests on the others. A model trains on 
 counted twice. Where the row takes a test graph as public, another graph has to be named whose people are public.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ trainings, whoever judges for the scores, and nobody for both. ``accounting.sele
 how long all of it took must stay secret. **Edge cases.** Where labels are public (edge level) the score costs nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ A record is written with its class. When it is read, the class must be a datacla
 rooms below; it is built by its own constructor, so its own checks run, and each field must hold what its type says.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

@@ -9,8 +9,6 @@ A reader is one file of ``readers``, found by its name (``base`` states the cont
 This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import ModuleType

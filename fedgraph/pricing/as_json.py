@@ -1,7 +1,5 @@
 """A quote as JSON. ∞ is the string ``"inf"``, as in results.json; an ε that a missing fact leaves open is null."""
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing.base import Json, Priced, Published, Quote

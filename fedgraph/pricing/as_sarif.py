@@ -1,7 +1,5 @@
 """Quotes as SARIF 2.1.0, which shows in a pull request the line that costs privacy."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

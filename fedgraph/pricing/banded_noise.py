@@ -4,8 +4,6 @@ It releases C·X + σ·clip·Z with the C of ``numpy.linalg.cholesky(G)``, whose
 matrix is priced. Derived in ``docs/how_deployed_noise_is_priced.md``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

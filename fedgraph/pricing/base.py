@@ -10,8 +10,6 @@ worst that it can be (then it is a question). It multiplies all noise by ``docum
 is it worth", "what if 1 % take part" and "how much noise would buy ε": the file is read again with another answer or factor.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

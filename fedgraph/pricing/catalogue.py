@@ -7,8 +7,6 @@ calls              class or function → its parameters in their order; those af
 ignored            options that choose data, model, logging or hardware, and change no price
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

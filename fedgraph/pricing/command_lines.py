@@ -1,7 +1,5 @@
 """Command lines, printed namespaces and words as data."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -7,8 +7,6 @@ unit. ``docs/how_deployed_noise_is_priced.md`` derives them.
 amplification, never less than the truth.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

@@ -10,8 +10,6 @@ Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, 
 aliases written out.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

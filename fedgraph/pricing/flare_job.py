@@ -6,8 +6,6 @@ exact name of the task and by its direction: results leave a client by ``task_re
 on ``task_data_filters``, for another task, or on the server protect nothing that a client sends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

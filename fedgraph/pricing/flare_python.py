@@ -1,7 +1,5 @@
 """A Python file that builds a job of NVIDIA FLARE: what ``job.to(…)`` and ``recipe.add_client_output_filter(…)`` add where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fedgraph.pricing import python_values as values

@@ -6,8 +6,6 @@ one client weighs exactly one share. Where ``max_epsilon`` would be passed, the 
 (ε(α) = αT/(2z²), converted as its library does); the exact Gaussian price lies below it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

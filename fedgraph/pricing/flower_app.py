@@ -5,8 +5,6 @@ What takes part is what is reached: the strategy that ``start`` (or ``ServerAppC
 ``@app.train(mods=…)``. What ``@app.evaluate(mods=…)`` gets takes no part in training.
 """
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass, replace
 from pathlib import Path

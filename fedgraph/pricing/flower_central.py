@@ -4,8 +4,6 @@ The noise is on the mean; what one client moves the mean by follows from its wei
 strategy under the noise keeps (``flower_clients``).
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.errors import PricingError

@@ -6,8 +6,6 @@ what the strategy returns, not what it remembers. Of FedAvgM the state is linear
 the others (FedAdam, FedYogi, medians, trimmed means, Krum) no bound is proven here, and the price is ∞.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every refusal is one line: ``file:line: found; allowed``. Tags, aliases that exp
 are refused.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -3,8 +3,6 @@
 Includes and substitutions are not followed: ``${name}`` is refused, because its value may stand in another file.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

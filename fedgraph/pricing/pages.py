@@ -4,8 +4,6 @@
 level below, so that one command repeats each of its numbers: ``python -m fedgraph.pricing.pages tests/pricing/files``.
 """
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from collections.abc import Sequence

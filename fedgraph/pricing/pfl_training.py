@@ -3,8 +3,6 @@
 Unit: a user; zero-out Δ = clip, replace Δ = 2·clip. Derived in ``docs/how_deployed_noise_is_priced.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The abstract interpreter's changes: what a program sets on its objects, and the options of its command line."""
 
-from __future__ import annotations
-
 import ast
 import math
 import posixpath

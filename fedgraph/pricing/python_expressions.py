@@ -1,7 +1,5 @@
 """The abstract interpreter's expressions: what one is worth in a scope. ``python_statements`` runs statements with it."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What can be said of values without knowing them: whether two are the same, one of several, what a function makes of them."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """The abstract interpreter's objects: attributes, items and calls of them."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Callable, Mapping

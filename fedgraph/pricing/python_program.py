@@ -6,8 +6,6 @@ entered, and its own modules are followed as far as they stand below the same fo
 may change keeps its default, with a note (``Assumed``). A function that nothing calls is looked at last, and its calls say so.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The abstract interpreter's statements: assignments in order, branches joined, loops gone through until nothing changes."""
 
-from __future__ import annotations
-
 import ast
 
 from fedgraph.pricing import python_values as py

@@ -1,7 +1,5 @@
 """Prices what a file says: its ε, tables over missing facts, and the noise that a wanted ε needs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

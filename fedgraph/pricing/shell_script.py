@@ -1,7 +1,5 @@
 """Authors' training scripts: which method a command line or a saved namespace names, and what several of them share."""
 
-from __future__ import annotations
-
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.questions import DELTAS

@@ -8,8 +8,6 @@
 Zero-out Δ = clip, replace Δ = 2·clip; noise std = multiplier·clip on the sum. A person with k records: all k may vanish.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Everything a run leaves for people: tables, plots, one page that can be forwarded, and the ledger."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Accuracy over rounds: ``curves.csv``, one line per kept round of each cell, and a figure."""
 
-from __future__ import annotations
-
 import csv
 import io
 import statistics

@@ -1,7 +1,5 @@
 """Who computed what, and what the federation cost: for the page's section "How it was made"."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 

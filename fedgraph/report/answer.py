@@ -9,8 +9,6 @@ Three rules. A row is the answer at an ε only if everything that it releases is
 edge-level row says nothing about nodes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What attacks measured, in words and in tables: lower bounds on ε, printed rounded down."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from enum import Enum

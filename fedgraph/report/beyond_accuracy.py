@@ -1,7 +1,5 @@
 """Macro-F1, AUROC, average precision and calibration beside accuracy, and the share that the largest class alone gives."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

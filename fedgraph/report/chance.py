@@ -4,8 +4,6 @@ Two standard errors are the measure everywhere. Answers of two rows are compared
 same nodes: most of their errors are the same ones, so the difference is known better than either share.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

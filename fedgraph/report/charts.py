@@ -2,8 +2,6 @@
 page's library draws again, with names and values under the pointer.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Sequence

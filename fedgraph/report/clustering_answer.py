@@ -1,7 +1,5 @@
 """What an answer says where graphs are clustered: from which ε on something finds the classes, and which distances never do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol
 

@@ -6,8 +6,6 @@ column with the number of rounds, in every one of them but the trackers, is
     Column("rounds", "rounds", lambda n: n.head.facts.rounds, page=Page(4, "Rounds of the federation."))
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The models below state what the registry's ``deployment`` schema allows, at its 
 the schema itself where it lies. What a simulation cannot know is left as a marked blank, never invented.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The first screen: accuracy against provable ε, one panel per unit, and what each level of trust costs."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

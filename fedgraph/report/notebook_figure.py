@@ -1,7 +1,5 @@
 """The figure of the first screen as a matplotlib figure, for notebooks."""
 
-from __future__ import annotations
-
 import math
 
 from matplotlib.axes import Axes

@@ -4,8 +4,6 @@ Plain words, whole numbers out of 100, and one table; no symbol but ε, which is
 chance alone may make (``Choices.chance``) is called none.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

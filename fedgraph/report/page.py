@@ -1,7 +1,5 @@
 """``report.html``: all that a run found, on one page that needs no network, no server, and no scripts to be read."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

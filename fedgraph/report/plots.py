@@ -1,7 +1,5 @@
 """Drawing primitives: every figure of a report, as PNG bytes, with one look."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections import Counter

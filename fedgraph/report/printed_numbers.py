@@ -12,8 +12,6 @@ LDP-GW: Jin & Chen, IJCAI 2022 (arXiv 2202.00808), Table 1 (accuracy ± as print
 Its LDP rows are at ε = 1/|V|, another ε for every graph: they stand at ``PER_GRAPH``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What is asked of the rows that can be compared with each other, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fedgraph.report.scores import METRICS, Score

@@ -4,8 +4,6 @@ A method's papers are read from the bibtex in its file. Where that names no DOI,
 it also has the papers of data sets.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """``results.csv`` and ``results.json``: every number of a run, as ``COLUMNS`` reads it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

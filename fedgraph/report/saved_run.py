@@ -1,7 +1,5 @@
 """A finished run, read back from its folder: what ``sheet`` and other commands work on."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from dataclasses import dataclass

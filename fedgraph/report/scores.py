@@ -3,8 +3,6 @@
 ``scored`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import math

@@ -7,8 +7,6 @@ side channels below; data and trust at the ground, since each layer holds only a
 cannot know stays a marked blank.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Sequence

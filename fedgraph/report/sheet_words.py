@@ -1,7 +1,5 @@
 """What a privacy sheet and a registry record say of one row: everything is read from the run, or is a marked blank."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

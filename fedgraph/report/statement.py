@@ -1,7 +1,5 @@
 """The privacy of one row in plain words: what is protected, from whom, at which ε, and under which assumptions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

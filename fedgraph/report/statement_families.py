@@ -1,7 +1,5 @@
 """The statements of all rows, so that what several rows share is said once: rows that differ in ε only are one family."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Such parts become one section with that thing on the axis; what each value found alone stays below, folded.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ its mean and deviation over seeds, and its ε: asked for, provable, measured. A 
 that is not finite is the text ``inf`` among the parameters and is left out of the metrics, so that nobody plots it.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import re

@@ -1,7 +1,5 @@
 """What travelled between clients and server, who answered, and how long that takes on stated links, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fedgraph.cells.facts import NodeClassificationFacts

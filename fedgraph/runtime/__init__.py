@@ -1,7 +1,5 @@
 """Engines. ``start`` is the only way in; Ray is imported only when asked for."""
 
-from __future__ import annotations
-
 import os
 
 from fedgraph.errors import RuntimeFailure

@@ -9,8 +9,6 @@ A runtime gets functions and data and knows no method. Three kinds of parties wo
   clients and server; the curator then only deals the data out and measures the result.
 """
 
-from __future__ import annotations
-
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence

@@ -5,8 +5,6 @@ time of a GAP cell went into pages that were given back and cleared again. But t
 blocks between used ones only add up: ``benchmarks/campuses.yaml`` took 9.4 GB where nothing was given back.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

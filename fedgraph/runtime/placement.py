@@ -5,8 +5,6 @@ machine where its CPU is; a share must divide one GPU, because no worker can hav
 this is arithmetic on what the cluster says it has, so a wish that cannot be met is refused before anybody waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

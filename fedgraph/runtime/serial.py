@@ -4,8 +4,6 @@ It is also strict: whatever crosses a boundary is pickled, and arrays arrive rea
 would fail under Ray fails here too.
 """
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import time

@@ -1,7 +1,5 @@
 """One thread per process: parallelism comes from actors, and sums do not depend on the machine's cores."""
 
-from __future__ import annotations
-
 import os
 
 import threadpoolctl

@@ -1,7 +1,5 @@
 """What has to be equal on every machine of a run: the packages that compute, and fedgraph's own source, file by file."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import platform

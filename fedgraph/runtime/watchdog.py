@@ -7,8 +7,6 @@ itself dismisses the watchdog, which then touches nothing; and what the driver h
 the driver may be somebody's notebook, with other work in other processes. It imports nothing of ours.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """A commented scenario, written from what a person wants: data, what is private, trust, budgets."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence

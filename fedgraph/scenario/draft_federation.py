@@ -1,7 +1,5 @@
 """The commented scenario of one's own federation: is it worth joining, for whom, and what do the clients see of each other?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The task of one graph that is dealt to clients: which method, whom to trust, at what cost?"""
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.scenario import draft_rows

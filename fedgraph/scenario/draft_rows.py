@@ -1,7 +1,5 @@
 """The rows of ``methods`` in a drafted scenario: those that the methods themselves offer for this data and unit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What a person wants of a draft: data, what is private, trust, budgets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -88,9 +88,7 @@ def test_only_the_same_question_has_the_same_name() -> None:
     assert len({name, *others}) == 6
 
 
-def test_progress_says_what_is_left(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """How much of the cell is done tells what is left of it, whatever its stage."""
     clock = iter(float(s) for s in range(0, 1000, 10))
     monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: next(clock))

@@ -3,8 +3,6 @@
 Exit status: 0 on success; 2 with one line on stderr where a file or an option is wrong; 1 otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -1,7 +1,5 @@
 """Files that a command writes for a person: whole or not at all, and never over something without being asked."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

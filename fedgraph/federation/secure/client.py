@@ -3,8 +3,6 @@
 A worker keeps nothing that it cannot compute again: secrets follow from the run's streams.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

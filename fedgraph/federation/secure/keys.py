@@ -5,8 +5,6 @@ From the package ``cryptography``. A stream's key is used for one stream: it is 
 round and the name of the part, by BLAKE2b.
 """
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 

@@ -14,8 +14,6 @@ The first two are union bounds over all rounds: each round may fail with 2^−40
 Where no k below n − 1 does that, all are neighbours of all, and t = c + 1, which is certain.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -8,8 +8,6 @@ the provable reading all noise is scaled until the exact price, with rounding, i
 A release without noise becomes a fixed-point number of 64 bits, 40 of them after the point; it stays unprotected.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

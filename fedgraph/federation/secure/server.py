@@ -1,7 +1,5 @@
 """The server in a masked round: it rebuilds the masks that are left in the sum, takes them away, and reads the sum."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Any t points give the value at 0 back; fewer say nothing of it at all (Shamir 1979).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 

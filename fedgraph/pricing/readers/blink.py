@@ -4,8 +4,6 @@ Every node sends its degree with Laplace noise (share δ of ε) and its list of 
 ε for one bit of one node's list. An undirected edge stands in the lists of both its ends, which both send: 2ε for the edge.
 """
 
-from __future__ import annotations
-
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, shell_script
 from fedgraph.pricing.base import WORLD, Published, Reading, Row

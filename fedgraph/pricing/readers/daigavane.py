@@ -6,8 +6,6 @@ accounted as drawn without replacement, and drawn with replacement. Clip thresho
 is not counted; that a node enters only k subgraphs is a promise on degrees, as the sampler's coins depend on other nodes.
 """
 
-from __future__ import annotations
-
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
 from fedgraph.pricing.command_lines import Tree

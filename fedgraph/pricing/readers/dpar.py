@@ -8,8 +8,6 @@ amplification ln(1 + q'(e^ε − 1)), vectors that differ by √2·C1, batches t
 enters B' rows, which the file does not say. The lower bound: own row alone, fixed batches, a viewer of every step.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing import costs

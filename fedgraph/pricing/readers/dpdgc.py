@@ -7,8 +7,6 @@ edge: an undirected edge changes two rows of A, so that two rows of the sum chan
 of DP-SGD may; a directed edge changes one of each, as published.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing import costs, shell_script

@@ -3,8 +3,6 @@
 What is proven of each: ``docs/how_deployed_noise_is_priced.md``.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

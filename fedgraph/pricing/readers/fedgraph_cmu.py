@@ -5,8 +5,6 @@ Gaussian std = √(2 ln(1.25/δ))·dp_sensitivity/ε, Laplace scale dp_sensitivi
 every round are sent as they are. Its accountant adds up ε and δ of the one noisy sum.
 """
 
-from __future__ import annotations
-
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import SERVER, WORLD, Published, Reading, Row
 from fedgraph.pricing.documents import Document

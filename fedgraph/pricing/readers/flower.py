@@ -3,8 +3,6 @@
 What is proven of ``LocalDpMod`` and ``DifferentialPrivacy…``: ``docs/how_deployed_noise_is_priced.md``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

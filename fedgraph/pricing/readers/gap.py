@@ -9,8 +9,6 @@ mlp-dp    DP-SGD on features alone.
 sage-edp  randomised adjacency (asymmetric randomised response), pure ε per edge.        sage-ndp: not priced.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing import costs, shell_script

@@ -9,8 +9,6 @@ undirected edge, features and labels public, for the **exact** minimiser. An app
 to be noised and charged, and the file says nothing of the gradient it stops at.
 """
 
-from __future__ import annotations
-
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
 from fedgraph.pricing.documents import Document

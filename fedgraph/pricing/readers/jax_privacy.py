@@ -10,8 +10,6 @@ record fewer. That is the coupling of a fixed-size draw (``costs.fixed_size``), 
 the price at q bounds it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Our own ledger (``ledger.jsonl`` of a run): what was really released, priced by the same accountant as the report."""
 
-from __future__ import annotations
-
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing.base import Reading, Row, no_claim
 from fedgraph.pricing.documents import Document

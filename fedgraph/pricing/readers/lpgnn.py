@@ -5,8 +5,6 @@ y_eps for features and label together, edges public. mbm: m bits at x_eps/m. 1bm
 at δ = 1e-10. An infinite budget (the default) sends in clear.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing import costs

@@ -3,8 +3,6 @@
 Its keys and what it guarantees: ``docs/how_deployed_noise_is_priced.md``.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing import costs

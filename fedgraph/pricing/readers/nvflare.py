@@ -3,8 +3,6 @@
 What is proven of ``SVTPrivacy``, and of several filters: ``docs/how_deployed_noise_is_priced.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 What its accountants and its adaptive clipping are worth: ``docs/how_deployed_noise_is_priced.md``.
 """
 
-from __future__ import annotations
-
 import math
 
 from scipy.optimize import brentq

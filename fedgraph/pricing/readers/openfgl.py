@@ -6,8 +6,6 @@ upload by at most 2·lr·C·k/n (all tensors together). With momentum, Adam (the
 too, and 2·lr·C/n bounds nothing. A message of one round moves by k times what the code counts; the degree is not in the code.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing import costs

@@ -5,8 +5,6 @@ The accountant prices ``noise_parameter``; a simulation adds noise_scale·noise_
 one), so that a **real** run with noise_scale < 1 is worth less: both are priced.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -8,8 +8,6 @@ divergences between shifted copies are infinite from order d/(d − 2) on, and a
 itself. We hold no proof for it, and give ∞; another reading of the theorem may close this.
 """
 
-from __future__ import annotations
-
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
 from fedgraph.pricing.documents import Document

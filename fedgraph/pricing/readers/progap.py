@@ -5,8 +5,6 @@ node    sensitivity √D per aggregation and one DP-SGD stage per step of depth 
         holds under a promised degree, as GAP's.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.pricing import shell_script

@@ -4,8 +4,6 @@ A scenario states targets; what a run really released stands in its ledger (``fe
 ``python -m fedgraph.run SCENARIO --dry-run`` prints every planned release with its ε. This reader says what they promise.
 """
 
-from __future__ import annotations
-
 import math
 
 from fedgraph.errors import PricingError

@@ -5,8 +5,6 @@ noise std = noise_multiplier·l2_norm_clip on the sum of microbatches; with num_
 mean of several examples, and replacing costs 2·clip. TFP's statement gives both the shuffled and the Poisson price.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from fedgraph.pricing import costs, training

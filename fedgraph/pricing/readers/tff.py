@@ -10,8 +10,6 @@ is the *effective* one of update and clipped count together (Andrew et al. 2021)
 TFF samples a cohort: a fixed number of clients, by the program that drives it; the total number of clients is not in the file.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

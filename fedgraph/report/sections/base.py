@@ -4,8 +4,6 @@ A section module defines ``KINDS``, the kinds of task that it speaks of, and ``b
 have several sections, and a section several tasks; a task without any keeps its rows in the one table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Claims: for each paper, its published ε beside the ε that can be proven and a lower bound."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Graph classification: each row beside the row of graph sizes, the published number, and the best possible at its ε."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Graph clustering: scores against ε beside the size-only row, the distance matrix, a map of the clusters."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Ways to compare small graphs, and what one edge or node does to each: Figures 11 and 12 of Jin & Chen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Does noise help Gromov-Wasserstein to leave saddle points? Each start beside equally many random ones."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

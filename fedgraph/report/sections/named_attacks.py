@@ -1,7 +1,5 @@
 """Attacks by name: what each found on each row, one picture with the limit that ε sets, and who is at risk."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

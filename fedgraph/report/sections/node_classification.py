@@ -1,7 +1,5 @@
 """Node classification: accuracy against ε, one line for each level of trust."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Participation: what each choice is worth to everybody, what each client gains by joining, who loses; a letter per client."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

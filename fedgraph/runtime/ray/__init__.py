@@ -9,8 +9,6 @@ With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; 
 cluster has GPUs each place is given an equal share of one (``placement``); the server itself works on a CPU.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict

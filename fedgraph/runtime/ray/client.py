@@ -4,8 +4,6 @@ Ray actors represent clients that hold subgraphs. They compute DP-APPR and node-
 server actor aggregates by FedAvg and computes Gromov-Wasserstein distances with POT for clustering and classification.
 """
 
-from __future__ import annotations
-
 from fedgraph.runtime.base import Function
 from fedgraph.runtime.ray.holder import Holder, Timed
 

@@ -1,7 +1,5 @@
 """Joining the cluster that ``RAY_ADDRESS`` names, or starting one on this machine; every trouble is one line."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """A runtime whose rounds run at the client actors and the server actor: what the driver uses, and every curator."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The curator actor."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fedgraph.runtime.base import Function

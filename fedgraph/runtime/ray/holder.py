@@ -1,7 +1,5 @@
 """What the three kinds of actors have in common: they keep values, compute one call at a time, and answer beside it."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

@@ -5,8 +5,6 @@ place's CPU and its GPU: clients get half of it, the other two a quarter each; w
 has all but one. The server itself works on a CPU of the driver's machine.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import Any, TypeAlias

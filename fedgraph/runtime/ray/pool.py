@@ -5,8 +5,6 @@ or its machine is gone) or when it gives no sign of life for ``silence`` seconds
 name, as soon as some machine has room; until then others of its kind do its work (``seats``). Nothing waits without a limit.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

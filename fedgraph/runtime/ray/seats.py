@@ -8,8 +8,6 @@ A call may be lost ``MOST_LOSSES`` times; then its work itself is what kills pro
 that is said in one line. Nothing waits without a limit.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence
