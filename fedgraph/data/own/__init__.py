@@ -115,7 +115,12 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     files = (params.edges, params.features, *((params.labels,) if params.labels and not inside else ()))
     missing = [name for name in files if not (path / name).exists()]
     if missing:
-        raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}")
+        way = (
+            "; or say which column of features.csv is the label (label: NAME, --label NAME)"
+            if missing == ["labels.csv"]
+            else ""
+        )
+        raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}{way}")
     raw = RawFiles(path)
     table = tables.feature_table(raw.read(params.features), str(path / params.features))
     rows, words = table.rows, list[str | None]()
