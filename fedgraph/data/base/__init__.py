@@ -19,6 +19,7 @@ from typing import TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
+from fedgraph.data.base import npz
 from fedgraph.data.base.published import ROOT_VARIABLE as ROOT_VARIABLE
 from fedgraph.data.base.published import Published as Published
 from fedgraph.data.base.published import Request as Request
@@ -30,7 +31,6 @@ from fedgraph.types import Graph, GraphCollection
 
 Model = TypeVar("Model", bound=BaseModel)
 
-MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
 MOST_NAMED = 8  # of one family, in a message
 
 
@@ -145,9 +145,7 @@ def load(
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
-        if graph.num_features > MOST_FEATURES:
-            where = request.path or f"{family}/{dataset}"
-            raise DataError(f"{where}: {graph.num_features:,} feature columns; allowed: at most {MOST_FEATURES:,}")
+        npz.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
     return loaded
 
 

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 
+MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
 MOST_BYTES = 8 * 1024**3  # of all members, unpacked
 # What numpy and zipfile raise for files that are cut off, damaged, encrypted, or claim more than they hold.
 _DAMAGED = (
@@ -50,7 +51,14 @@ def read(content: bytes, name: str) -> SparseGraph:
             f"{name}: {rows} nodes in the adjacency, {attributes.shape[0]} rows of attributes, labels of shape {labels.shape}; "
             "allowed: the same number of each"
         )
+    require_width(attributes.shape[1], name)  # before anybody names the columns
     return SparseGraph(adjacency, attributes, labels)
+
+
+def require_width(columns: int, where: str) -> None:
+    """``DataError`` for more feature columns than a model can have."""
+    if columns > MOST_FEATURES:
+        raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {MOST_FEATURES:,}")
 
 
 def members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
