@@ -161,12 +161,20 @@ def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score],
     return [
         _one(f"{opening} {unit} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e], here)
         + (
-            f" Without privacy: {format_mean(top)} ({questions.short_name(top, here)})."
+            f" Without privacy: {format_mean(top)} ({questions.short_name(top, here)}{_no_ceiling(top, found)})."
             if top is not None and e == shown[0]
             else ""
         )
         for e in shown
     ]
+
+
+def _no_ceiling(top: Score, found: Sequence[Best]) -> str:
+    """Said of the best row without privacy where a private one is above it by more than two standard errors."""
+    if not any(b.score is not None and b.score.private and chance.is_worse(top, b.score) for b in found):
+        return ""
+    why = ", which may read its neighbours' labels" if top.asked[2] == "asking" else ""
+    return f"; this is no upper line: a private row is above it{why}"
 
 
 def _keeps_one(score: Score, unit: str, found: Sequence[Best]) -> bool:

@@ -67,6 +67,20 @@ def test_a_best_row_that_names_the_largest_class_only_is_told(accuracy: float, t
     assert ("Naming the largest class always would be right for 0.88: these rows may have learnt nothing else." in said) == told
 
 
+@pytest.mark.parametrize(("private", "above"), [(0.86, True), (0.80, False), (0.70, False)])
+@pytest.mark.parametrize("protocol", ["asking", "inductive"])
+def test_a_private_row_above_the_one_without_privacy_is_told(private: float, above: bool, protocol: str) -> None:
+    facts = NodeClassificationFacts(protocol=protocol)
+    cells = [
+        *seeds("hop", private - 0.01, private, private + 0.01, facts=facts),
+        *seeds("clear", 0.78, 0.79, 0.80, epsilon=math.inf, facts=facts),
+    ]
+    said = answer.find_answer(report_rows.group_rows(cells)).sentences[0]
+    assert "Without privacy: 0.79 ± 0.01 (clear" in said
+    assert ("no upper line: a private row is above it" in said) == above
+    assert ("may read its neighbours' labels" in said) == (above and protocol == "asking")
+
+
 def test_plus_minus_needs_two_seeds() -> None:
     answered = answer.find_answer(report_rows.group_rows([cell("one", 0.5)]))
     assert "±" not in answered.sentences[0]
