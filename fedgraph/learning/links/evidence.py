@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.decomposition import TruncatedSVD
 
 from fedgraph.learning.propagation.aggregation import unit_length
 
@@ -19,6 +18,8 @@ def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
         return np.zeros((features.shape[0], 0), dtype=np.float32)
     if features.shape[1] <= width:
         return unit_length(np.asarray(features.toarray(), dtype=np.float32))
+    from sklearn.decomposition import TruncatedSVD  # not before it is used: every run lists all methods
+
     svd = TruncatedSVD(width, random_state=seed % 2**32)
     return unit_length(svd.fit_transform(sp.csr_matrix(features)).astype(np.float32))
 

@@ -5,7 +5,6 @@ A pair is an int64 row (u, v) with u < v. An undirected edge is one pair.
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics import roc_auc_score
 
 HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
 RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogbl-citation2
@@ -66,6 +65,8 @@ def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
         auc; hits_at_K (the share of positives above the K-th best negative, for each K that q allows); mrr (mean of 1 / rank
         among the first 1000 negatives; equal scores share their ranks).
     """
+    from sklearn.metrics import roc_auc_score  # not before it is used: every run lists all tasks
+
     truth = np.concatenate([np.ones(positives.size), np.zeros(negatives.size)])
     found = {"auc": float(roc_auc_score(truth, np.concatenate([positives, negatives])))}
     best = np.sort(negatives)[::-1]
