@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
-from scipy.stats import rankdata
 
 from fedgraph.documents.settings import Settings
 
@@ -65,6 +64,8 @@ def from_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[
 
 def _likeness(column: np.ndarray, values: np.ndarray) -> float:
     """The larger of the two correlations, of values and of ranks, without its sign."""
+    from scipy.stats import rankdata  # not before it is used: every run lists all data sets
+
     pairs = ((column, values), (rankdata(column), rankdata(values)))
     return max(abs(float(np.corrcoef(one, other)[0, 1])) for one, other in pairs)
 
