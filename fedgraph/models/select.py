@@ -36,7 +36,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.settle import Guarantee, client_events
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.tasks.base.training import Fitted
-from fedgraph.types import Graph
+from fedgraph.types import Graph, without_edges
 from fedgraph.worlds.protocols import Setting
 
 JUDGES, MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
@@ -69,8 +69,12 @@ class Judges:
         """How many are answered rightly."""
         plan, state, setting = fitted.plan, fitted.done.outcome.state, fitted.world.setting
         predict = kinds.classifier(plan.method).predict
-        if not self.alone:
-            return int((predict(plan, state, setting.held)[self.rows].argmax(axis=1) == self.graph.labels[self.rows]).sum())
+        if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
+            return int(
+                (
+                    predict(plan, state, without_edges(setting.held))[self.rows].argmax(axis=1) == self.graph.labels[self.rows]
+                ).sum()
+            )
         scaled = (
             self.graph if setting.ranks is None else setting.ranks.scaled(replace(self.graph, columns=setting.ranks.columns))
         )
