@@ -163,6 +163,22 @@ def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:
     assert not np.allclose(*answers), "the setting reaches the training"
 
 
+def test_a_row_hears_the_known_labels_of_its_neighbours_and_not_its_own() -> None:
+    """A path 0 – 1 – 2 – 3 of which 0 and 2 are known: 1 hears both, 3 hears 2, and the known ones hear nothing."""
+    path = sp.csr_array(sp.diags_array([np.ones(3), np.ones(3)], offsets=[1, -1]), dtype=np.float32)
+    rows, source = sp.csr_array(np.full((4, 1), 2.0, np.float32)), Provenance("synthetic", "a path")
+    made_of = {"features_from_edges": False, "columns_from_rows": False, "nodes_from_edges": False}
+    graph = Graph("path", path, rows, np.array([0, 1, 1, 0]), 2, source, **made_of)
+    given = fitting.inputs(graph, "unit", np.array([0, -1, 1, -1])).x
+    assert given.dense().tolist() == [[1, 0, 0], [1, 0.5, 0.5], [1, 0, 0], [1, 0, 1]]  # type: ignore[attr-defined]
+    known = public_facts(4, 1, 2, (4,), Viewer.CURATOR_TRUSTED)
+    asking = replace(known, public=replace(known.public, asking=np.array([3])))
+    for facts, hears in ((known, 0), (asking, 1)):
+        plan = nonprivate.plan(Params(model="ceiling"), clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
+        assert sum(c.hears for c in plan.made.candidates) == hears
+        assert len(nonprivate.plan(Params(), facts, Budget(math.inf, 1e-5)).made.candidates) == 1
+
+
 def test_two_identical_clients_are_central_training(library: Graph) -> None:
     """Nothing but rounding apart after ten rounds; with Adam begun anew every round they would be far apart."""
     params = Params(model="logistic", rounds=10, local_epochs=2, validation=0, learning_rate=0.05)
@@ -229,7 +245,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
     plan, state = trained(library, params)
     kept: phases.Training = state.memory
     assert plan.made.folds == 3, "three thirds of a small graph"  # type: ignore[attr-defined]
-    assert plan.schedule.rounds == (len(params.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
+    assert plan.schedule.rounds == (len(plan.made.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
     assert not phases.Place.of(state.model).going
     assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering(state)]
     assert max(t.folds for t in kept.tried.values()) > 1 or len(choice.within(kept.tried, phases.FAR)) == 1
@@ -237,7 +253,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
         start = fitting.start(phases.shape_of(plan, index), phases.step_seed(kept.seed, index))  # type: ignore[arg-type]
         alone = fitting.trained(
             fitting.build_network(phases.shape_of(plan, index), 0), fitting.inputs(library), library.labels, start,  # type: ignore[arg-type]
-            fitting.Steps(5 * member.updates, 0, params.candidates[index].rate, params.candidates[index].decay),
+            fitting.Steps(5 * member.updates, 0, params.candidates(False)[index].rate, params.candidates(False)[index].decay),
             lambda step, index=index: phases.step_seed(kept.seed, 0, index, step),
         )  # fmt: skip
         assert np.allclose(alone.vector, parameters, atol=1e-5), "the refit reads all training nodes, for the rounds found"
@@ -255,11 +271,11 @@ def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(libra
     parts = [phases.divided(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
     assert np.array_equal(np.sum(parts, axis=0), np.ones(library.num_nodes)), "five fifths: each node validates once"
     asked = Params(model="ceiling")
-    assert [asked.divided(n) for n in (1530, 4000, 9000, 50_000)] == [(5, 0.1), (3, 0.1), (2, 0.1), (1, 0.1)]
-    assert asked.divided(9) == (5, 0.2), "of few labels each validates once"
-    assert Params(model="ceiling", folds=2).divided(100) == (2, 0.1)
-    assert Params(model="ceiling", validation=0.5).divided(100) == (2, 0.5)
-    assert Params(model="gcn").divided(100) == (1, 0.1)
+    assert [asked.divided(n, 10) for n in (1530, 4000, 9000, 50_000)] == [(5, 0.1), (3, 0.1), (2, 0.1), (1, 0.1)]
+    assert asked.divided(9, 10) == (5, 0.2), "of few labels each validates once"
+    assert Params(model="ceiling", folds=2).divided(100, 10) == (2, 0.1)
+    assert Params(model="ceiling", validation=0.5).divided(100, 10) == (2, 0.5)
+    assert Params(model="gcn").divided(100, 1) == (1, 0.1)
 
 
 def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> None:

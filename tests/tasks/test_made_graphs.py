@@ -1,4 +1,4 @@
-"""Graphs that nobody tuned on, made here: learners run, and the ceiling is not below an MLP or the majority."""
+"""Graphs that nobody tuned on, made here: learners run, and the ceiling is not below an MLP, the majority or a private row."""
 
 from __future__ import annotations
 
@@ -47,6 +47,25 @@ def imbalanced() -> Graph:
     return made(labels, lambda a, b: np.where(a == b, 0.9, 0.1), 8, 40)
 
 
+def accuracies(folder: Path) -> list[dict[str, str]]:
+    lines = (folder / "results.csv").read_text(encoding="utf-8").splitlines()
+    return [row for row in csv.DictReader(line for line in lines if not line.startswith("#")) if row["metric"] == "accuracy"]
+
+
+def test_where_nodes_ask_no_private_row_is_above_the_ceiling(tmp_path: Path) -> None:
+    """Neighbours are of other classes: their labels tell more than a row, and one candidate alone reads them."""
+    labels = np.random.default_rng(5).integers(3, size=500)
+    graph = made(labels, lambda a, b: np.where(a == b, 0.02, 0.5), 12, 30, words=3)
+    ceiling = {"method": "nonprivate", "model": "ceiling", "among": ["logistic"], "folds": 1, "rounds": 20, "epsilons": ["inf"]}
+    fedgraph.compare(graph, ["label_hop", ceiling], epsilons=[8, math.inf], out=tmp_path / "run", protocol="asking")
+    found = {(row["method"], row["epsilon"]): float(row["value"]) for row in accuracies(tmp_path / "run")}
+    top, count = found.pop(("nonprivate", "inf")), labels.size / 5
+    for private in found.values():
+        error = math.sqrt((top * (1 - top) + private * (1 - private)) / count)
+        assert top >= private - 2 * error, (top, found)
+    assert len(found) == 2
+
+
 @pytest.mark.quality("methods", "learning")
 @pytest.mark.parametrize("make", [imbalanced])
 def test_every_learner_runs_and_the_ceiling_is_one(make: Callable[[], Graph], tmp_path: Path) -> None:
@@ -61,8 +80,7 @@ def test_every_learner_runs_and_the_ceiling_is_one(make: Callable[[], Graph], tm
         out=tmp_path / "run",
         name=make.__name__,
     )
-    lines = (tmp_path / "run" / "results.csv").read_text(encoding="utf-8").splitlines()
-    rows = [row for row in csv.DictReader(line for line in lines if not line.startswith("#")) if row["metric"] == "accuracy"]
+    rows = accuracies(tmp_path / "run")
     assert {row["method"] for row in rows} == {"features", "label_hop", "gap_edge", "gcon", "nonprivate"}
     assert {row["status"] for row in rows} == {"ok"}
     found = {row["variant"]: float(row["value"]) for row in rows}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import nn
 from torch.nn import functional
@@ -52,13 +53,23 @@ class Progress:
     moments: np.ndarray
 
 
-def inputs(graph: Graph, rows: Scaling = "unit") -> Inputs:
-    """What a network is called with. rows: of length one, of sum one, or (``columns``) as they are: the network scales them."""
+def inputs(graph: Graph, rows: Scaling = "unit", labels: np.ndarray | None = None) -> Inputs:
+    """What a network is called with.
+
+    Args:
+        rows: of length one, of sum one, or (``columns``) as they are: the network scales them.
+        labels: int64 [n], −1 where unknown. Where they are given, c more columns hold the share of each class among the
+            neighbours whose label is known (0 without one); a node's own label is never in its own row.
+    """
     coo = graph.adjacency.tocoo()
     edges = torch.tensor(np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64), device=device())
+    x = graph.features if rows == "columns" else (unit_rows if rows == "unit" else sum_rows)(graph.features)
+    if labels is not None:
+        known = sp.csr_array(labels[:, None] == np.arange(graph.num_classes), dtype=np.float32)
+        x = sp.csr_array(sp.hstack([x, sum_rows(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
     if rows == "columns":
-        return Inputs(torch.tensor(graph.features.toarray(), dtype=torch.float32, device=device()), edges)
-    return Inputs(sparse_rows((unit_rows if rows == "unit" else sum_rows)(graph.features)), edges)
+        return Inputs(torch.tensor(x.toarray(), dtype=torch.float32, device=device()), edges)
+    return Inputs(sparse_rows(x), edges)
 
 
 def build(make: Callable[[], Built], seed: int) -> Built:

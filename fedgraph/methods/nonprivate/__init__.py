@@ -14,7 +14,8 @@ its end. With ``refit`` the chosen ones are trained again on all training nodes,
 validation mask of the split they are not, as published work does not.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
-the graph that is asked. Test labels are seen by nobody.
+the graph that is asked. Where nodes ask, one candidate of ``model: ceiling`` reads the labels of their neighbours, too, as a
+private row may (``label_hop``). Test labels are seen by nobody.
 """
 
 from collections.abc import Mapping
@@ -77,7 +78,7 @@ IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Asked]:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
-    if facts.attendance.asynchronous and (params.validation or len(params.candidates) > 1):
+    if facts.attendance.asynchronous and params.validation:
         raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     assumed = (Assumption.COUNTS_PUBLIC, *public_assumptions(facts))
     if params.model == CEILING and "features" not in params.model_fields_set:
@@ -86,12 +87,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
         if facts.filled > 0.5:
             params = params.model_copy(update={"features": "columns"})
     made = _asked(params, facts)
-    tried = len(params.candidates) * made.folds
-    rounds = (
-        tried + (min(params.members, len(params.candidates)) if params.refit and params.validation else 0)
-    ) * params.rounds
+    tried = len(made.candidates)
+    refits = min(params.members, tried) if params.refit and params.validation else 0
+    rounds = (tried * made.folds + refits) * params.rounds
     event = Unprotected("parameters are sent without noise")
-    note = f"Chosen on validation nodes from {len(params.candidates)} candidates; test labels are read once, at the end."
+    note = f"Chosen on validation nodes from {tried} candidates; test labels are read once, at the end."
     return Plan(
         method="nonprivate",
         params=params,
@@ -108,10 +108,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
 
 def _asked(params: Params, facts: PublicFacts) -> Asked:
     attributes = facts.public.attributes
-    folds = params.divided(facts.num_train if attributes is None else int((attributes.labels >= 0).sum()))
+    candidates = params.candidates(facts.public.asking.size > 0)
+    labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
+    folds = params.divided(labelled, len(candidates))
     if facts.public.graph is None or facts.public.name != "test-graph":
-        return Asked(1.0, *folds)
-    return Asked(min(1.0, facts.public.graph.num_nodes / facts.num_train), *folds)
+        return Asked(1.0, candidates, *folds)
+    return Asked(min(1.0, facts.public.graph.num_nodes / facts.num_train), candidates, *folds)
 
 
 def num_sent(plan: Plan[Params, Asked]) -> int:
@@ -157,9 +159,9 @@ def predict(plan: Plan[Params, Asked], state: State[phases.Training], graph: Gra
 
 
 def _scores(plan: Plan[Params, Asked], index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
-    network = fitting.build_network(phases.shape_of(plan, index), 0)
-    given = fitting.inputs(graph, plan.params.features)
-    return local.scores(plan, plan.params.candidates[index], network, parameters, graph, given)
+    network, candidate = fitting.build_network(phases.shape_of(plan, index), 0), plan.made.candidates[index]
+    given = fitting.inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
+    return local.scores(plan, candidate, network, parameters, graph, given)
 
 
 def tuned(
@@ -177,7 +179,7 @@ def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str,
         return ()
     steps = plan.params.local_epochs
     found = "; ".join(
-        f"{plan.params.candidates[m.candidate]} ({m.accuracy:.3f} after {m.updates * steps} steps)" for m in members
+        f"{plan.made.candidates[m.candidate]} ({m.accuracy:.3f} after {m.updates * steps} steps)" for m in members
     )
     first = tried[members[0].candidate]
     count = f"{first.count:.0f} validation nodes" + (f" in {first.folds} folds" if first.folds > 1 else "")

@@ -30,6 +30,7 @@ class Work:
 
     networks: candidate → network, built when first needed (its parameters are always broadcast). divided: of the latest run's
     seed, phase and fold, the labels that train and those that validate. thinned: of its seed and fold, what validates.
+    heard: of the latest labels that train, rows with the labels of neighbours.
     """
 
     graph: Graph
@@ -38,10 +39,20 @@ class Work:
     networks: dict[int, Network] = field(default_factory=dict)
     divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
+    heard: dict[bytes, fitting.Inputs] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> fitting.Inputs:
         return fitting.inputs(self.graph, self.rows)
+
+    def read_by(self, candidate: Candidate, training: np.ndarray) -> fitting.Inputs:
+        """Its inputs. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
+        if not candidate.hears:
+            return self.inputs
+        if (key := training.tobytes()) not in self.heard:
+            self.heard.clear()
+            self.heard[key] = fitting.inputs(self.graph, self.rows, training)
+        return self.heard[key]
 
     @cached_property
     def clients(self) -> many_gcns.Clients:
@@ -57,7 +68,7 @@ def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarra
     judged = np.zeros(3)
     if (validation >= 0).any() and not plan.facts.attendance.asynchronous:  # an older model says nothing of the newest one
         like_asked = _like_asked(plan, work, validation, place, numbers)
-        judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"]), validation)
+        judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"], training), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
     if plan.facts.attendance.asynchronous:
         vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
@@ -67,7 +78,7 @@ def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarra
 
 def computes_together(plan: Plan[Params, Asked]) -> bool:
     """Whether the clients of a block are trained in one call: every candidate is a plain GCN, on a CPU."""
-    return all(_compiled(plan, index) for index in range(len(plan.params.candidates)))
+    return all(_compiled(plan, index) for index in range(len(plan.made.candidates)))
 
 
 def scores(
@@ -84,32 +95,37 @@ def scores(
 
 def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
     """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
-    candidate, shape = plan.params.candidates[index], phases.shape_of(plan, index)
-    given = fitting.inputs(graph, plan.params.features)
+    candidate, shape = plan.made.candidates[index], phases.shape_of(plan, index)
     network, seed = fitting.build_network(shape, 0), int(rng.integers(2**31))
 
+    def given(labels: np.ndarray) -> fitting.Inputs:
+        return fitting.inputs(graph, plan.params.features, labels if candidate.hears else None)
+
     def descended(labels: np.ndarray, steps: int) -> list[np.ndarray]:
+        known = given(labels)
         at = fitting.Progress(shared, np.zeros((2, shared.size), np.float32))
         kept = [shared]
         for first in range(0, steps, personal_head.EVERY):
             how = fitting.Steps(personal_head.EVERY, first, candidate.rate, candidate.decay)
-            at = fitting.trained(network, given, labels, at, how, lambda step: phases.step_seed(seed, index, step))
+            at = fitting.trained(network, known, labels, at, how, lambda step: phases.step_seed(seed, index, step))
             kept.append(at.vector)
         return kept
 
-    return fine_tuning.chosen(descended, lambda weights: fitting.scores(network, weights, given), shared, graph.labels, rng)
+    known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
+    return fine_tuning.chosen(descended, lambda weights: fitting.scores(network, weights, known), shared, graph.labels, rng)
 
 
 def _compiled(plan: Plan[Params, Asked], index: int) -> bool:
     return plan.params.features == "unit" and many_gcns.able(phases.shape_of(plan, index), plan.facts.sizes.num_clients)
 
 
-def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray) -> np.ndarray:
-    candidate = plan.params.candidates[index]
+def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
+    candidate = plan.made.candidates[index]
     if _compiled(plan, index):
         found = many_gcns.scores(phases.shape_of(plan, index), parameters, work.clients)
         return _spread(plan, candidate, found, work.graph)
-    return scores(plan, candidate, _network(plan, work, index), parameters, work.graph, work.inputs)
+    given = work.read_by(candidate, training)
+    return scores(plan, candidate, _network(plan, work, index), parameters, work.graph, given)
 
 
 def _trained(
@@ -121,7 +137,7 @@ def _trained(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
     params, place = plan.params, phases.Place.of(model)
-    candidate, shape = params.candidates[place.candidate], phases.shape_of(plan, place.candidate)
+    candidate, shape = plan.made.candidates[place.candidate], phases.shape_of(plan, place.candidate)
     adam = params.client_optimiser == "adam"
     how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
     before = fitting.Progress(model["parameters"], model["moments"])
@@ -135,8 +151,8 @@ def _trained(
             seeds = np.array([[seed_of(number, step) for step in steps] for number in numbers], dtype=np.int64)
         return many_gcns.trained(shape, work.clients, training, before, how, seeds)
     (number,) = numbers
-    network = _network(plan, work, place.candidate)
-    after = fitting.trained(network, work.inputs, training, before, how, lambda step: seed_of(number, step))
+    network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
+    after = fitting.trained(network, given, training, before, how, lambda step: seed_of(number, step))
     weight = float((training >= 0).sum())
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
 

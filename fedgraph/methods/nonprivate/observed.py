@@ -76,4 +76,4 @@ def convolutions(plan: Plan[Params, Asked]) -> Callable[[State[Training]], Convo
 
 
 def _shape(plan: Plan[Params, Asked], arguments: Mapping[str, object]) -> Shape:
-    return plan.params.candidates[0].shape(plan.facts.sizes.num_features, plan.facts.sizes.num_classes, dict(arguments))
+    return plan.made.candidates[0].shape(plan.facts.sizes.num_features, plan.facts.sizes.num_classes, dict(arguments))

@@ -21,7 +21,7 @@ FEW = 100  # validation nodes of all folds below which every labelled node valid
 class Candidate:
     """One network with its training. alpha: teleport of the spread of its scores over the asked graph; 1: no spread.
 
-    columns: as in ``Shape``.
+    columns: as in ``Shape``. hears: reads the labels of a node's neighbours beside its row, when it answers, too.
     """
 
     model: str
@@ -32,24 +32,27 @@ class Candidate:
     decay: float
     alpha: float = 1.0
     columns: bool = False
+    hears: bool = False
 
     def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> Shape:
-        sizes = (num_features, num_classes, self.hidden, self.dropout, self.input_dropout)
+        sizes = (num_features + num_classes * self.hears, num_classes, self.hidden, self.dropout, self.input_dropout)
         return Shape(self.model, *sizes, arguments, self.columns)
 
     def __str__(self) -> str:
         spread = f", spread with α = {self.alpha:g}" if self.alpha < 1 else ""
         sizes = "" if self.model == "logistic" else f", {self.hidden} units, dropout {self.dropout:g}"
-        return f"{self.model}{sizes}, rate {self.rate:g}, decay {self.decay:g}{spread}"
+        heard = " with the labels of neighbours" if self.hears else ""
+        return f"{self.model}{heard}{sizes}, rate {self.rate:g}, decay {self.decay:g}{spread}"
 
 
 @dataclass(frozen=True)
 class Asked:
     """share: nodes of the graph that will be asked over those that train, where it is a graph of its own; at most 1, and 1
     where it is the training graph or unknown. folds: parts of the training nodes that validate in turn; validation: the share
-    of the labelled nodes that is in each of them."""
+    of the labelled nodes that is in each of them. candidates: what is trained, in order."""
 
     share: float
+    candidates: tuple[Candidate, ...]
     folds: int = 1
     validation: float = 0.1
 
@@ -68,6 +71,7 @@ GRID = (
     Candidate("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
     Candidate("gat", 64, 0.5, 0.5, 0.01, 5e-4),
 )
+HEARING = Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
 
 
 class Params(Settings):
@@ -133,9 +137,9 @@ class Params(Settings):
             checked(self.model, self.arguments)
         return self
 
-    def divided(self, num_labelled: int) -> tuple[int, float]:
-        """(parts of ``num_labelled`` nodes that validate in turn, share of each); one part where a single model is trained."""
-        if self.model != CEILING or len(self.candidates) == 1:
+    def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:
+        """(parts of ``num_labelled`` nodes that validate in turn, share of each); one part where a single model is tried."""
+        if self.model != CEILING or tried == 1:
             return 1, self.validation
         if self.folds != "auto":
             return self.folds, self.validation
@@ -143,12 +147,12 @@ class Params(Settings):
         folds = max(1, min(math.ceil(ENOUGH / of_one), MOST_FOLDS, math.floor(1 / self.validation)))
         return folds, max(self.validation, 1 / folds) if folds * of_one < FEW else self.validation
 
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """What is trained, in order."""
+    def candidates(self, asking: bool) -> tuple[Candidate, ...]:
+        """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
         if self.model == CEILING:
-            return tuple(replace(c, columns=columns) for c in GRID if not self.among or c.model in self.among)
+            grid = (*GRID, HEARING) if asking else GRID
+            return tuple(replace(c, columns=columns) for c in grid if not self.among or c.model in self.among)
         sizes = (self.hidden, self.dropout, self.input_dropout)
         own = Candidate(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)
         return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)

@@ -75,7 +75,7 @@ class Place:
 
 def shape_of(plan: Plan[Params, Asked], index: int) -> Shape:
     facts = plan.facts
-    shape: Shape = plan.params.candidates[index].shape(facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments)
+    shape: Shape = plan.made.candidates[index].shape(facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments)
     return shape
 
 
@@ -109,7 +109,7 @@ def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def begin(plan: Plan[Params, Asked], seed: int) -> State[Training]:
-    everybody = tuple(range(len(plan.params.candidates)))
+    everybody = tuple(range(len(plan.made.candidates)))
     return _phase(plan, Training(seed, np.zeros(0, np.float32), server_steps.Moments(), going=everybody), 0)
 
 
@@ -170,7 +170,7 @@ def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> S
 
 def _least(plan: Plan[Params, Asked], count: float) -> int:
     """Rounds before which a choice by ``count`` validation nodes in this fold, and as many in each other one, trusts nobody."""
-    surely = len(plan.params.candidates) == 1 or plan.made.folds * count >= FEW
+    surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= FEW
     return 1 if surely else max(1, PROBATION // plan.params.local_epochs)
 
 
@@ -205,7 +205,7 @@ def _next(plan: Plan[Params, Asked], training: Training, place: Place, masked: b
     training = replace(training, tried=tried)
     if left := [c for c in training.going if c > place.candidate]:
         return _phase(plan, training, left[0], fold=place.fold)
-    going = tuple(sorted(choice.within(tried, FAR))) or tuple(range(len(plan.params.candidates)))
+    going = tuple(sorted(choice.within(tried, FAR))) or tuple(range(len(plan.made.candidates)))
     if len(going) > 1 and place.fold + 1 < plan.made.folds and not masked:
         return _phase(plan, replace(training, going=going), going[0], fold=place.fold + 1)
     chosen = choice.within(tried, choice.NEAR)[: plan.params.members]
