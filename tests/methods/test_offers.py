@@ -109,7 +109,12 @@ def test_methods_are_compared_where_their_offers_say() -> None:
     assert set(found["links"]) == links == {"link_clear", "link_hops"}
     edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")} - links
     assert set(found["edge-level"]) == edges
-    assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {"gap_edge", "gcon", "sage_edge"}
+    assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {
+        "gap_edge",
+        "gcon",
+        "progap_edge",
+        "sage_edge",
+    }
 
 
 def test_every_field_is_described_for_whoever_adds_a_method() -> None:

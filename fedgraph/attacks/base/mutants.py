@@ -106,6 +106,10 @@ def wholes() -> Iterator[Whole]:
     yield Whole(hops, Viewer.CURATOR_TRUSTED, 1)
     yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
     yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
+    stages = {"method": "progap_edge", "hops": 2, "epochs": 1, "hidden": 4}
+    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1)
+    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
+    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
     two_stages = {"method": "gap_node", "steps": 2, "projection": 0, "hop_share": 0.1}
     yield Whole(two_stages, Viewer.SERVER, 2, opened=True)
     yield Whole(two_stages, Viewer.SERVER, 2, "noise × ⅔", opened=True)

@@ -67,7 +67,8 @@ def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -
     def make() -> nn.Module:
         return EncoderNetwork(public.num_features, hidden, public.num_classes)
 
-    return _best(make, given, public.labels, epochs, rng)
+    seed = int(rng.integers(2**31))
+    return best(make, given, public.labels, held_out(public.labels, rng), epochs, seed)
 
 
 def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
@@ -107,7 +108,8 @@ def classifier(
     def make() -> nn.Module:
         return ClassifierNetwork(widths, hidden, num_classes)
 
-    found = _best(make, _side_by_side(inputs), labels, epochs, rng)
+    seed = int(rng.integers(2**31))
+    found = best(make, _side_by_side(inputs), labels, held_out(labels, rng), epochs, seed)
     return Classifier(widths, hidden, num_classes, found)
 
 
@@ -120,22 +122,27 @@ def _no_edges() -> torch.Tensor:
     return torch.zeros((2, 0), dtype=torch.int64, device=device())
 
 
-def _best(
-    make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, epochs: int, rng: np.random.Generator
+def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """bool [n]: the labelled nodes that choose the step."""
+    return (rng.random(labels.size) < VALIDATION) & (labels >= 0)
+
+
+def best(
+    make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
-    """The parameters after the step that is best on held-out labels (the first of equals); the last where none is held out."""
-    network = fitting.build(make, int(rng.integers(2**31)))
-    held_out = (rng.random(labels.size) < VALIDATION) & (labels >= 0)
-    training = np.where(held_out, -1, labels)
+    """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it
+    names none. seed: of the initial parameters that ``make`` draws."""
+    network = fitting.build(make, seed)
+    training = np.where(chooses, -1, labels)
     vector = fitting.vector_of(network)
     now = fitting.Progress(vector, np.zeros((2, vector.size), np.float32))
-    best, best_right = vector, -1.0
+    chosen, most = vector, -1.0
     for step in range(epochs):
         now = fitting.trained(network, given, training, now, fitting.Steps(1, step, RATE, 0.0), lambda number: number)
-        if not held_out.any():
-            best = now.vector
+        if not chooses.any():
+            chosen = now.vector
             continue
-        right = float((fitting.scores(network, now.vector, given)[held_out].argmax(axis=1) == labels[held_out]).mean())
-        if right > best_right:
-            best, best_right = now.vector, right
-    return best
+        right = float((fitting.scores(network, now.vector, given)[chooses].argmax(axis=1) == labels[chooses]).mean())
+        if right > most:
+            chosen, most = now.vector, right
+    return chosen

@@ -20,6 +20,7 @@ methods with an ability asks ``kinds.names_offering``. A central method is the s
 graph, so *central or federated* is a word in a scenario, not a second code path.
 """
 
+from fedgraph.methods.base import noisy_hops as noisy_hops
 from fedgraph.methods.base import seen as seen
 from fedgraph.methods.base.facts import NOTHING_DERIVED as NOTHING_DERIVED
 from fedgraph.methods.base.facts import AttendanceRule as AttendanceRule

@@ -6,16 +6,12 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from fedgraph.documents.settings import Settings
-from fedgraph.privacy.units import Relation
+from fedgraph.methods.base.noisy_hops import HopSettings
 
 
-class Params(Settings):
+class Params(HopSettings):
     """Settings of ``gap_edge``."""
 
-    relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
-    hops: int = Field(2, ge=0, description="aggregations K")
-    formula: Literal["slides", "code"] = Field("code", description="published reading: closed form, or exact")
     encoder: Literal["classes", "published", "hidden", "none"] = Field(
         "classes",
         description="what is aggregated; published: networks and training of GAP's released code (16 units, depth: all)",
@@ -51,7 +47,3 @@ class Params(Settings):
     def in_sample(self) -> bool:
         """Whether own rows of labelled nodes come from a network that was trained on their labels."""
         return self.encoder == "hidden" or (self.encoder == "classes" and self.folds == 1)
-
-    @property
-    def protects(self) -> Relation:
-        return Relation(self.relation)

@@ -1,0 +1,167 @@
+"""What methods of aggregation perturbation at edge level share: K noisy sums over neighbours, each released once.
+
+Round k: the server broadcasts the rows of all nodes (public, or computed from what was released), a client adds up the rows
+of its nodes' neighbours and sends the sums with noise. A method says how rows are made, and what is learnt from the sums.
+
+Federated, who sees what: the server sees every message (behind secure aggregation: their sum), clients see each broadcast. An
+inner edge changes two rows of one client's message. An edge between clients is dropped, or (``cut_edges: protected``) known
+to both its clients: it changes one row of either's message, so at Δ = 1 an end either message carries enough noise and both
+together cost what an inner edge costs, 1² + 1² = √2² (``composition.ends``). Nothing passes between clients but released rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut, with_stand_ins
+from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
+from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
+from fedgraph.methods.base.state import Inbox, State, Streams
+from fedgraph.privacy import neighbour_sums
+from fedgraph.privacy.accounting import aggregation_noise
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Event, Gaussian, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.units import Assumption, Relation, Viewer
+from fedgraph.types import Graph, Subgraph
+
+
+class HopSettings(Settings):
+    """Settings of every such method."""
+
+    relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
+    hops: int = Field(2, ge=0, description="aggregations K")
+    formula: Literal["slides", "code"] = Field("code", description="published reading: closed form, or exact")
+
+    @property
+    def protects(self) -> Relation:
+        return Relation(self.relation)
+
+
+P = TypeVar("P", bound=HopSettings)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: every node's public features and labels. new_nodes: predictions are for the nodes of a public graph."""
+
+    attributes: Graph
+    new_nodes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Whose sums a client makes: CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared."""
+
+    adjacency: sp.csr_array
+    nodes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HopMemory:
+    """Of the server. sent: the rows that were broadcast for each hop, float32 [n, h]. sums: the noisy sums that came back."""
+
+    sent: tuple[np.ndarray, ...]
+    sums: tuple[np.ndarray, ...] = ()
+
+
+def plan_of(method: str, params: P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[P, Made]:
+    """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
+
+    Raises:
+        ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
+    """
+    if facts.public.attributes is None:
+        raise ScenarioError(
+            f"{method} needs public features and labels: set the task's protocol: transductive, or inductive-edges"
+        )
+    if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
+        raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
+    assumed = (
+        Assumption.COUNTS_PUBLIC,
+        Assumption.FEATURES_LABELS_PUBLIC,
+        Assumption.UNTUNED,
+        Assumption.SPLIT_PUBLIC,
+        *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()),
+    )
+    mechanism: Mechanism = Disclose("no noise was asked for")
+    event: Event = Unprotected("no noise")
+    published, min_clients = None, 1
+    if budget.private and params.hops:
+        delta2 = neighbour_sums.sensitivity(params.protects)
+        noise = aggregation_noise.edge_level(
+            params.hops, delta2, budget.epsilon, budget.delta, budget.calibrated_by, params.formula
+        )
+        std, min_clients = gradient_std(1.0, noise.std, facts)
+        of_one = neighbour_sums.END if facts.membership.cut_edges_shared else delta2
+        mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
+    release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
+    return Plan(
+        method=method,
+        params=params,
+        facts=facts,
+        guarantee=guarantee_of(facts, params.protects, assumed, budget.delta, per_end=facts.membership.cut_edges_shared),
+        schedule=Schedule(
+            rounds=params.hops,
+            releases=(release,) if params.hops else (),
+            min_clients=min_clients,
+            # what is trained before the first hop reads public data only: all budgets share it
+            shared_key=params.model_dump_json(),
+        ),
+        made=Made(facts.public.attributes, facts.public.graph is not None),
+        epsilon_published=published,
+        # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
+        sums=Sums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.membership.cut_edges_shared),
+        notes=notes,
+    )
+
+
+def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
+    adjacency = subgraph.graph.adjacency
+    if plan.params.protects is Relation.EDGE_UNDIRECTED:
+        require_simple(adjacency)
+    if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
+        along = with_stand_ins if plan.facts.membership.cut_edges == "generated" else with_cut
+        adjacency = along(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
+    return Work(adjacency, subgraph.nodes)
+
+
+def client(
+    plan: Plan[HopSettings, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+) -> dict[str, Released]:
+    """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
+
+    def aggregate() -> np.ndarray:
+        everywhere = work.adjacency.shape[1] == plan.facts.sizes.num_nodes
+        sums = hop(work.adjacency, model["rows"] if everywhere else model["rows"][work.nodes])
+        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        return placed([sums], [work.nodes], plan.facts.sizes.num_nodes) if secure else sums
+
+    return {"aggregate": desk.release("aggregate", aggregate)}
+
+
+def received(plan: Plan[HopSettings, Made], inbox: Inbox) -> np.ndarray:
+    """The noisy sums of one round, each node's at its place, [n, h]."""
+    parts = inbox.each.get("aggregate")
+    return placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]
+
+
+def evidence(plan: Plan[HopSettings, Made], state: State[HopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
+    """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
+
+    Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
+    """
+    ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
+    ratios = np.zeros(len(pairs))
+    for rows, sums in zip(state.memory.sent, state.memory.sums, strict=False):
+        beyond, added = sums.astype(np.float64) - hop(graph.adjacency, rows), unit_length(rows)
+        for one, other in (e.T for e in ends):
+            ratios += (beyond[one] * added[other]).sum(axis=1) - np.square(added[other]).sum(axis=1) / 2
+    return ratios

@@ -1,0 +1,98 @@
+"""ProGAP at edge level: a network that grows by one stage with every noisy hop, which is released once and kept.
+
+Stage 0 is trained on public features and labels. Round k: clients sum the unit rows that stage k − 1 makes of what is known,
+with noise (``methods.base.noisy_hops`` says who sees what), and the server trains stage k on features and all sums so far
+(``learning.baselines.progressive``). So later sums are of rows that have learnt from earlier ones, where GAP sums the rows of
+one encoder K times; what is paid is the same.
+
+**Guarantee.** One undirected edge changes two rows of a hop, Δ₂ = √2, and K hops are Gaussians of one composition. Published
+(Theorem 4.2 with Lemma 4.1): Δ = 1. Training between two hops reads public values and what was released.
+
+* Transductive: predictions are the last stage's on the kept sums; inference reads no edge.
+* New nodes (protocol ``inductive-edges``): the public test graph goes through all stages in clear.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from pydantic import Field
+
+from fedgraph.learning.baselines import gap_networks, progressive
+from fedgraph.learning.propagation.aggregation import hop
+from fedgraph.methods.base import Budget, Draft, Inbox, Offers, Plan, PublicFacts, Reads, Situation, State, noisy_hops
+from fedgraph.methods.base.noisy_hops import HopMemory, HopSettings, Made, Work
+from fedgraph.privacy.units import Unit
+from fedgraph.types import Graph
+
+REFERENCE = """@inproceedings{sajadmanesh2024progap,
+  title = {{ProGAP}: Progressive Graph Neural Networks with Differential Privacy Guarantees},
+  author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
+  booktitle = {ACM International Conference on Web Search and Data Mining}, year = {2024}}"""
+
+prepare, client = noisy_hops.prepare, noisy_hops.client
+
+
+class Params(HopSettings):
+    """Settings."""
+
+    hidden: int = Field(16, ge=1, description="hidden units of a stage")
+    epochs: int = Field(100, ge=1, description="Adam steps of each stage")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Memory(HopMemory):
+    """Of the server. seed: of every stage. stages: parameters of each stage so far, flat float32."""
+
+    seed: int
+    stages: tuple[np.ndarray, ...] = ()
+
+
+def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+    """Every hop, priced."""
+    return noisy_hops.plan_of("progap_edge", params, facts, budget)
+
+
+def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+    """Stage 0, from public features and labels."""
+    return _grown(plan, Memory(seed=int(rng.integers(2**31)), sent=()))
+
+
+def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+    """Keep the noisy hop, and train the next stage on it."""
+    memory = state.memory
+    return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.received(plan, inbox))))
+
+
+def _grown(plan: Plan[Params, Made], memory: Memory) -> State[Memory]:
+    """With the next stage, and the rows that it makes where another hop follows."""
+    p, public, number = plan.params, plan.made.attributes, len(memory.stages)
+    chooses = gap_networks.held_out(public.labels, np.random.default_rng(memory.seed))
+    before = memory.stages[-1] if number else None
+    stage = progressive.grown(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
+    memory = replace(memory, stages=(*memory.stages, stage))
+    if number == p.hops:
+        return State({}, memory)
+    rows = progressive.rows(stage, public, memory.sums, p.hidden)
+    return State({"rows": rows}, replace(memory, sent=(*memory.sent, rows)))
+
+
+def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+    """[n, c] scores: from the kept sums (``graph`` is not read), or of the new nodes of a public ``graph``."""
+    memory, hidden = state.memory, plan.params.hidden
+    if not plan.made.new_nodes:
+        return progressive.scores(memory.stages[-1], plan.made.attributes, memory.sums, hidden)
+    sums: list[np.ndarray] = []
+    for stage in memory.stages[:-1]:
+        sums.append(hop(graph.adjacency, progressive.rows(stage, graph, sums, hidden)))
+    return progressive.scores(memory.stages[-1], graph, sums, hidden)
+
+
+OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+    kind="classifier",
+    units=(Unit.EDGE,),
+    reads=lambda plan: Reads.PUBLIC_GRAPH if plan.made.new_nodes else Reads.NOTHING,
+    situations=(Situation("transductive", settings={"epochs": 20}), Situation("inductive-edges", settings={"epochs": 20})),
+    reads_stand_ins=True,
+    drafts=(Draft("graph", "edge", {"label": "ProGAP-EDP"}, "a network that grows with every noisy hop", spare=True),),
+    evidence=noisy_hops.evidence,
+)
