@@ -109,12 +109,11 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
     n, c, epsilon, restart = 30, 3, 1.0, 0.3
     labels = np.arange(n) % 2
     x = np.vstack([np.where(labels[:, None] == 0, 1.0, -1.0) * np.array([[1.0, 0, 0]]), [[-1.0, 0, 0]]])
-    same = {"bounds": claim.soft_margin(c), "sensitivity": claim.psi([2], restart), "num_classes": c, "dimension": c,
-            "num_labelled": n, "epsilon": epsilon, "delta": 1e-3, "share": share, "per_end": True}  # fmt: skip
-    least = perturbing.least_regulariser(**same)  # type: ignore[arg-type]
+    given = claim.Situation(epsilon, 1e-3, share, claim.soft_margin(c), claim.psi([2], restart), c, c, n, prior, per_end=True)
+    least = perturbing.least_regulariser(given)
     with pytest.raises(PrivacyError, match="must exceed"):
-        perturbing.calibrated(regulariser=least * 0.999, gradient_norm=1e-9, prior_norm=prior, **same)  # type: ignore[arg-type]
-    made = perturbing.calibrated(regulariser=1.01 * least, gradient_norm=1e-9, prior_norm=prior, **same)  # type: ignore[arg-type]
+        perturbing.calibrated(given, least * 0.999, 1e-9)
+    made = perturbing.calibrated(given, 1.01 * least, 1e-9)
     inner = sp.csr_array((n, n))
     worlds = []
     for cut in (np.zeros((0, 2), dtype=np.int64), np.array([[0, n]])):
@@ -132,8 +131,7 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
         ratio += sum(_log_det(w, theta, labels, loss, made.regulariser) * s for w, s in zip(worlds, (1, -1), strict=True))
         worst = max(worst, abs(ratio))
     assert worst <= epsilon / 2
-    bounds = {k: same[k] for k in ("bounds", "num_classes", "num_labelled")}
-    cost = claim.end_epsilon(made.made, regulariser=made.regulariser, num_features=c, **bounds)  # type: ignore[arg-type]
+    cost = claim.end_epsilon(made.made, given, made.regulariser)
     assert 0.45 * epsilon < cost <= epsilon / 2, "as little noise as the two ends allow"
 
 

@@ -130,10 +130,8 @@ def test_own_edges_means_one_step_only(library: Graph) -> None:
 
 
 def constants(epsilon: float, regulariser: float, psi: float, n: int, prior: float = 0.0) -> perturbing.Calibrated:
-    return perturbing.calibrated(
-        epsilon=epsilon, delta=1e-3, share=0.9, regulariser=regulariser, bounds=claim.soft_margin(3), sensitivity=psi,
-        num_classes=3, dimension=3, num_labelled=n, gradient_norm=1e-9, prior_norm=prior, per_end=False,
-    )  # fmt: skip
+    given = claim.Situation(epsilon, 1e-3, 0.9, claim.soft_margin(3), psi, 3, 3, n, prior, per_end=False)
+    return perturbing.calibrated(given, regulariser, 1e-9)
 
 
 @pytest.mark.parametrize("prior", [0.0, 3.0])
@@ -155,10 +153,8 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
     joined = dense.copy()
     joined[0, 1] = joined[1, 0] = 1
     psi = claim.psi([2], restart)
-    least = perturbing.least_regulariser(
-        epsilon=epsilon, delta=1e-3, share=0.9, bounds=claim.soft_margin(c), sensitivity=psi, num_classes=c, dimension=c,
-        num_labelled=n, per_end=False,
-    )  # fmt: skip
+    given = claim.Situation(epsilon, 1e-3, 0.9, claim.soft_margin(c), psi, c, c, n, per_end=False)
+    least = perturbing.least_regulariser(given)
     made = constants(epsilon, 1.5 * least, psi, n, prior)
     worlds = [walked(capped_walk(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
     assert np.linalg.norm(worlds[0] - worlds[1], axis=1).sum() <= psi * (1 + 1e-12)
@@ -322,10 +318,9 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         psi, n, prior = claim.psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
         total, kept = mechanism.problem.regulariser, 1 - perturbing.OUTPUT_SHARE
         if noise == "gamma":
-            made = claim.perturbation(
-                epsilon=4.0 * kept, delta=plan.guarantee.delta * kept, share=p.share, regulariser=total, bounds=bounds,
-                sensitivity=psi, num_classes=c, num_features=bound.dimension, num_labelled=n, prior_norm=prior,
-            )  # fmt: skip
+            delta = plan.guarantee.delta * kept
+            whole = claim.Situation(4.0 * kept, delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=False)
+            made = claim.perturbation(whole, total)
             assert mechanism.rate <= made.beta * (1 + 1e-9)
             continue
         given = gaussian_objective.Situation(

@@ -158,23 +158,27 @@ ARGUMENTS = {
     "epsilon": 4.0,
     "delta": 1e-4,
     "share": 0.9,
-    "regulariser": 1.0,
     "bounds": gcon.soft_margin(7),
     "sensitivity": 1.12,
     "num_classes": 7,
-    "num_features": 16,
+    "dimension": 16,
     "num_labelled": 140,
+    "per_end": False,
 }
 
 
+def perturbed(regulariser=1.0, **change):
+    return gcon.perturbation(gcon.Situation(**(ARGUMENTS | change)), regulariser)
+
+
 def test_gcon_perturbation():
-    made = gcon.perturbation(**ARGUMENTS)
+    made = perturbed()
     assert made.epsilon_lambda <= 0.1 * 4.0
     assert made.extra_regulariser == 0.0
-    tight = gcon.perturbation(**(ARGUMENTS | {"share": 0.9999, "epsilon": 2.0}))
+    tight = perturbed(share=0.9999, epsilon=2.0)
     assert tight.extra_regulariser > 0
     assert tight.epsilon_lambda <= (1 - 0.9999) * 2.0 * (1 + 1e-9)
-    assert gcon.perturbation(**(ARGUMENTS | {"sensitivity": 0.0})).beta == math.inf
+    assert perturbed(sensitivity=0.0).beta == math.inf
     assert gcon.psi([0.0], 0.3) == 0.0
     assert gcon.output_sensitivity(1e-10, 0.5) == pytest.approx(4e-10)
 
@@ -197,7 +201,7 @@ def test_gcon_perturbation():
 )
 def test_gcon_refuses_nonsense(change):
     with pytest.raises(PrivacyError):
-        gcon.perturbation(**(ARGUMENTS | change))
+        perturbed(**change)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What a GCON client releases: one perturbed minimiser, its constants fixed from public numbers and the budget."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,11 +67,8 @@ def _gaussian(params: Params, given: gaussian_objective.Situation) -> Noise:
     return Noise(found.regulariser, std=found.noise_std, output_std=found.output_std, event=found.event)
 
 
-def _gamma(params: Params, given: gaussian_objective.Situation) -> Noise:
-    same = asdict(given) | {"bounds": given.bounds}
-    norm = same.pop("prior_norm")
-    regulariser = _regulariser(params, perturbing.least_regulariser(**same))
-    found = perturbing.calibrated(regulariser=regulariser, gradient_norm=GRADIENT_NORM, prior_norm=norm, **same)
+def _gamma(params: Params, given: claim.Situation) -> Noise:
+    found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), GRADIENT_NORM)
     return Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
 
 

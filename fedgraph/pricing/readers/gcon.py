@@ -29,11 +29,10 @@ def read(document: Document) -> Reading:
     loss, listed = options.choice("loss", ("soft-margin", "pseudo-huber"), "soft-margin"), options.raw("steps")
     powers = [float(s) for s in listed if isinstance(s, (int, float))] if isinstance(listed, list) else [float("inf")]
     options.finish()
-    made = gcon.perturbation(
-        epsilon=epsilon, delta=delta, share=share, regulariser=regulariser, num_classes=classes, num_features=features,
-        num_labelled=labelled, sensitivity=(moved := gcon.psi(powers, restart, cap)),
-        bounds=gcon.soft_margin(classes) if loss == "soft-margin" else gcon.pseudo_huber(classes, width),
-    )  # fmt: skip
+    bounds = gcon.soft_margin(classes) if loss == "soft-margin" else gcon.pseudo_huber(classes, width)
+    moved = gcon.psi(powers, restart, cap)
+    given = gcon.Situation(epsilon, delta, share, bounds, moved, classes, features, labelled, per_end=False)
+    made = gcon.perturbation(given, regulariser)
     question = "Is the objective minimised exactly (gradient norm near 1e-9), or is what is left noised and charged?"
     exact = document.answers.ask("solved exactly (1) or not (0)", question, (0.0, 1.0)) == 1
     why = f"noise β = {made.beta:.4g}, Ψ = {moved:.4g}: the paper's constants, which hold for the exact minimiser"

@@ -25,7 +25,7 @@ anything not finite and > 0 where that is needed → ``PrivacyError``. a = 1 or 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.claims.claim import Claim
@@ -64,22 +64,37 @@ def psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
     return 4 * cap * (1 - restart) / restart * sum(each) / len(each)
 
 
-def least_regulariser(
-    *,
-    epsilon: float,
-    delta: float,
-    share: float,
-    bounds: LossBounds,
-    sensitivity: float,
-    num_classes: int,
-    num_features: int,
-    num_labelled: int,
-) -> float:
-    """c c₂ Ψ c_sf/(n₁ωε): Λ must exceed it."""
-    from scipy.stats import gamma  # its import takes half a second
+@dataclass(frozen=True)
+class Situation:
+    """What noise in the objective has to hide, and what it may cost.
 
-    c_sf = float(gamma.isf(delta / num_classes, num_features))
-    return num_classes * bounds.c2 * sensitivity * c_sf / (num_labelled * share * epsilon)
+    epsilon, delta: of one edge. share: ω. sensitivity: Ψ. dimension: d, columns of Z. num_labelled: n₁. prior_norm: r.
+    per_end: two clients may each make such a release because of one edge, so that an event prices one end of it.
+    """
+
+    epsilon: float
+    delta: float
+    share: float
+    bounds: LossBounds
+    sensitivity: float
+    num_classes: int
+    dimension: int
+    num_labelled: int
+    prior_norm: float = 0.0
+    per_end: bool = field(kw_only=True)
+
+    @property
+    def c_sf(self) -> float:
+        """The 1 − δ/c quantile of Gamma(d, 1)."""
+        from scipy.stats import gamma  # its import takes half a second
+
+        return float(gamma.isf(self.delta / self.num_classes, self.dimension))
+
+
+def least_regulariser(given: Situation) -> float:
+    """c c₂ Ψ c_sf/(n₁ωε): Λ must exceed it."""
+    spent = given.num_labelled * given.share * given.epsilon
+    return given.num_classes * given.bounds.c2 * given.sensitivity * given.c_sf / spent
 
 
 @dataclass(frozen=True)
@@ -94,36 +109,26 @@ class Perturbation:
     beta: float
 
 
-def perturbation(
-    *,
-    epsilon: float,
-    delta: float,
-    share: float,
-    regulariser: float,
-    bounds: LossBounds,
-    sensitivity: float,
-    num_classes: int,
-    num_features: int,
-    num_labelled: int,
-    prior_norm: float = 0.0,
-) -> Perturbation:
-    """All constants. share: ω. regulariser: Λ. sensitivity: Ψ. num_features: d of Z. num_labelled: n₁. prior_norm: r."""
-    for name, value in (("epsilon", epsilon), ("delta", delta), ("regulariser", regulariser)):
-        require_positive(name, value)
-    if not 0 <= prior_norm < math.inf:
-        raise PrivacyError(f"prior_norm is a number ≥ 0, found {prior_norm}")
-    if not (0 < share < 1 and delta < 1 and 0 <= sensitivity < math.inf and min(num_classes, num_features, num_labelled) >= 1):
-        raise PrivacyError("need 0 < share < 1, delta < 1, a finite sensitivity ≥ 0 and at least one class, feature and label")
-    from scipy.stats import gamma
+def perturbation(given: Situation, regulariser: float) -> Perturbation:
+    """All constants of noise that keeps (ε, δ) of ``given``; its ends are not priced here. regulariser: Λ.
 
-    c, d, n = num_classes, num_features, num_labelled
-    c_sf = float(gamma.isf(delta / c, d))
+    Raises:
+        PrivacyError: a number is out of its range, or Λ is not above ``least_regulariser``, which the text names.
+    """
+    for name, value in (("epsilon", given.epsilon), ("delta", given.delta), ("regulariser", regulariser)):
+        require_positive(name, value)
+    if not 0 <= given.prior_norm < math.inf:
+        raise PrivacyError(f"prior_norm is a number ≥ 0, found {given.prior_norm}")
+    c, d, n, share, sensitivity = given.num_classes, given.dimension, given.num_labelled, given.share, given.sensitivity
+    if not (0 < share < 1 and given.delta < 1 and 0 <= sensitivity < math.inf and min(c, d, n) >= 1):
+        raise PrivacyError("need 0 < share < 1, delta < 1, a finite sensitivity ≥ 0 and at least one class, feature and label")
+    epsilon, bounds, c_sf = given.epsilon, given.bounds, given.c_sf
     spent = n * share * epsilon
     slack = spent * regulariser - c * bounds.c2 * sensitivity * c_sf
     if slack <= 0:
         needed = c * bounds.c2 * sensitivity * c_sf / spent
         raise PrivacyError(f"the regulariser Λ = {regulariser:.6g} must exceed {needed:.6g} here: raise Λ, ε or ω")
-    c_theta = (spent * (bounds.c1 + regulariser * prior_norm) + c * bounds.c1 * sensitivity * c_sf) / slack
+    c_theta = (spent * (bounds.c1 + regulariser * given.prior_norm) + c * bounds.c1 * sensitivity * c_sf) / slack
     curvature = (2 * bounds.c2 + bounds.c3 * c_theta) * sensitivity
 
     def cost(extra: float) -> float:
@@ -137,17 +142,15 @@ def perturbation(
     return Perturbation(sensitivity, c_sf, c_theta, cost(extra), extra, left / scale if scale > 0 else math.inf)
 
 
-def end_epsilon(
-    made: Perturbation, *, regulariser: float, bounds: LossBounds, num_classes: int, num_features: int, num_labelled: int
-) -> float:
+def end_epsilon(made: Perturbation, given: Situation, total_regulariser: float) -> float:
     """What one *end* of an edge costs under the noise of ``made``: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
 
-    regulariser: Λ + Λ′. An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
+    total_regulariser: Λ + Λ′. An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
     """
-    c, half = num_classes, made.psi / 2
+    c, d, bounds, half = given.num_classes, given.dimension, given.bounds, made.psi / 2
     shift = c * (bounds.c1 + bounds.c2 * made.c_theta) * half * made.beta
     curvature = (2 * bounds.c2 + bounds.c3 * made.c_theta) * half
-    return shift + c * num_features * math.log1p(curvature / (num_features * num_labelled * regulariser))
+    return shift + c * d * math.log1p(curvature / (d * given.num_labelled * total_regulariser))
 
 
 def output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
@@ -162,10 +165,7 @@ def rows() -> list[Claim]:
     """One setting (Cora-like) at ε = 4: provable equals published, on conditions."""
     steps, restart = (2.0,), 0.6
     sensitivity = psi(steps, restart)
-    made = perturbation(
-        epsilon=4.0, delta=1e-4, share=0.9, regulariser=1.0, bounds=soft_margin(7), sensitivity=sensitivity,
-        num_classes=7, num_features=16, num_labelled=140,
-    )  # fmt: skip
+    made = perturbation(Situation(4.0, 1e-4, 0.9, soft_margin(7), sensitivity, 7, 16, 140, per_end=False), 1.0)
     inputs: dict[str, float | str] = {
         "restart": restart, "m": 2, "p": 0.5, "Psi": sensitivity, "c": 7, "d": 16, "n1": 140, "omega": 0.9, "Lambda": 1.0,
         "c_sf": made.c_sf, "c_theta": made.c_theta, "eps_Lambda": made.epsilon_lambda, "Lambda'": made.extra_regulariser,

@@ -20,32 +20,19 @@ most (ε/2, δ/2), and an inner edge, which moves Z by Ψ at one client, at most
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian_objective
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
-from fedgraph.privacy.claims.gcon import LossBounds, output_sensitivity
-from fedgraph.privacy.events import ApproxDP, Event, PureDP
-from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE
+from fedgraph.privacy.claims import gcon
+from fedgraph.privacy.events import Event, PureDP
+from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE, output_noise
 
 MISSED_SHARE = 0.05  # of δ, for the event that a column of Θ is longer than c_θ
 
 
-@dataclass(frozen=True)
-class Situation:
-    """What the noise has to hide. share: ω. sensitivity: Ψ. dimension: d. num_labelled: n₁. prior_norm: r."""
-
-    epsilon: float
-    delta: float
-    share: float
-    bounds: LossBounds
-    sensitivity: float
-    num_classes: int
-    dimension: int
-    num_labelled: int
-    prior_norm: float = 0.0
-    per_end: bool = field(kw_only=True)
+class Situation(gcon.Situation):
+    """The same, and what follows from it for noise with independent normal entries."""
 
     @property
     def missed(self) -> float:
@@ -111,11 +98,8 @@ def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Ca
         total = max(total, given.num_classes * curvature / (given.num_labelled * allowed))  # ln(1 + x) ≤ x
     reached = given.determinant(c_theta, total)
     std, c_theta = _std(given, given.ratio(reached, reached), total)
-    ends = 2 if given.per_end else 1
-    epsilon, delta = given.epsilon / ends, given.delta / ends
-    distance = output_sensitivity(gradient_norm, total)
-    output = distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE, delta * OUTPUT_SHARE)
-    return Calibrated(std, total, output, c_theta, given.determinant(c_theta, total), ApproxDP(epsilon, delta))
+    output, event = output_noise(given, gradient_norm, total)
+    return Calibrated(std, total, output, c_theta, given.determinant(c_theta, total), event)
 
 
 def _first_ratio(given: Situation) -> float:

@@ -32,8 +32,8 @@ References: Wei et al. 2024 (GCON), Theorem 1, Algorithm 1; Chaudhuri et al. 201
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -154,104 +154,59 @@ class Calibrated:
     made: gcon.Perturbation
 
 
-def calibrated(
-    *,
-    epsilon: float,
-    delta: float,
-    share: float,
-    regulariser: float,
-    bounds: gcon.LossBounds,
-    sensitivity: float,
-    num_classes: int,
-    dimension: int,
-    num_labelled: int,
-    gradient_norm: float,
-    prior_norm: float = 0.0,
-    per_end: bool,
-) -> Calibrated:
-    """All constants of one release that costs at most (epsilon, delta). Arguments as in ``claims.gcon.perturbation``.
+def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) -> Calibrated:
+    """All constants of one release that costs at most (ε, δ) of ``given``. regulariser: Λ. gradient_norm: g.
 
-    per_end: two clients may each make such a release because of one edge; the event then prices one end of it, at most
-    (epsilon/2, delta/2), so that two ends, at one client or at two, cost at most (epsilon, delta).
+    Where ``given.per_end`` the event prices one end of an edge, at most (ε/2, δ/2), so that two ends, at one client or at
+    two, cost at most (ε, δ). Ψ = 0 (no edge is used): no noise, and the event costs nothing.
 
-    Ψ = 0 (no edge is used): no noise, and the event costs nothing. Raises ``PrivacyError`` where Λ is below its bound (the
-    text names the smallest allowed value).
+    Raises:
+        PrivacyError: Λ is below its bound (the text names the smallest allowed value).
     """
-    if per_end:
-        return _calibrated_ends(
-            epsilon, delta, gradient_norm, share=share, regulariser=regulariser, bounds=bounds, sensitivity=sensitivity,
-            num_classes=num_classes, num_features=dimension, num_labelled=num_labelled, prior_norm=prior_norm,
-        )  # fmt: skip
-    made = gcon.perturbation(
-        epsilon=epsilon * (1 - OUTPUT_SHARE),
-        delta=delta * (1 - OUTPUT_SHARE),
-        share=share,
-        regulariser=regulariser,
-        bounds=bounds,
-        sensitivity=sensitivity,
-        num_classes=num_classes,
-        num_features=dimension,
-        num_labelled=num_labelled,
-        prior_norm=prior_norm,
-    )
+    kept = 1 - OUTPUT_SHARE
+    if given.per_end:
+        made = _of_ends(replace(given, epsilon=given.epsilon * kept, delta=given.delta / 2 * kept), regulariser)
+    else:
+        made = gcon.perturbation(replace(given, epsilon=given.epsilon * kept, delta=given.delta * kept), regulariser)
     total = regulariser + made.extra_regulariser
     if math.isinf(made.beta):
         return Calibrated(math.inf, total, 0.0, PureDP(0.0), made)
-    distance = gcon.output_sensitivity(gradient_norm, total)
-    std = distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE, delta * OUTPUT_SHARE)
-    return Calibrated(made.beta, total, std, ApproxDP(epsilon, delta), made)
+    return Calibrated(made.beta, total, *output_noise(given, gradient_norm, total), made)
 
 
-def _calibrated_ends(epsilon: float, delta: float, gradient_norm: float, **given: Any) -> Calibrated:
+def output_noise(given: gcon.Situation, gradient_norm: float, total_regulariser: float) -> tuple[float, Event]:
+    """(noise std for the distance to the exact minimiser, what the whole release costs, or one end of an edge in it)."""
+    ends = 2 if given.per_end else 1
+    epsilon, delta = given.epsilon / ends, given.delta / ends
+    distance = gcon.output_sensitivity(gradient_norm, total_regulariser)
+    return distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE, delta * OUTPUT_SHARE), ApproxDP(epsilon, delta)
+
+
+def _of_ends(given: gcon.Situation, regulariser: float) -> gcon.Perturbation:
     """The largest ε′ ≤ ε whose ``end_epsilon`` is at most ε/2, by bisection from below.
 
     ε′ = ε/(2 − ω) will do: the half of ε′ − ε_Λ, and at most ε_Λ ≤ (1 − ω)ε′ for the determinant.
     """
-    of_objective = epsilon * (1 - OUTPUT_SHARE)
-    of_bound = {k: given[k] for k in ("bounds", "num_classes", "num_features", "num_labelled")}
 
-    def tried(target: float) -> tuple[gcon.Perturbation, float]:
-        made = gcon.perturbation(epsilon=target, delta=delta / 2 * (1 - OUTPUT_SHARE), **given)
+    def tried(share: float) -> tuple[gcon.Perturbation, float]:
+        made = gcon.perturbation(replace(given, epsilon=given.epsilon * share), regulariser)
         if math.isinf(made.beta):
             return made, 0.0
-        return made, gcon.end_epsilon(made, regulariser=given["regulariser"] + made.extra_regulariser, **of_bound)
+        return made, gcon.end_epsilon(made, given, regulariser + made.extra_regulariser)
 
-    low, high = 1 / (2 - given["share"]), 1.0
-    tried(of_objective * low)  # refuses a Λ that is too small there, and names the smallest
+    low, high = 1 / (2 - given.share), 1.0
+    tried(low)  # refuses a Λ that is too small there, and names the smallest
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if tried(of_objective * middle)[1] <= of_objective / 2 else (low, middle)
-    made, cost = tried(of_objective * low)
-    if cost > of_objective / 2:
-        raise PrivacyError(f"no noise makes one end of an edge cost {of_objective / 2:.6g} here; raise Λ or ε")
-    total = given["regulariser"] + made.extra_regulariser
-    if math.isinf(made.beta):
-        return Calibrated(math.inf, total, 0.0, PureDP(0.0), made)
-    distance = gcon.output_sensitivity(gradient_norm, total)
-    std = distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE / 2, delta * OUTPUT_SHARE / 2)
-    return Calibrated(made.beta, total, std, ApproxDP(epsilon / 2, delta / 2), made)
+        low, high = (middle, high) if tried(middle)[1] <= given.epsilon / 2 else (low, middle)
+    made, cost = tried(low)
+    if cost > given.epsilon / 2:
+        raise PrivacyError(f"no noise makes one end of an edge cost {given.epsilon / 2:.6g} here; raise Λ or ε")
+    return made
 
 
-def least_regulariser(
-    *,
-    epsilon: float,
-    delta: float,
-    share: float,
-    bounds: gcon.LossBounds,
-    sensitivity: float,
-    num_classes: int,
-    dimension: int,
-    num_labelled: int,
-    per_end: bool,
-) -> float:
-    """The value that Λ must exceed, for the part of (epsilon, delta) that ``calibrated`` gives to the objective."""
-    return gcon.least_regulariser(
-        epsilon=epsilon * (1 - OUTPUT_SHARE) / (2 - share if per_end else 1),
-        delta=delta * (1 - OUTPUT_SHARE) / (2 if per_end else 1),
-        share=share,
-        bounds=bounds,
-        sensitivity=sensitivity,
-        num_classes=num_classes,
-        num_features=dimension,
-        num_labelled=num_labelled,
-    )
+def least_regulariser(given: gcon.Situation) -> float:
+    """The value that Λ must exceed, for the part of (ε, δ) that ``calibrated`` gives to the objective."""
+    epsilon = given.epsilon * (1 - OUTPUT_SHARE) / (2 - given.share if given.per_end else 1)
+    delta = given.delta * (1 - OUTPUT_SHARE) / (2 if given.per_end else 1)
+    return gcon.least_regulariser(replace(given, epsilon=epsilon, delta=delta))
