@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.cells.solving import SolverFacts
+from fedgraph.comparison.solving import SolverFacts as SolverFacts
 
 Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.Count``
 

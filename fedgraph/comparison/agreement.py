@@ -5,11 +5,9 @@ one is lower, now the other. What starts cannot explain is counted apart: POT, b
 find nothing to improve, and the value of that coupling must be the value that ours printed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import ot
@@ -17,37 +15,11 @@ import ot
 from fedgraph.comparison.barycentre import barycentre
 from fedgraph.comparison.gromov import GromovOptions, couplings, one_thread, pot_gw, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.solving import Agreement
 
 EQUAL = 1e-6  # relative
 UNEXPLAINED = 1e-3  # relative: what POT gains, begun where ours ended
 BARYCENTRE_ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Of so many pairs.
-
-    Args:
-        equal: both values agree to ``EQUAL``.
-        lower: ours is lower.
-        higher: ours is higher.
-        most_lower: by how much at most, relative to POT's value.
-        most_higher: the same where ours is higher.
-        unexplained: pairs in which POT goes on from the end of ours by more than ``UNEXPLAINED``, or in which ours printed
-            another value than its coupling has.
-        seconds: of ours, on one thread.
-        seconds_pot: of POT, on one thread.
-    """
-
-    pairs: int
-    equal: int
-    lower: int
-    higher: int
-    most_lower: float
-    most_higher: float
-    unexplained: int
-    seconds: float
-    seconds_pot: float
 
 
 def verify(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.cells import facts as records
-from fedgraph.cells import solving
 from fedgraph.cells.entry import Entry, from_json, to_json
 from fedgraph.cells.facts import RECORDS, ClientResult, Facts, NodeClassificationFacts, ParticipationFacts
+from fedgraph.comparison import solving
 from fedgraph.privacy.units import Protection, Relation, Viewer
 from fedgraph.worlds.world import JOINED, Kind, LeftOut, World
 

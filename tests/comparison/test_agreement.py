@@ -9,6 +9,7 @@ import pytest
 
 from fedgraph.comparison import agreement, gromov
 from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.solving import Agreement
 
 PLAIN = gromov.GromovOptions()
 
@@ -61,9 +62,9 @@ def test_barycentres_from_equal_starts(spaces: list[MetricSpace]) -> None:
 
 
 def test_agreements_add_up() -> None:
-    one = agreement.Agreement(5, 3, 1, 1, 0.1, 0.2, 0, 1.0, 2.0)
+    one = Agreement(5, 3, 1, 1, 0.1, 0.2, 0, 1.0, 2.0)
     two = replace(one, most_lower=0.4, unexplained=1)
-    assert agreement.add_agreements([one, two]) == agreement.Agreement(10, 6, 2, 2, 0.4, 0.2, 1, 2.0, 4.0)
+    assert agreement.add_agreements([one, two]) == Agreement(10, 6, 2, 2, 0.4, 0.2, 1, 2.0, 4.0)
 
 
 def test_solving_uses_one_thread(spaces: list[MetricSpace], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
-from fedgraph.cells.solving import SolvedPairs
 from fedgraph.comparison import bounds, neighbours
 from fedgraph.comparison.classify import Split, nearest
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
+from fedgraph.comparison.solving import SolvedPairs
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs import pairwise
 

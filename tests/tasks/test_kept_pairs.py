@@ -10,10 +10,10 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
-from fedgraph.cells.solving import SolverFacts
 from fedgraph.cells.store import PairStore
 from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
+from fedgraph.comparison.solving import SolverFacts
 from fedgraph.report.sections.base import describe_solver
 from fedgraph.runs.console import Console
 from fedgraph.tasks.base import Context

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedgraph import plugins
 from fedgraph.cells.entry import Entry
-from fedgraph.cells.solving import SolverFacts
+from fedgraph.cells.facts import SolverFacts
 from fedgraph.report.owner_letters import Letter
 from fedgraph.report.plots import Figure
 

@@ -20,8 +20,8 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.attacks.base import encoded_graphs
 from fedgraph.cells.facts import GraphClassificationFacts
-from fedgraph.cells.solving import SolverFacts
 from fedgraph.comparison.classify import Split
+from fedgraph.comparison.solving import SolverFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds

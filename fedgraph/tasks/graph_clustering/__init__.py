@@ -18,8 +18,8 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.attacks.base import encoded_graphs
 from fedgraph.cells.facts import GraphClusteringFacts
-from fedgraph.cells.solving import SolverFacts
 from fedgraph.comparison import cluster, maps
+from fedgraph.comparison.solving import SolverFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds

@@ -17,9 +17,9 @@ from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import seeds
-from fedgraph.cells.solving import Barycentres, SolverFacts
 from fedgraph.comparison import agreement, classify, cluster, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
+from fedgraph.comparison.solving import Barycentres, SolverFacts
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.tasks.base.graphs.embedded_spaces import embedded_spaces
 from fedgraph.tasks.base.graphs.pairwise import all_pairs, verified

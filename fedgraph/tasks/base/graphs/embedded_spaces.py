@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.cells.solving import SolverFacts
 from fedgraph.comparison import classify, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding
+from fedgraph.comparison.solving import SolverFacts
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs.pairwise import all_pairs, asked_pairs
 from fedgraph.types import Graph

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.cells.solving import SolvedPairs
 from fedgraph.comparison.gromov import GromovOptions, PairResults
 from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.solving import SolvedPairs
 from fedgraph.tasks.base import Pairs
 
 SECONDS_BETWEEN_WRITES = 5.0

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.cells.solving import Agreement, SolvedPairs, SolverFacts
 from fedgraph.comparison import agreement, batch_descent, gromov
 from fedgraph.comparison.classify import Split
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.neighbours import to_nearest
+from fedgraph.comparison.solving import Agreement, SolvedPairs, SolverFacts
 from fedgraph.learning.layers.sparse import device
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs.kept_pairs import Table, name_of
@@ -119,7 +119,7 @@ def verified(
     chunks = [which[i : i + PAIRS_TO_VERIFY] for i in range(0, len(which), PAIRS_TO_VERIFY)]
     found = list(context.runtime.map(agreement.verify, chunks, handle, options))
     context.runtime.forget(handle)
-    return Agreement(**vars(agreement.add_agreements(found)))
+    return agreement.add_agreements(found)
 
 
 def chunk_size(points: np.ndarray) -> int:

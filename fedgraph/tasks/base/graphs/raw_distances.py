@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.cells.solving import SolverFacts
 from fedgraph.comparison import classify, gromov
 from fedgraph.comparison.metric_space import MetricSpace, Weights, from_topology
+from fedgraph.comparison.solving import SolverFacts
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs.pairwise import all_pairs, asked_pairs
 from fedgraph.types import Graph, GraphCollection

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fedgraph.cells.solving import LocalMinima
 from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.comparison.solving import LocalMinima
 from fedgraph.documents.settings import Settings
 
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start

@@ -5,8 +5,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Agreement:
-    """Our solver and POT on the same ``pairs`` (``comparison.agreement``): how often ours is equal, lower, higher, and by how
-    much at most, relative to POT's value; on how many pairs starts do not explain it; seconds of both on one thread.
+    """Our solver and POT on the same ``pairs`` (``agreement``).
+
+    Args:
+        equal: both values agree to ``agreement.EQUAL``.
+        lower: ours is lower.
+        higher: ours is higher.
+        most_lower: by how much at most, relative to POT's value.
+        most_higher: the same where ours is higher.
+        unexplained: pairs in which POT goes on from the end of ours by more than ``agreement.UNEXPLAINED``, or in which ours
+            printed another value than its coupling has.
+        seconds: of ours, on one thread.
+        seconds_pot: of POT, on one thread.
     """
 
     pairs: int
