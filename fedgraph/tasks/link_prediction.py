@@ -19,7 +19,7 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.links import pairs
 from fedgraph.methods.base import Budget, Plan, kinds
 from fedgraph.partition import base
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, require_distinct, training
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, entries_of, grid, require_distinct, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import Nested
 from fedgraph.tasks.base.row_keys import of_method
@@ -60,14 +60,12 @@ class Params(Settings):
 
 def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
-    rows = [{k: v for k, v in m.items() if k not in ROW.model_fields or k == "label"} for m in params.methods]
-    return [*((("methods", i), "methods", row) for i, row in enumerate(rows)), (("partition",), "partition", params.partition)]
+    return [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    own = [t for spec in params.methods if spec.get("method") == name for t in grid.trusted_in(spec, params.trust)]
-    return kinds.misfit(name, "linker", GIVEN, list(dict.fromkeys(own)))
+    return kinds.misfit(name, "linker", GIVEN, grid.trusted_of(name, params.methods, params.trust))
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -95,27 +93,20 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
     against = pairs.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
-    settled = done.settled
-    return Outcome(
-        metrics=pairs.measure(scores[: len(hidden)], scores[len(hidden) :]),
-        facts=LinkPredictionFacts(
+    return done.as_outcome(
+        cell,
+        pairs.measure(scores[: len(hidden)], scores[len(hidden) :]),
+        LinkPredictionFacts(
             clients=world.partition.num_clients,
             partition=world.partition.description,
             cut_edges=world.partition.num_cut_edges,
             rounds=made.schedule.rounds,
             public=world.setting.public,
             protocol=GIVEN,
-            broken_promise=settled.broken_words,
+            broken_promise=done.settled.broken_words,
             tested=len(hidden),
             negatives=len(against),
         ),
-        account=settled.account(cell.key, done.guarantee),
-        releases=done.outcome.releases,
-        epsilon_published=made.epsilon_published,
-        epsilon_provable=settled.epsilon,
-        theorem=settled.theorem,
-        paths=settled.path_epsilons(),
-        notes=(*made.notes, *done.outcome.notes),
     )
 
 

@@ -65,6 +65,11 @@ def trusted_in(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
     return [t for t in trusted if t is not Trust.NOBODY] or [Trust.NOBODY]
 
 
+def trusted_of(name: str, methods: Sequence[Spec], trusted: Sequence[Trust]) -> list[Trust]:
+    """Whom the rows of the method ``name`` trust, each once."""
+    return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in trusted_in(spec, trusted)))
+
+
 def checked(methods: list[Spec]) -> list[Spec]:
     """Themselves; ``ValueError`` for rows of one name."""
     require_distinct("the row", [f"{spec.get('method')} · {variant(spec)}" for spec in methods])

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
+from fedgraph.cells.cell import Cell, require_distinct
 from fedgraph.documents.settings import Infinite, PerDataset, Settings, Spec
+from fedgraph.errors import DataError
 from fedgraph.federation.participation import Participation
+from fedgraph.methods.base import Budget, Calibration
 from fedgraph.privacy.trust import Trust
-from fedgraph.tasks.base import grid, require_distinct
+from fedgraph.tasks.base import grid
+from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_part
 
 
@@ -57,6 +62,22 @@ class Params(Settings):
     federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
     curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
+
+    def budget(self, cell: Cell, num_train: int) -> Budget:
+        """What the cell may spend, where so many nodes train."""
+        given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
+        delta = 1.0 / num_train if isinstance(given, str) else given
+        reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
+        return Budget(cell.epsilon, delta, reading)
+
+    def setting(self, graph: Graph, seed: int, rng: np.random.Generator, *, rows_private: bool) -> protocols.Setting:
+        """Who trains and who is asked, with columns on one scale. ``DataError`` where no test node has a label."""
+        whole = protocols.largest_component(graph) if self.component == "largest" else graph
+        sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
+        found = protocols.make(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
+        if not (found.truth >= 0).any():
+            raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")
+        return found.on_one_scale(rows_private=rows_private)
 
     @field_validator("epsilons")
     @classmethod

@@ -13,24 +13,17 @@ from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, kinds
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.mechanisms.noise import Disclose
-from fedgraph.privacy.settle import Guarantee, Settlement, settle
 from fedgraph.privacy.trust import Trust
-from fedgraph.tasks.base import promises
+from fedgraph.tasks.base.outcomes import Settled, settled
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import trusting
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """outcome: final state and every release. settled: the price, with every promise looked up in the data.
+class Trained(Settled):
+    """world: in which the method trained: with columns on one scale."""
 
-    world: in which the method trained: with columns on one scale.
-    """
-
-    outcome: rounds.Outcome
-    guarantee: Guarantee
-    settled: Settlement
     world: DealtWorld
 
 
@@ -96,5 +89,4 @@ def train(
     if first is not None:
         context.runtime.forget(shared)
     outcome = replace(outcome, releases=(*counted, *outcome.releases))
-    guarantee = replace(made.guarantee, promises=promises.looked_up(made, world.partition))
-    return Trained(outcome, guarantee, settle(guarantee, outcome.releases), world)
+    return Trained(**vars(settled(made, world.partition, outcome)), world=world)

@@ -27,10 +27,8 @@ from fedgraph.federation import rounds
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.partition import base
-from fedgraph.privacy.ledger import Account
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, promises
+from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, outcomes
 from fedgraph.tasks.base.graphs import embedded_spaces as embedded
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.base.graphs import graph_settings
@@ -172,11 +170,10 @@ def _released(
     if not on_nodes:
         metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = encoded_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
-    guarantee = replace(made.guarantee, promises=promises.looked_up(made, dealt.partition))
-    settled = settle(guarantee, trained.releases)
-    return Outcome(
-        metrics=metrics | measured.metrics,
-        facts=replace(
+    return outcomes.settled(made, dealt.partition, trained).as_outcome(
+        cell,
+        metrics | measured.metrics,
+        replace(
             graph_models.with_bounds(_facts(params, context, dealt, split), made, dealt, collection),
             rounds=made.schedule.rounds,
             model=made.params.model,
@@ -187,14 +184,7 @@ def _released(
             solver=asked,
             attack=measured.attack,
         ),
-        account=settled.account(cell.key, guarantee),
-        releases=trained.releases,
-        epsilon_published=made.epsilon_published,
-        epsilon_provable=settled.epsilon,
-        epsilon_measured=measured.epsilon,
-        theorem=settled.theorem,
-        paths=settled.path_epsilons(),
-        notes=(*made.notes, *trained.notes),
+        measured=measured.epsilon,
     )
 
 
@@ -212,16 +202,7 @@ def _unreleased(
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
     public = cell.method in (raw.SIZE, embedded.CONSTANT)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
-    return Outcome(
-        metrics=metrics,
-        facts=facts,
-        account=Account(cell.key, protection, params.delta),
-        releases=(),
-        epsilon_published=None,
-        epsilon_provable=0.0 if public else np.inf,
-        theorem="nothing was released beyond the public sizes" if public else "computed on raw data",
-        paths={},
-    )
+    return outcomes.unreleased(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
 
 def _facts(params: Params, context: Context, dealt: collections.Dealt, split: Split) -> GraphClassificationFacts:

@@ -26,10 +26,8 @@ from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, Pub
 from fedgraph.methods.base.column_ranks import fixed
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.partition import base
-from fedgraph.privacy.ledger import Account
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, promises
+from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, outcomes
 from fedgraph.tasks.base.graphs.embedded_spaces import CONSTANT, constant_spaces
 from fedgraph.tasks.base.graphs.graph_settings import clear
 from fedgraph.tasks.base.graphs.raw_distances import DEGREES, SIZE, degree_distances
@@ -153,19 +151,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         found = compare.discrepancies(spaces, options, how_many, cell, context)
 
     measured = encoded_graphs.measure(params.attack, made, cell, context, partition, trained.state)
-    guarantee = replace(made.guarantee, promises=promises.looked_up(made, partition))
-    settled = settle(guarantee, trained.releases)
-    embedding = settled.paths["embedding"]
+    done = outcomes.settled(made, partition, trained)
+    embedding = done.settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")
     places = None if cell.seed else maps.mds(found.distances) if params.map == "mds" else maps.tsne(found.distances, rng)
     by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
     upper = found.distances[np.triu_indices(len(received), 1)]
-    return Outcome(
-        metrics=_scores(params, cell, context, truth, found)
+    return done.as_outcome(
+        cell,
+        _scores(params, cell, context, truth, found)
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
         | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {})
         | measured.metrics,
-        facts=replace(
+        replace(
             _facts(partition, found),
             rounds=made.schedule.rounds,
             label=row.named,
@@ -178,14 +176,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             worst_node_clients=len(embedding.holders or (0,)),
             attack=measured.attack,
         ),
-        account=settled.account(cell.key, guarantee),
-        releases=trained.releases,
-        epsilon_published=made.epsilon_published,
-        epsilon_provable=settled.epsilon,
-        epsilon_measured=measured.epsilon,
-        theorem=settled.theorem,
-        paths=settled.path_epsilons(),
-        notes=(*made.notes, *trained.notes),
+        measured=measured.epsilon,
         artefacts={} if places is None or row.how != "gw" else _artefacts(found.distances, truth, found.labels, places),
     )
 
@@ -223,16 +214,8 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
     public = cell.method != DEGREES
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
-    return Outcome(
-        metrics=_scores(params, cell, context, truth, found),
-        facts=_facts(partition, found),
-        account=Account(cell.key, protection, 1.0 / _graph(context).num_nodes),
-        releases=(),
-        epsilon_published=None,
-        epsilon_provable=0.0 if public else np.inf,
-        theorem="nothing was released beyond the public sizes" if public else "computed on raw data",
-        paths={},
-    )
+    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / _graph(context).num_nodes
+    return outcomes.unreleased(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
 def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:

@@ -12,7 +12,6 @@ holds the nodes and who is trusted:
 """
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,11 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
 from fedgraph.cells.facts import NodeClassificationFacts, pack_right
-from fedgraph.errors import DataError, ScenarioError
-from fedgraph.methods.base import Budget, Calibration, Plan, State, kinds
+from fedgraph.errors import ScenarioError
+from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
-from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, grid, measures, promises, training
+from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, measures, outcomes, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.offers import Nested
@@ -39,20 +38,17 @@ from fedgraph.worlds.world import Kind
 
 def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
-    found: list[Nested] = []
-    for index, method in enumerate(params.methods):
-        given = {k: v for k, v in method.items() if k not in ROW.model_fields or k == "label"}
-        found.append((("methods", index), "methods", given))
-    found.append((("partition",), "partition", params.partition))
-    for index, attack in enumerate(params.attack.named if params.attack else []):
-        found.append((("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"}))
-    return found
+    attacks = params.attack.named if params.attack else []
+    found: list[Nested] = [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
+    return found + [
+        (("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"})
+        for index, attack in enumerate(attacks)
+    ]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    own = [t for spec in params.methods if spec.get("method") == name for t in grid.trusted_in(spec, params.trust)]
-    return kinds.misfit(name, "classifier", params.protocol, list(dict.fromkeys(own)))
+    return kinds.misfit(name, "classifier", params.protocol, grid.trusted_of(name, params.methods, params.trust))
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
@@ -69,16 +65,13 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
     world = dealt_world(params, cell, context)
     setting = world.setting
-    given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
-    delta = 1.0 / setting.num_train if isinstance(given, str) else given
-    reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     method, settings = _method(params, cell)
     training.require_answers(setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
         missing.require_public(setting, cell.method)
     known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
     facts = attendance.with_answers(params.federation, known, cell, method)
-    budget = Budget(cell.epsilon, delta, reading)
+    budget = params.budget(cell, setting.num_train)
     made = training.planned(method, settings, facts, budget, setting)
     made = attendance.possible(params.federation, attendance.noted(made), cell, context)
     return attendance.behind_masks(params.federation, made, budget, method)
@@ -92,8 +85,7 @@ def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarante
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
     made = plan(params, cell, context)
-    looked_up = promises.looked_up(made, _partition(params, cell, context))
-    return made, replace(made.guarantee, promises=looked_up)
+    return made, outcomes.looked_up(made, _partition(params, cell, context))
 
 
 def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
@@ -131,9 +123,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
     went = attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
-    return Outcome(
-        metrics=metrics | measured.metrics | told.metrics | attendance.metrics_of(went),
-        facts=NodeClassificationFacts(
+    return done.as_outcome(
+        cell,
+        metrics | measured.metrics | told.metrics | attendance.metrics_of(went),
+        NodeClassificationFacts(
             clients=partition.num_clients,
             partition=partition.description,
             cut_edges=partition.num_cut_edges,
@@ -152,13 +145,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             attack=measured.attack,
             named=told.facts,
         ),
-        account=settled.account(cell.key, done.guarantee),
-        releases=trained.releases,
-        epsilon_published=made.epsilon_published,
-        epsilon_provable=settled.epsilon,
-        epsilon_measured=measured.epsilon,
-        theorem=settled.theorem,
-        paths=settled.path_epsilons(),
+        measured=measured.epsilon,
         notes=(
             *measures.too_few(setting.truth),
             *((f"The promise is broken: {broken}",) if broken else ()),
@@ -225,12 +212,7 @@ def _setting(params: Params, cell: Cell, context: Context) -> protocols.Setting:
 
     def make() -> protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        whole = protocols.largest_component(graph) if params.component == "largest" else graph
-        sizes = protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
-        setting = protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
-        if not (setting.truth >= 0).any():
-            raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
-        return setting.on_one_scale(rows_private=nobody)
+        return params.setting(graph, seed, rng, rows_private=nobody)
 
     return context.cached(_setting_key(params, cell, context), make)
 

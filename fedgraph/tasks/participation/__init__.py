@@ -28,8 +28,8 @@ from pydantic import Field, PositiveFloat, model_validator
 
 from fedgraph import seeds
 from fedgraph.documents.settings import Spec
-from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.methods.base import Budget, Calibration, Plan, kinds
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.methods.base import Plan, kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.privacy import own_budgets
 from fedgraph.privacy.lines import Line
@@ -250,17 +250,14 @@ def _planned(params: Params, cell: Cell, federation: joining.Federation, world: 
         raise ScenarioError(
             f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
         )
-    given = params.delta.get(cell.dataset, "1/n_train") if isinstance(params.delta, dict) else params.delta
-    delta = 1.0 / federation.setting.num_train if isinstance(given, str) else given
-    reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
     facts = world.clear_facts if grid.never_private(spec) else world.facts
-    settings, budget = method.Params(**of_method(spec, ROW)), Budget(cell.epsilon, delta, reading)
+    settings, budget = method.Params(**of_method(spec, ROW)), params.budget(cell, federation.setting.num_train)
     made = training.planned(method, settings, facts, budget, world.setting)
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
     own = {clients.number_of_client(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
     try:
-        shrunk = own_budgets.applied(made.schedule.releases, own, world.partition.num_clients, delta)
+        shrunk = own_budgets.applied(made.schedule.releases, own, world.partition.num_clients, budget.delta)
         return replace(made, schedule=replace(made.schedule, releases=shrunk))
     except PrivacyError as error:
         raise ScenarioError(f"{cell.method}: {error}") from error
@@ -282,13 +279,8 @@ def _federation(params: Params, seed: int, context: Context) -> joining.Federati
 
     def make() -> joining.Federation:
         whole, source = context.cached(("owned", context.dataset, node_classification.partition_key(params)), owned)
-        whole = protocols.largest_component(whole) if params.component == "largest" else whole
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        sizes = protocols.Sizes(params.train_per_class, params.validation_per_class, seed)
-        setting = protocols.make(whole, params.protocol, params.train_fraction, rng, params.split, params.public, sizes)
-        setting = setting.on_one_scale(rows_private=False)
-        if not (setting.truth >= 0).any():
-            raise DataError(f"{context.dataset}: no test node has a label, so accuracy cannot be measured")
+        setting = params.setting(whole, seed, rng, rows_private=False)
         return joining.dealt(setting, whole.owner_names, source, params.cut_edges)
 
     return context.cached(_key(params, seed, context), make)

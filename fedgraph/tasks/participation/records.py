@@ -207,9 +207,10 @@ def outcome(
     """A finished cell. metrics: of everybody, where such rows may be ranked with others. clients: where each trained alone."""
     broken, setting = done.settled.broken_words, world.setting
     said = method.OFFERS.says(made, done.outcome.state) if method.OFFERS.says and clients is None else ()
-    return Outcome(
-        metrics=metrics,
-        facts=ParticipationFacts(
+    return done.as_outcome(
+        cell,
+        metrics,
+        ParticipationFacts(
             results=tuple(records),
             clients=clients or world.partition.num_clients,
             partition=world.partition.description,
@@ -222,11 +223,5 @@ def outcome(
             broken_promise=broken,
             tested=int((setting.truth >= 0).sum()),
         ),
-        account=done.settled.account(cell.key, done.guarantee),
-        releases=done.outcome.releases,
-        epsilon_published=made.epsilon_published,
-        epsilon_provable=done.settled.epsilon,
-        theorem=done.settled.theorem,
-        paths=done.settled.path_epsilons(),
         notes=((f"The promise is broken: {broken}",) if broken else ()) + made.notes + done.outcome.notes + said,
     )
