@@ -15,25 +15,13 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.links import encoder, evidence, pairs
-from fedgraph.methods.base import (
-    Budget,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    setting_assumptions,
-)
+from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
-from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
+from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{liben2007link,
@@ -66,53 +54,52 @@ class Memory:
     rows: np.ndarray | None = None
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """All edges, in clear, at any ε."""
     if facts.public.attributes is None:
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
-    relation = Relation.EDGE_UNDIRECTED
-    assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, *setting_assumptions(facts, relation))
+    assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
     shown = PlannedRelease("edges", Unbounded(), Disclose("no privacy was asked for"), Unprotected("edges in clear"), range(1))
-    return Plan(
+    return base.Plan(
         method="link_clear",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(relation, facts.viewer, assumed),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=False,
-        ),
-        schedule=Schedule(rounds=1, releases=(shown,), min_clients=1),
+        guarantee=base.guarantee_of(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False),
+        schedule=base.Schedule(rounds=1, releases=(shown,), min_clients=1),
         made=Made(facts.public.attributes),
     )
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
-    return State({}, Memory(int(rng.integers(2**63))))
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+    return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> np.ndarray:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> np.ndarray:
     """int64 [m, 2], the client's edges by global ids."""
     own = pairs.edges_of(subgraph.graph.adjacency)
     return np.asarray(subgraph.nodes[own] if len(own) else own)
 
 
 def client(
-    plan: Plan[Params, Made], work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made],
+    work: np.ndarray,
+    model: Mapping[str, np.ndarray],
+    round_: int,
+    streams: base.Streams,
+    desk: Desk,
 ) -> dict[str, Released]:
     return {"edges": desk.release("edges", work)}
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
     graph = replace(plan.made.attributes, adjacency=pairs.adjacency_of(every, plan.facts.sizes.num_nodes))
     rows = encoder.fit(graph, state.memory.seed) if plan.params.model == "gcn" else None
-    return State({}, replace(state.memory, graph=graph, rows=rows))
+    return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
 
-def scores(plan: Plan[Params, Made], state: State[Memory], pairs: np.ndarray) -> np.ndarray:
+def scores(plan: base.Plan[Params, Made], state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m]."""
     memory = state.memory
     if memory.graph is None:
@@ -122,9 +109,9 @@ def scores(plan: Plan[Params, Made], state: State[Memory], pairs: np.ndarray) ->
     return evidence.heuristic(plan.params.model, memory.graph.adjacency, pairs)
 
 
-OFFERS: Offers[Params, Made, np.ndarray, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
     kind="linker",
     units=(Unit.EDGE,),
-    situations=(Situation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
+    situations=(base.Situation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     ignores_budget={},
 )

@@ -31,20 +31,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.links import evidence, pairs
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple
-from fedgraph.methods.base import (
-    Budget,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    gradient_std,
-    setting_assumptions,
-    several_colluders,
-)
+from fedgraph.methods import base
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -52,8 +39,7 @@ from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import EdgeRows
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
+from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
@@ -108,7 +94,7 @@ class Memory:
     direction: np.ndarray | None = None
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """Every hop and the discriminant, priced."""
     attributes = facts.public.attributes
     if attributes is None:
@@ -130,37 +116,31 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         hop_multiplier = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
         sum_multiplier = whole / math.sqrt(share)
         delta2 = neighbour_sums.sensitivity(relation)
-        sum_std, min_clients = gradient_std(sum_multiplier, CLIP, facts)
+        sum_std, min_clients = base.gradient_std(sum_multiplier, CLIP, facts)
         noise = ((GaussianNoise(sum_std), Gaussian(sum_multiplier)),) * 2
         if params.hops:
-            noise = ((GaussianNoise(gradient_std(hop_multiplier, delta2, facts)[0]), Gaussian(hop_multiplier)), noise[1])
+            noise = ((GaussianNoise(base.gradient_std(hop_multiplier, delta2, facts)[0]), Gaussian(hop_multiplier)), noise[1])
     n, rounds = facts.sizes.num_nodes, params.hops
     releases = (PlannedRelease("aggregate", NeighbourSums(n), *noise[0], range(rounds)),) if rounds else ()
     last = PlannedRelease("supervision", EdgeRows(CLIP, max(1, n * (n - 1) // 2)), *noise[1], range(rounds, rounds + 1))
     assumed = (
         Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC,
-        *setting_assumptions(facts, relation),
     )  # fmt: skip
-    return Plan(
+    return base.Plan(
         method="link_hops",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(relation, facts.viewer, assumed, colluders=several_colluders(facts)),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=False,
-        ),
-        schedule=Schedule(rounds=rounds + 1, releases=(*releases, last), min_clients=min_clients),
+        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
+        schedule=base.Schedule(rounds=rounds + 1, releases=(*releases, last), min_clients=min_clients),
         made=Made(np.concatenate(parts, axis=1), split, key),
     )
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
     return _broadcast(plan, plan.made.public)
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     """The client's edges by the public coins of their pairs."""
     require_simple(subgraph.graph.adjacency)
     own = pairs.edges_of(subgraph.graph.adjacency)
@@ -173,7 +153,7 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
 ) -> dict[str, Released]:
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or the last sum."""
     if round_ == plan.params.hops:
@@ -187,33 +167,33 @@ def client(
     return {"aggregate": desk.release("aggregate", aggregate)}
 
 
-def _supervised(plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray]) -> np.ndarray:
+def _supervised(plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray]) -> np.ndarray:
     """[m, 1 + d]: a 1 and what released rows say, of each supervision edge."""
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1)
 
 
-def _blocks(plan: Plan[Params, Made], rows: np.ndarray) -> evidence.Blocks:
+def _blocks(plan: base.Plan[Params, Made], rows: np.ndarray) -> evidence.Blocks:
     """rows: [n, (k + 1)·w], hop 0 and the k released ones beside each other."""
     return evidence.Blocks(tuple(np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)), plan.made.split)
 
 
-def _known(plan: Plan[Params, Made], model: Mapping[str, np.ndarray], asked: np.ndarray) -> np.ndarray:
+def _known(plan: base.Plan[Params, Made], model: Mapping[str, np.ndarray], asked: np.ndarray) -> np.ndarray:
     """[m, d], what the rows of ``model`` say of pairs, on the scale of random pairs."""
     return evidence.Scale(model["centre"], model["spread"]).apply(_blocks(plan, model["rows"]).known_of(asked))
 
 
-def _random(plan: Plan[Params, Made]) -> np.ndarray:
+def _random(plan: base.Plan[Params, Made]) -> np.ndarray:
     return pairs.random_pairs(plan.facts.sizes.num_nodes, RANDOM, np.random.default_rng(plan.made.key))
 
 
-def _broadcast(plan: Plan[Params, Made], rows: np.ndarray) -> State[Memory]:
+def _broadcast(plan: base.Plan[Params, Made], rows: np.ndarray) -> base.State[Memory]:
     """All rows so far, and how random pairs look in them."""
     scale = evidence.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
-    return State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
+    return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop and broadcast it; or, in the last round, find the discriminant."""
     if inbox.round < plan.params.hops:
         parts = inbox.each.get("aggregate")
@@ -221,18 +201,18 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
         return _broadcast(plan, np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32))
     each = inbox.each.get("supervision")
     total = np.sum(each, axis=0) if each else inbox.sums["supervision"]
-    return State(state.model, Memory(evidence.discriminant(_known(plan, state.model, _random(plan)), np.asarray(total))))
+    return base.State(state.model, Memory(evidence.discriminant(_known(plan, state.model, _random(plan)), np.asarray(total))))
 
 
-def scores(plan: Plan[Params, Made], state: State[Memory], pairs: np.ndarray) -> np.ndarray:
+def scores(plan: base.Plan[Params, Made], state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], the discriminant of each pair: computed from released values alone."""
     if state.memory.direction is None:
         raise RuntimeFailure("link_hops was asked for scores before its last round")
     return np.asarray(_known(plan, state.model, pairs) @ state.memory.direction)
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="linker",
     units=(Unit.EDGE,),
-    situations=(Situation("links"), Situation("links", settings={"hops": 0, "rows": "features"})),
+    situations=(base.Situation("links"), base.Situation("links", settings={"hops": 0, "rows": "features"})),
 )

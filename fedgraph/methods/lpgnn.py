@@ -28,18 +28,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.methods.base import (
-    Budget,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    derived_assumptions,
-)
+from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
@@ -108,7 +97,7 @@ class Memory:
     features: sp.csr_array | None = None
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """One release of features and one of labels; a node's price is their sum."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
@@ -133,16 +122,16 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.EDGES_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
-        *derived_assumptions(facts, Relation.NODE_REPLACE, edges_private=False),
+        *base.derived_assumptions(facts, Relation.NODE_REPLACE, edges_private=False),
     )
-    return Plan(
+    return base.Plan(
         method="lpgnn",
         params=params,
         facts=facts,
         guarantee=Guarantee(
             Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
         ),
-        schedule=Schedule(
+        schedule=base.Schedule(
             rounds=1, releases=(of_features, of_labels) if params.features == "encoded" else (of_labels,), min_clients=1
         ),
         made=Made(facts.public.attributes, keep),
@@ -157,24 +146,24 @@ def num_bits(params: Params, epsilon: float, num_features: int) -> int:
     return max(1, min(num_features, wanted))
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
-    return State({}, Memory(int(rng.integers(2**63))))
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+    return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     labels = subgraph.graph.labels
     return Work(subgraph.graph.features, labels[labels >= 0])
 
 
 def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
 ) -> dict[str, Released]:
     """The randomised features and labels of this client's nodes, each by its own coins."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
     return {r.path: desk.release(r.path, values[r.path]) for r in plan.schedule.releases}
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Put the received rows at their nodes' places."""
     facts = plan.facts
     labels = np.full(facts.sizes.num_nodes, -1, dtype=np.int64)
@@ -185,10 +174,10 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
         order = np.argsort(np.concatenate(facts.membership.nodes))
         rows = sp.vstack([_signed(plan, part) for part in inbox.each["features"]], format="csr")
         features = sp.csr_array(rows[order])
-    return State({}, Memory(state.memory.seed, labels, features))
+    return base.State({}, Memory(state.memory.seed, labels, features))
 
 
-def _signed(plan: Plan[Params, Made], received: np.ndarray) -> sp.csr_array:
+def _signed(plan: base.Plan[Params, Made], received: np.ndarray) -> sp.csr_array:
     """The received features as sparse rows, around the middle of their range; bits have unit mean square."""
     if isinstance(plan.schedule.releases[0].mechanism, SampledBits):
         return _unit_square(signs(received, plan.facts.sizes.num_features))
@@ -201,7 +190,7 @@ def _unit_square(bits: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(bits * np.float32(math.sqrt(rows * width / bits.nnz)))
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
     params, memory = plan.params, state.memory
     rng, features = np.random.default_rng(memory.seed), memory.features
@@ -216,13 +205,13 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     return train(graph.adjacency, features, _labels(state), channel, params.hidden, hops, how, rng)
 
 
-def _labels(state: State[Memory]) -> np.ndarray:
+def _labels(state: base.State[Memory]) -> np.ndarray:
     if state.memory.labels is None:
         raise RuntimeFailure("lpgnn was asked for predictions before any label was received")
     return state.memory.labels
 
 
-def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
+def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
     """Per unit (node, label in version 0, label in version 1, and 1 where version 0 has an empty row) the log-likelihood ratio.
 
     ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
@@ -251,10 +240,10 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
     return found
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
-    situations=(Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),),
+    situations=(base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     trusts_nobody=True,
     evidence=evidence,
 )

@@ -30,15 +30,14 @@ from fedgraph.methods.base import (
     Sizes,
     Streams,
     Sums,
+    guarantee_of,
     kinds,
-    setting_assumptions,
 )
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Protection, Relation, Viewer
+from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import Partition, Provenance, Subgraph, plain_graph
 
 ROUNDS, SUM = 2, "sum"
@@ -87,8 +86,7 @@ class Situation:
         """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
-        protection = Protection(Relation.NODE_ZERO_OUT, self.viewer, setting_assumptions(self.facts, Relation.NODE_ZERO_OUT))
-        guarantee = Guarantee(protection, 1e-3, holdings=None, per_end=False)
+        guarantee = guarantee_of(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
         schedule = Schedule(ROUNDS, (release,), min_clients=1)
         plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=Sums(additive=additive))
         return Job(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)

@@ -37,7 +37,6 @@ from fedgraph.methods.base.facts import derived_assumptions as derived_assumptio
 from fedgraph.methods.base.facts import guarantee_of as guarantee_of
 from fedgraph.methods.base.facts import public_assumptions as public_assumptions
 from fedgraph.methods.base.facts import setting_assumptions as setting_assumptions
-from fedgraph.methods.base.facts import several_colluders as several_colluders
 from fedgraph.methods.base.offers import Draft as Draft
 from fedgraph.methods.base.offers import Offers as Offers
 from fedgraph.methods.base.offers import Reads as Reads

@@ -234,10 +234,10 @@ def guarantee_of(
 ) -> Guarantee:
     """What a plan counts its releases for, toward the viewer: under what is assumed here and by the setting, in this order."""
     stated = (*assumed, *setting_assumptions(facts, relation))
-    protection = Protection(relation, facts.viewer, stated, promised, limit, several_colluders(facts))
+    protection = Protection(relation, facts.viewer, stated, promised, limit, _several_colluders(facts))
     return Guarantee(protection, delta, facts.membership.holdings, per_end, sampled_once)
 
 
-def several_colluders(facts: PublicFacts) -> int | None:
+def _several_colluders(facts: PublicFacts) -> int | None:
     """``Protection.colluders`` of the setting: their number where it is more than one and somebody sees sums only."""
     return facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None

@@ -31,21 +31,8 @@ from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.learning.optimisers.optimiser import Optimiser
 from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.methods.base import (
-    Budget,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    Sums,
-    guarantee_of,
-    seen,
-)
+from fedgraph.methods import base
+from fedgraph.methods.base import seen
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
@@ -86,7 +73,7 @@ class Memory:
 NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
     sizes = planned.sizes(params, facts, budget)
@@ -108,11 +95,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.TEST_GRAPH_PUBLIC,
     )
     assumed += (Assumption.SAMPLE_SECRET,) if shape.sampled < 1 else ()
-    return Plan(
+    return base.Plan(
         method="dpar",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(
+        guarantee=base.guarantee_of(
             facts,
             relation,
             assumed,
@@ -120,12 +107,12 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             per_end=False,
             sampled_once=shape.sampled if private and shape.sampled < 1 else None,
         ),
-        schedule=Schedule(
+        schedule=base.Schedule(
             rounds=sizes.rounds, releases=(*planned.releases(params, shape, found, private), training), min_clients=min_clients
         ),
         made=Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found),
         epsilon_published=published,
-        sums=Sums(suffice=True, additive=_sums_over_unions(params, sizes)),
+        sums=base.Sums(suffice=True, additive=_sums_over_unions(params, sizes)),
         notes=tuple(notes),
     )
 
@@ -136,16 +123,16 @@ def _sums_over_unions(params: Params, sizes: planned.Sizes) -> bool:
     return alone and params.batches == "poisson" and sizes.local_steps == 1
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
-    return State({"parameters": plan.made.layout.start(rng)}, NEW)
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+    return base.State({"parameters": plan.made.layout.start(rng)}, NEW)
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     return Work(rows_of.with_features(subgraph.graph, plan.params.features))
 
 
 def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
 ) -> dict[str, Released]:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
@@ -173,38 +160,40 @@ def client(
     return {"parameters": desk.walk("model", walk)}
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The average of the clients' parameters, or one optimiser step on the sum of their gradients."""
     if "parameters" in inbox.sums:
-        return State({"parameters": inbox.sums["parameters"]}, state.memory)
+        return base.State({"parameters": inbox.sums["parameters"]}, state.memory)
     params, memory = plan.params, state.memory
     found = Optimiser(
         state.model["parameters"], params.learning_rate, params.optimiser, memory.first, memory.second, memory.steps
     )
     found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.sizes.num_clients))
-    return State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
+    return base.State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
     features = rows_of.with_features(graph, plan.params.features).features
     scores = logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
     return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
 
 
-def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+def tuned(
+    plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, rng: np.random.Generator
+) -> base.State[Memory]:
     """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.fine_tuning``)."""
     x = FeatureMatrix(rows_of.with_features(graph, plan.params.features).features)
     own = fine_tuning.tuned(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
-def reads_rounds(plan: Plan[Params, Made]) -> bool:
+def reads_rounds(plan: base.Plan[Params, Made]) -> bool:
     """Whether the rounds of a run should be kept: each is one step whose noisy gradient somebody sees."""
     return plan.made.sizes.local_steps == 1 and seen.worth_keeping(plan, plan.made.layout.num_parameters)
 
 
-def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
 
     Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
@@ -225,7 +214,7 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
     return found[units[:, 0]]
 
 
-def _rows(plan: Plan[Params, Made], work: Work, round_: int, streams: Streams, desk: Desk) -> AggregatedRows:
+def _rows(plan: base.Plan[Params, Made], work: Work, round_: int, streams: base.Streams, desk: Desk) -> AggregatedRows:
     """The client's rows: chosen through the desk in round 0, kept afterwards.
 
     A worker that has lost them (it was restarted) replays round 0's choice with round 0's noise: the same
@@ -238,14 +227,14 @@ def _rows(plan: Plan[Params, Made], work: Work, round_: int, streams: Streams, d
     return work.memo["rows"]
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
-    reads=lambda plan: Reads.PUBLIC_GRAPH,
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(
-        Situation("inductive", settings={"epochs": 4}),
-        Situation("inductive", (Trust.CURATOR,), {"variant": "gm", "epochs": 4}),
-        Situation("inductive", (Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
+        base.Situation("inductive", settings={"epochs": 4}),
+        base.Situation("inductive", (Trust.CURATOR,), {"variant": "gm", "epochs": 4}),
+        base.Situation("inductive", (Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
     ),
     ignores_budget={"variant": "none"},
     tuned=tuned,

@@ -22,22 +22,7 @@ from fedgraph.learning.layers.sparse import device
 from fedgraph.learning.optimisers.dp_training import Descended, Descent, masked, poisson_mask
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.views.projection import public_basis
-from fedgraph.methods.base import (
-    Budget,
-    Draft,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    Sums,
-    gradient_std,
-    guarantee_of,
-)
+from fedgraph.methods import base
 from fedgraph.methods.gap_node import caps
 from fedgraph.methods.gap_node.evidence import evidence, reads_rounds
 from fedgraph.methods.gap_node.params import Params
@@ -72,7 +57,7 @@ class Memory:
     classifier: Descended
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """Noise multipliers of both stages and of the hops, and every release."""
     if facts.public.graph is None:
         raise ScenarioError("gap_node is tested on a public graph: set the task's protocol: inductive")
@@ -90,7 +75,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         reading = budget.calibrated_by
         ratio = max(claimed) / params.clip
         noise = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
-        std, min_clients = gradient_std(noise.gradient, params.clip, facts)
+        std, min_clients = base.gradient_std(noise.gradient, params.clip, facts)
         gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
         stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
         hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
@@ -112,11 +97,11 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.TEST_GRAPH_PUBLIC,
         *capped.assumptions,
     )
-    return Plan(
+    return base.Plan(
         method="gap_node",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(
+        guarantee=base.guarantee_of(
             facts,
             relation,
             assumed,
@@ -125,15 +110,15 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             promised=capped.promised if params.hops else None,
             limit=capped.limit,
         ),
-        schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
+        schedule=base.Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
         made=_made(params, facts, first, capped),
         epsilon_published=published,
-        sums=Sums(suffice=True),
+        sums=base.Sums(suffice=True),
         notes=(*capped.notes, DISPUTED) if params.hops else (),
     )
 
 
-def _made(params: Params, facts: PublicFacts, first: int, capped: caps.Caps) -> Made:
+def _made(params: Params, facts: base.PublicFacts, first: int, capped: caps.Caps) -> Made:
     basis = (
         public_basis(facts.public.graph, params.projection) if params.projection and facts.public.graph is not None else None
     )
@@ -145,13 +130,13 @@ def _made(params: Params, facts: PublicFacts, first: int, capped: caps.Caps) -> 
     return Made(first, capped, basis, Layout(widths), Layout((sent * (params.hops + 1), facts.sizes.num_classes)))
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
     descent = _descent(plan)
     memory = Memory(descent.start(plan.made.encoder.start(rng)), descent.start(plan.made.classifier.start(rng)))
-    return State({"encoder": memory.encoder.parameters, "classifier": memory.classifier.parameters}, memory)
+    return base.State({"encoder": memory.encoder.parameters, "classifier": memory.classifier.parameters}, memory)
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     rule = plan.made.caps
     adjacency = rule.weights(graph.adjacency, subgraph.nodes, subgraph.client)
@@ -159,7 +144,7 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
 ) -> dict[str, Released]:
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
     stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
@@ -174,7 +159,7 @@ def client(
     return {"gradient": desk.release(stage, gradient), **hops}
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
     first, before = plan.made.first, state.memory
     number = inbox.round if inbox.round < first else inbox.round - first
@@ -183,15 +168,15 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     after = _descent(plan).step(before.encoder if stage == "encoder" else before.classifier, mean, number)
     memory = Memory(after, before.classifier) if stage == "encoder" else Memory(before.encoder, after)
     shown = after.average if number == plan.params.steps - 1 else after.parameters
-    return State({**state.model, stage: shown}, memory)
+    return base.State({**state.model, stage: shown}, memory)
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
     return logits(plan.made.classifier, state.model["classifier"], _in_clear(plan, state, graph))
 
 
-def _in_clear(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> DenseMatrix:
+def _in_clear(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> DenseMatrix:
     """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
     rows = [unit_length(sent(plan, state.model["encoder"], rows_of(plan, graph)))]
@@ -200,24 +185,26 @@ def _in_clear(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> D
     return DenseMatrix(np.concatenate(rows, axis=1))
 
 
-def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+def tuned(
+    plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, rng: np.random.Generator
+) -> base.State[Memory]:
     """With the classifier after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
     x = _in_clear(plan, state, graph)
     own = fine_tuning.tuned(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})
 
 
-def _descent(plan: Plan[Params, Made]) -> Descent:
+def _descent(plan: base.Plan[Params, Made]) -> Descent:
     p = plan.params
     return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
-    reads=lambda plan: Reads.PUBLIC_GRAPH,
-    situations=(Situation("inductive", settings={"steps": 4, "projection": 16}),),
-    drafts=(Draft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
+    situations=(base.Situation("inductive", settings={"steps": 4, "projection": 16}),),
+    drafts=(base.Draft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
     tuned=tuned,
     reads_rounds=reads_rounds,
     evidence=evidence,

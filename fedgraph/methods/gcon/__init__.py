@@ -28,20 +28,7 @@ import scipy.sparse as sp
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.propagation.aggregation import with_cut
 from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
-from fedgraph.methods.base import (
-    Budget,
-    Draft,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    setting_assumptions,
-)
+from fedgraph.methods import base
 from fedgraph.methods.gcon import releases as release
 from fedgraph.methods.gcon import rows as encoding
 from fedgraph.methods.gcon.evidence import of_minimiser
@@ -49,8 +36,9 @@ from fedgraph.methods.gcon.params import Made, Params
 from fedgraph.methods.gcon.rows import Memory
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit
+from fedgraph.privacy.settle import Guarantee as Guarantee
+from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy.units import Protection as Protection
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{wei2024gcon,
@@ -69,7 +57,7 @@ class Work:
     labelled: np.ndarray
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """One perturbed minimiser per client that has labelled nodes."""
     if facts.public.attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
@@ -95,34 +83,30 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
         *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
-        *setting_assumptions(facts, Relation.EDGE_UNDIRECTED),
     )
     reads_edges = trained and claim.psi(params.steps, params.restart, params.cap) > 0
-    return Plan(
+    return base.Plan(
         method="gcon",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(Relation.EDGE_UNDIRECTED, facts.viewer, assumed),
-            budget.delta,
-            facts.membership.holdings,
-            per_end=facts.membership.cut_edges_shared,
+        guarantee=base.guarantee_of(
+            facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=facts.membership.cut_edges_shared
         ),
-        schedule=Schedule(rounds=int(trained), releases=releases, min_clients=1),
+        schedule=base.Schedule(rounds=int(trained), releases=releases, min_clients=1),
         made=Made(facts.public.attributes, own_edges, facts.public.graph is None),
         epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None,
     )
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
     rows, encoder = encoding.of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return State({"theta": release.prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
-    return State({"rows": rows}, Memory(encoder, rows))
+        return base.State({"theta": release.prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
+    return base.State({"rows": rows}, Memory(encoder, rows))
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     labels = plan.made.attributes.labels[subgraph.nodes]
     own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
     if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
@@ -132,7 +116,7 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
 ) -> dict[str, Released]:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
     if not any(r.client == desk.client for r in plan.schedule.releases):
@@ -146,22 +130,22 @@ def client(
     return {"theta": desk.release("theta", rows)}
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The average: weights are public and already inside the messages."""
-    return State({"theta": inbox.sums["theta"]}, state.memory)
+    return base.State({"theta": inbox.sums["theta"]}, state.memory)
 
 
-def reads_rounds(plan: Plan[Params, Made]) -> bool:
+def reads_rounds(plan: base.Plan[Params, Made]) -> bool:
     """Whether the one round should be kept: a server that sees each client's Θ."""
     return plan.guarantee.protection.viewer.sees_messages and plan.schedule.rounds > 0
 
 
-def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
     """What the objective's noise, taken back out of Θ, says of each pair (``evidence``)."""
     return of_minimiser(plan, state, graph, pairs)
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
     params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
     rows = state.memory.rows
@@ -173,19 +157,19 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
 
 
-def reads(plan: Plan[Params, Made]) -> Reads | None:
+def reads(plan: base.Plan[Params, Made]) -> base.Reads | None:
     """What an answer reads; new nodes that read their own edges to one another are no case of ``Reads``."""
     if not plan.made.own_edges:
-        return Reads.PUBLIC_GRAPH
-    return Reads.OWN_EDGES if plan.made.same_nodes else None
+        return base.Reads.PUBLIC_GRAPH
+    return base.Reads.OWN_EDGES if plan.made.same_nodes else None
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.EDGE,),
     reads=reads,
-    situations=(Situation("transductive"), Situation("inductive-edges")),
-    drafts=(Draft("graph", "edge", {"label": "GCON"}, "perturbed objective of a linear classifier"),),
+    situations=(base.Situation("transductive"), base.Situation("inductive-edges")),
+    drafts=(base.Draft("graph", "edge", {"label": "GCON"}, "perturbed objective of a linear classifier"),),
     reads_rounds=reads_rounds,
     evidence=evidence,
 )

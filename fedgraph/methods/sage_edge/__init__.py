@@ -16,27 +16,16 @@ from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
-from fedgraph.methods.base import (
-    Budget,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    setting_assumptions,
-)
+from fedgraph.methods import base
 from fedgraph.methods.sage_edge.params import Params
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
 from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
-from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.settle import Guarantee as Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection, Unit, Viewer
+from fedgraph.privacy.units import Assumption, Unit, Viewer
+from fedgraph.privacy.units import Protection as Protection
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@article{daigavane2021node,
@@ -77,30 +66,27 @@ class Memory:
     received: sp.csr_array | None = None
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("sage_edge needs public features and labels: set the task's protocol: transductive")
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
             "sage_edge sends lists of edges, which secure aggregation cannot add up; "
-            "use the settings central or local, or method: gap_edge"
+            "use trust: curator or own-client, or method: gap_edge"
         )
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
         Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
-        *setting_assumptions(facts, params.protects),
     )
-    return Plan(
+    return base.Plan(
         method="sage_edge",
         params=params,
         facts=facts,
-        guarantee=Guarantee(
-            Protection(params.protects, facts.viewer, assumed), budget.delta, facts.membership.holdings, per_end=False
-        ),
-        schedule=Schedule(
+        guarantee=base.guarantee_of(facts, params.protects, assumed, budget.delta, per_end=False),
+        schedule=base.Schedule(
             rounds=1,
             releases=tuple(_release(params, facts, budget, number) for number in range(facts.sizes.num_clients)),
             min_clients=1,
@@ -110,7 +96,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     )
 
 
-def _release(params: Params, facts: PublicFacts, budget: Budget, client: int) -> PlannedRelease:
+def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> PlannedRelease:
     size, smaller = facts.sizes.clients[client], None
     if facts.membership.cut_edges_shared:
         size, smaller = facts.sizes.num_nodes, tuple(int(node) for node in facts.membership.nodes[client])
@@ -125,11 +111,11 @@ def _release(params: Params, facts: PublicFacts, budget: Budget, client: int) ->
     return PlannedRelease("adjacency", UpperTriangle(size, smaller), mechanism, event, range(1), client=client)
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
-    return State({}, Memory(int(rng.integers(2**63))))
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+    return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
@@ -140,13 +126,13 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
 
 
 def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
 ) -> dict[str, Released]:
     """The perturbed edges, once."""
     return {"edges": desk.release("adjacency", work.edges)}
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Put the noisy edges together and train on them."""
     n, p, parts = plan.facts.sizes.num_nodes, plan.params, inbox.each["edges"]
     if not plan.facts.membership.cut_edges_shared:
@@ -159,10 +145,10 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     rng = np.random.default_rng(state.memory.seed)
     received = adjacency if adjacency.nnz <= KEPT else None
     scores = train(plan.made.attributes, adjacency, p.hidden, how, rng)
-    return State({}, Memory(state.memory.seed, scores, received))
+    return base.State({}, Memory(state.memory.seed, scores, received))
 
 
-def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
     """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
     received = state.memory.received
     if received is None:
@@ -174,20 +160,20 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, pairs
     return np.where(np.isin(pairs[:, 0] * width + pairs[:, 1], kept), 1.0, -0.5)
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the noisy graph; ``graph`` is not read."""
     if state.memory.scores is None:
         raise RuntimeFailure("sage_edge was asked for predictions before any edge was received")
     return state.memory.scores
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.EDGE,),
-    reads=lambda plan: Reads.NOTHING,
+    reads=lambda plan: base.Reads.NOTHING,
     situations=(
-        Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
-        Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "lapgraph"}),
+        base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
+        base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "lapgraph"}),
     ),
     evidence=evidence,
 )

@@ -21,22 +21,7 @@ from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.dp_training import Descended, Descent, fixed_mask, masked, poisson_mask
 from fedgraph.learning.views.projection import project, public_basis
-from fedgraph.methods.base import (
-    Budget,
-    Draft,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    Sums,
-    gradient_std,
-    guarantee_of,
-)
+from fedgraph.methods import base
 from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node.caps import Made
 from fedgraph.methods.sage_node.evidence import of_rounds, reads_rounds
@@ -68,7 +53,7 @@ class Work:
     labels: torch.Tensor
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
     if facts.public.graph is None:
         raise ScenarioError("sage_node is tested on a public graph: set the task's protocol: inductive")
@@ -86,14 +71,14 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         Assumption.TEST_GRAPH_PUBLIC,
         *capped.assumptions,
     )
-    return Plan(
+    return base.Plan(
         method="sage_node",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(
+        guarantee=base.guarantee_of(
             facts, params.protects, assumed, budget.delta, per_end=False, promised=capped.promised, limit=capped.limit
         ),
-        schedule=Schedule(
+        schedule=base.Schedule(
             rounds=params.steps,
             releases=tuple(
                 PlannedRelease("model", bound, mechanism, event, range(params.steps), client=client)
@@ -103,7 +88,7 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
         ),
         made=_made(params, facts, capped),
         epsilon_published=published,
-        sums=Sums(suffice=True),
+        sums=base.Sums(suffice=True),
         notes=capped.notes,
     )
 
@@ -116,21 +101,21 @@ def _kernel(params: Params, capped: caps.Caps) -> Callable[..., np.ndarray]:
 
 
 def _noise(
-    params: Params, facts: PublicFacts, budget: Budget, capped: caps.Caps
+    params: Params, facts: base.PublicFacts, budget: base.Budget, capped: caps.Caps
 ) -> tuple[Mechanism, list[Event], float | None, int]:
     """(mechanism, each client's event, published ε, clients that must finish)."""
     stage, sizes = capped.stage, facts.sizes.clients
     if capped.kind == "log":
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
-        std, min_clients = gradient_std(multiplier, capped.sensitivity, facts)
+        std, min_clients = base.gradient_std(multiplier, capped.sensitivity, facts)
         return GaussianNoise(std), [Gaussian(multiplier)] * len(sizes), None, min_clients
     multiplier = subgraph_noise.noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
-    std, min_clients = gradient_std(multiplier, params.clip, facts)
+    std, min_clients = base.gradient_std(multiplier, params.clip, facts)
     published = subgraph_noise.published_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 
-def _made(params: Params, facts: PublicFacts, capped: caps.Caps) -> Made:
+def _made(params: Params, facts: base.PublicFacts, capped: caps.Caps) -> Made:
     known = facts.public.graph
     basis = public_basis(known, params.projection) if params.projection and known is not None else None
     inputs = facts.sizes.num_features if basis is None else basis.shape[1]
@@ -138,19 +123,19 @@ def _made(params: Params, facts: PublicFacts, capped: caps.Caps) -> Made:
     return Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Descended]:
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Descended]:
     memory = _descent(plan).start(plan.made.network.start(rng))
-    return State({"parameters": memory.parameters}, memory)
+    return base.State({"parameters": memory.parameters}, memory)
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, subgraph.nodes, held=True)
     return Work(_rows(plan, graph, adjacency), torch.tensor(graph.labels, device=device()))
 
 
 def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
 ) -> dict[str, Released]:
     """The noisy sum of this batch's clipped subgraph gradients."""
     stage = plan.made.caps.stage
@@ -171,17 +156,17 @@ def client(
     return {"gradient": desk.release("model", gradient)}
 
 
-def server(plan: Plan[Params, Made], state: State[Descended], inbox: Inbox) -> State[Descended]:
+def server(plan: base.Plan[Params, Made], state: base.State[Descended], inbox: base.Inbox) -> base.State[Descended]:
     """One step on the mean over the public batch sizes."""
     stage, sizes = plan.made.caps.stage, plan.facts.sizes.clients
     rows = sum(stage.batch_size(n) if stage.fixed else stage.rate * n for n in sizes)
     memory = _descent(plan).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
     if isinstance(plan.made.network, Layout) and plan.made.caps.kind == "log":  # clients would project it anyway
         memory = replace(memory, parameters=neighbour_rows.within(plan.made.network, memory.parameters, plan.params.bound))
-    return State({"parameters": memory.parameters}, memory)
+    return base.State({"parameters": memory.parameters}, memory)
 
 
-def predict(plan: Plan[Params, Made], state: State[Descended], graph: Graph) -> np.ndarray:
+def predict(plan: base.Plan[Params, Made], state: base.State[Descended], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph, its neighbourhoods bounded in the same way."""
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, np.arange(graph.num_nodes), held=False)
     average, network = state.memory.average, plan.made.network
@@ -193,7 +178,7 @@ def predict(plan: Plan[Params, Made], state: State[Descended], graph: Graph) -> 
     return found.cpu().numpy()
 
 
-def evidence(plan: Plan[Params, Made], state: State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+def evidence(plan: base.Plan[Params, Made], state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
 
     def rows(part: Graph, nodes: np.ndarray) -> FeatureMatrix | np.ndarray:
@@ -202,39 +187,39 @@ def evidence(plan: Plan[Params, Made], state: State[Descended], graph: Graph, un
     return of_rounds(plan, state, graph, units, rows)
 
 
-def _rows(plan: Plan[Params, Made], graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:
+def _rows(plan: base.Plan[Params, Made], graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:
     if plan.params.layers == 2:
         return subgraphs.roots(_features(plan, graph), adjacency)
     return _one_layer(plan, graph, adjacency)
 
 
-def _one_layer(plan: Plan[Params, Made], graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | np.ndarray:
+def _one_layer(plan: base.Plan[Params, Made], graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | np.ndarray:
     features = _features(plan, graph)
     if plan.made.caps.kind == "log":
         return neighbour_rows.rows(features, adjacency, plan.made.caps.scale)
     return FeatureMatrix(subgraphs.with_neighbours(features, adjacency))
 
 
-def _features(plan: Plan[Params, Made], graph: Graph) -> sp.csr_array:
+def _features(plan: base.Plan[Params, Made], graph: Graph) -> sp.csr_array:
     basis = plan.made.basis
     return unit_rows(graph.features) if basis is None else project(graph.features, basis)
 
 
-def _descent(plan: Plan[Params, Made]) -> Descent:
+def _descent(plan: base.Plan[Params, Made]) -> Descent:
     p = plan.params
     return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)
 
 
-OFFERS: Offers[Params, Made, Work, Descended] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
-    reads=lambda plan: Reads.PUBLIC_GRAPH,
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(
-        Situation("inductive", settings={"steps": 5, "projection": 16}),
-        Situation("inductive", (Trust.CURATOR,), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
+        base.Situation("inductive", settings={"steps": 5, "projection": 16}),
+        base.Situation("inductive", (Trust.CURATOR,), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
     ),
     answers_every_round=True,
-    drafts=(Draft("graph", "node", {"label": "SAGE-NDP"}, "noisy gradients of neighbourhoods", spare=True),),
+    drafts=(base.Draft("graph", "node", {"label": "SAGE-NDP"}, "noisy gradients of neighbourhoods", spare=True),),
     reads_rounds=reads_rounds,
     evidence=evidence,
 )
