@@ -10,9 +10,9 @@ is post-processing, also the training, which happens when predictions are asked 
 Ablations, in which no feature leaves and ε_y = ε: ``features: random`` invents dense Gaussian features, ``random-bits`` the
 bits that the encoder would have sent, by fair coins. What LPGNN's features are worth is what it has above these rows.
 
-What the server trains on has unit mean square (±√(d/m) where a bit was sent): the unbiased rectifier differs from it by a
-factor and a shift that are the same for every node with neighbours, and rows of one ±1 in d columns are too small to be
-learnt from in the given number of steps.
+What the server trains on has unit mean square (±√(d/m) where a bit was sent): rows of one ±1 in d columns are too small to be
+learnt from in the given number of steps. ``rows: rectified`` is the paper's unbiased rectifier, which differs from it by a
+factor and a shift that are the same for every node with neighbours; the factor grows with 1/ε_x.
 """
 
 import math
@@ -58,6 +58,9 @@ class Params(Settings):
     )
     bits: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="entries a node sends, m; auto: max(1, min(d, floor(ε_x/2.18)))"
+    )
+    rows: Literal["unit", "rectified"] = Field(
+        "unit", description="what is learnt from: bits of unit mean square, or the unbiased rectifier's estimate, as published"
     )
     low: float = Field(0.0, description="least feature value (public); smaller ones are clamped")
     high: float = Field(1.0, description="largest feature value (public); larger ones are clamped")
@@ -193,7 +196,11 @@ def _unit_square(bits: sp.csr_array) -> sp.csr_array:
 def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
     params, memory = plan.params, state.memory
-    rng, features = np.random.default_rng(memory.seed), memory.features
+    rng, features, shift = np.random.default_rng(memory.seed), memory.features, 0.0
+    mechanism = plan.schedule.releases[0].mechanism
+    if params.rows == "rectified" and features is not None and isinstance(mechanism, SampledBits):
+        factor, shift = mechanism.rectifier(graph.num_features)
+        features = sp.csr_array(np.float32(factor) * features.sign())
     if params.features == "random":
         features = sp.csr_array(rng.standard_normal((graph.num_nodes, RANDOM_WIDTH)).astype(np.float32))
     elif params.features == "random-bits":
@@ -202,7 +209,7 @@ def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Gra
     channel = Channel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
     hops = params.feature_hops
-    return train(graph.adjacency, features, _labels(state), channel, params.hidden, hops, how, rng)
+    return train(graph.adjacency, features, _labels(state), channel, params.hidden, hops, how, rng, shift)
 
 
 def _labels(state: base.State[Memory]) -> np.ndarray:

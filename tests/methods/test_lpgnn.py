@@ -226,3 +226,36 @@ def test_what_is_refused(library: Graph) -> None:
         Protection(
             Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC, Assumption.EDGES_PUBLIC)
         )
+
+
+def test_the_rectifier_is_the_unbiased_estimate_of_the_features(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learnt from under ``rows: rectified`` is, entry by entry, what ``SampledBits.rectify`` makes of the bits."""
+    plan, partition, setting = planned(library, 8.0, rows="rectified")
+    out, given = trained(plan, partition, SerialRuntime()), {}
+    honest = lpgnn.train
+
+    def keep(*args):  # type: ignore[no-untyped-def]
+        given["features"], given["shift"] = args[1], args[-1]
+        return honest(*args)
+
+    monkeypatch.setattr(lpgnn, "train", keep)
+    rectified = lpgnn.predict(plan, out.state, asked(plan, setting))
+    bits = out.state.memory.features
+    encoder = plan.schedule.releases[0].mechanism
+    sent = np.array([[2 * c + (v > 0) for c, v in zip(row.indices, row.data, strict=True)] for row in bits])
+    wanted = encoder.rectify(sent, library.num_features)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(given["features"].toarray() + given["shift"], wanted, rtol=1e-6)
+    other, _, _ = planned(library, 8.0)
+    assert not np.array_equal(rectified, lpgnn.predict(other, out.state, asked(other, setting)))
+
+
+def test_a_shift_of_the_features_is_the_shifted_matrix(library: Graph) -> None:
+    from fedgraph.learning.optimisers.noisy_graph import train
+    from fedgraph.learning.optimisers.public_training import Fitting
+
+    features = library.features[:, :20]
+    channel, how = Channel(library.num_classes, 1.0, "none", 0), Fitting(5, 0.01, 0.0)
+    dense = type(features)(features.toarray() + np.float32(0.5))
+    args = (library.labels, channel, 8, 2, how)
+    sparse = train(library.adjacency, features, *args, np.random.default_rng(0), 0.5)
+    np.testing.assert_allclose(sparse, train(library.adjacency, dense, *args, np.random.default_rng(0)), atol=1e-3)

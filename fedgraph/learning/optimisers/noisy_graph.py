@@ -86,8 +86,12 @@ def train(
     feature_hops: int,
     how: Fitting,
     rng: np.random.Generator,
+    shift: float = 0.0,
 ) -> np.ndarray:
-    """Scores [n, c] of every node. labels: noisy, int64 [n], −1 where there is none. features: sparse [n, d], any scale."""
+    """Scores [n, c] of every node. labels: noisy, int64 [n], −1 where there is none. features: sparse [n, d], any scale.
+
+    shift: what is added to every entry of the features.
+    """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
     x, average = FeatureMatrix(features), Average(row_stochastic(adjacency), feature_hops)
     hat = to_torch(symmetric_with_loops(adjacency))
@@ -96,17 +100,19 @@ def train(
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
         (w0, b0), (w1, b1) = layout.layers(vector)
-        before = (average @ (x @ w0)) + b0
+        before = (average @ (x @ w0 + shift * w0.sum(dim=0))) + b0
         inner = torch.relu(before)
         error = loss.gradient((hat @ (inner @ w1)) + b1)
         spread = hat @ error
         back = (spread @ w1.T) * (before > 0)
-        first = x.gradient(average.gradient(back))
+        spread_back = average.gradient(back)
+        first = x.gradient(spread_back) + shift * spread_back.sum(dim=0)
         return torch.cat([first.reshape(-1), back.sum(dim=0), (inner.T @ spread).reshape(-1), error.sum(dim=0)])
 
     vector = adam(on_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
     (w0, b0), (w1, b1) = layout.layers(vector)
-    return ((hat @ (torch.relu((average @ (x @ w0)) + b0) @ w1)) + b1).cpu().numpy()
+    inner = torch.relu((average @ (x @ w0 + shift * w0.sum(dim=0))) + b0)
+    return ((hat @ (inner @ w1)) + b1).cpu().numpy()
 
 
 class _Loss:

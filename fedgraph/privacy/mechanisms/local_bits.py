@@ -55,8 +55,13 @@ class SampledBits(Mechanism):
 
     def rectify(self, sent: np.ndarray, num_columns: int) -> npt.NDArray[np.float64]:
         """Unbiased estimate [n, d] of the value: d(high − low)/(2m) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2."""
-        scale = num_columns * (self.high - self.low) / (2 * sent.shape[1]) / math.tanh(self.epsilon_per_bit / 2)
-        return np.asarray(signs(sent, num_columns).toarray() * scale + (self.high + self.low) / 2)
+        factor, shift = self.rectifier(num_columns)
+        return np.asarray(signs(sent, num_columns).toarray() * factor + shift)
+
+    def rectifier(self, num_columns: int) -> tuple[float, float]:
+        """(factor, shift) of the unbiased estimate from x*."""
+        factor = num_columns * (self.high - self.low) / (2 * min(self.num_sampled, num_columns))
+        return factor / math.tanh(self.epsilon_per_bit / 2), (self.high + self.low) / 2
 
     @property
     def words(self) -> str:
