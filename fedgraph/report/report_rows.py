@@ -87,7 +87,12 @@ class Row:
 
     def path(self, name: str) -> float:
         """The largest provable ε of one path over seeds."""
-        return max(e.paths[name] for e in self.entries)
+        return max(e.paths[name] for e in self.entries if name in e.paths)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of all seeds: what a private choice finds (``events.OneOf``) may send one seed along other paths than the next."""
+        return tuple(dict.fromkeys(name for e in self.entries for name in e.paths))
 
     def values(self, metric: str) -> list[float]:
         """Of each seed that has it."""

@@ -62,7 +62,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     who = f"from {protection.viewer.words}"
     unit, relation = protection.unit.value, protection.relation.words
     found = []
-    if not row.head.paths:
+    if not row.paths:
         raw = math.isinf(row.provable)
         found.append(
             f"Computed on the raw data, for comparison: it protects nothing {who}, ε = ∞."
@@ -74,15 +74,15 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     if broken is not None:
         found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
     elif math.isinf(row.provable):
-        open_paths = [p for p in row.head.paths if math.isinf(row.path(p))]
+        open_paths = [p for p in row.paths if math.isinf(row.path(p))]
         found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
     else:
         found.append(
             f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
             f"ε = {rounded_up(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})."
         )
-    if len(row.head.paths) > 1 and broken is None:
-        for path in row.head.paths:
+    if len(row.paths) > 1 and broken is None:
+        for path in row.paths:
             price = row.path(path)
             if math.isfinite(price):
                 found.append(

@@ -46,6 +46,14 @@ def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
     assert report_rows.mean_spread(row, "accuracy") == "0.500 ± 0.141"
 
 
+def test_seeds_that_chose_otherwise_are_one_row_with_all_their_paths() -> None:
+    other = entry(seed=1, paths={"meetings": 0.2, "labels": 0.7})
+    row = report_rows.group_rows([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]
+    assert row.paths == ("meetings", "rows", "labels")
+    assert row.path("labels") == 0.7
+    assert all(f"“{path}”" in " ".join(statement.describe_row(row).sentences) for path in row.paths)
+
+
 def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
     said = statement.describe_row(report_rows.group_rows([entry()])[0])
     text = " ".join(said.sentences)

@@ -1,7 +1,7 @@
 """Mean-field inference on a public graph: labels agree along edges, and among nodes with similar features.
 
 How labels go together is not assumed: ``agreement`` reads it, signed and for each pair of classes, from the predictions at
-both ends of public edges. Where neighbours tell nothing of each other, nothing spreads.
+both ends of public edges, with its standard error. Where neighbours tell nothing of each other beyond chance, nothing spreads.
 """
 
 import numpy as np
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 ROWS = 2048  # rows whose similarities are held at a time
+SURE = 2.0  # standard deviations that a coupling must be away from what chance alone makes of it
 
 
 def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
@@ -30,22 +31,39 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_
     return np.asarray(spread)
 
 
-def agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> np.ndarray:
-    """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance.
+def agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance; and its error.
 
     own, spread: [n, c] probabilities at one end and at the other; adjacency symmetric [n, n]. Every pair of classes gets one
     more edge of the chance kind, so that few edges say little. Predictions that know nothing meet as chance has it, and give
-    0; wrong ones weaken what is found. No edge: all 0.
+    0; wrong ones weaken what is found. No edge: all 0. The standard errors [c, c] take nodes for independent and not edges
+    (the sum of squared influences of the nodes, twice, since an edge counts at both ends).
     """
     classes = own.shape[1]
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).ravel()
     edges = degrees.sum()
     if not edges:
-        return np.zeros((classes, classes))
-    met = own.T.astype(np.float64) @ (adjacency @ spread)
+        return np.zeros((classes, classes)), np.zeros((classes, classes))
+    own, heard = own.astype(np.float64), np.asarray(adjacency @ spread, dtype=np.float64)
+    met = own.T @ heard
     one, two = degrees @ own / edges, degrees @ spread / edges
     chance = (np.outer(one, two) + np.outer(two, one)) / 2 + 1e-12
-    return np.asarray(np.log(((met + met.T) / 2 + classes**2 * chance) / ((edges + classes**2) * chance)))
+    seen = (met + met.T) / 2 + classes**2 * chance
+    at_ends, squares = degrees[:, None] * own, np.empty((classes, classes))
+    for a in range(classes):  # of a node on the logarithms of ``seen``, of ``chance`` and of ``edges``, for all b at once
+        on_seen = (own[:, a, None] * heard + own * heard[:, a, None]) / (2 * seen[a])
+        on_chance = at_ends[:, a, None] * two + one[a] * heard + at_ends * two[a] + one * heard[:, a, None]
+        influence = on_seen - (on_chance / (2 * chance[a]) - degrees[:, None]) / edges
+        squares[a] = (influence**2).sum(axis=0)
+    return np.log(seen / ((edges + classes**2) * chance)), np.sqrt(2 * squares)
+
+
+def is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
+    """Whether ``coupling`` [c, c] is more than chance makes of it: the squares of its k entries in standard errors add up to
+    k ± √(2k) where nothing is there, and are asked to be ``SURE`` such deviations above k."""
+    pairs = np.triu_indices(len(coupling))
+    away = coupling[pairs] / np.maximum(errors[pairs], 1e-12)
+    return bool(away @ away > away.size + SURE * np.sqrt(2 * away.size))
 
 
 def scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
@@ -60,14 +78,15 @@ def coupled_field(
     """``mean_field`` over ``adjacency`` and ``terms``, with the coupling along edges found in the predictions themselves.
 
     Each of ``passes`` compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a
-    coupling is never confirmed by what it made itself on both sides. limit: log-odds that a sure neighbour may bring, on
-    average over classes; a stronger ``agreement`` is scaled down to it.
+    coupling is never confirmed by what it made itself on both sides. One that ``is_sure`` denies is none. limit: log-odds that
+    a sure neighbour may bring, on average over classes; a stronger ``agreement`` is scaled down to it.
     """
     own = softmax(scores, axis=1)
     spread = own
     for _ in range(passes):
-        coupling = scaled_to(agreement(own, spread, adjacency), limit)
-        spread = mean_field(scores, [(coupling, adjacency), *terms], 2)
+        coupling, errors = agreement(own, spread, adjacency)
+        along = [(scaled_to(coupling, limit), adjacency)] if is_sure(coupling, errors) else []
+        spread = mean_field(scores, [*along, *terms], 2)
     return np.asarray(spread)
 
 

@@ -13,9 +13,9 @@ choose how the rest is spent: where neighbours tell little, the next release is 
 anything public; it reads no edge.
 
 A node that asks (``protocol: asking``) gets log P(class | own row) + Σ over its neighbours of log P(answer | class)/P(answer),
-the sum divided by what neighbours have in common. A public test graph has no edge to answered labels; there predictions of rows
-spread over public edges, coupled as classes were measured to meet along private ones. One hop only: a second message would
-depend on its sender's edges, and so on every hub.
+the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
+read: all of the budget is for rows, whose predictions spread over public edges as they themselves meet there (``mean_field``).
+One hop only: a second message would depend on its sender's edges, and so on every hub.
 """
 
 import math
@@ -34,7 +34,7 @@ from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.dp_training import Descended, Descent
 from fedgraph.learning.propagation.label_votes import Answering, Reading, read, votes
-from fedgraph.learning.propagation.mean_field import doubt, mean_field, scaled_to
+from fedgraph.learning.propagation.mean_field import coupled_field, doubt
 from fedgraph.learning.sampling.meetings import matching_numbers
 from fedgraph.methods.base import (
     Budget,
@@ -194,9 +194,8 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
         answers, reading = _of_all(memory.answers, graph), _reading(plan, memory)
         heard = votes(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
-    if memory.meetings is not None and facts.public.name == "test-graph":
-        coupling = scaled_to(np.log(_reading(plan, memory).affinity), MOST_HEARD * doubt(scores))
-        return mean_field(scores, [(coupling, graph.adjacency)], plan.params.propagation_steps)
+    if facts.public.name == "test-graph":
+        return coupled_field(scores, graph.adjacency, [], MOST_HEARD * doubt(scores), plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
 
 

@@ -69,16 +69,15 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
     asked = facts.public.asking.size > 0 and facts.sizes.num_classes > 1
     if not params.rows:
         return _majority(params, facts, budget, asked)
-    measured = asked or (facts.public.name == "test-graph" and facts.sizes.num_classes > 1)
     if not budget.private:
         beside = _training(params, 0.0, 3.0 * facts.num_train)
-        return Split(math.inf if asked else 0.0, 0.0 if measured else math.inf, measured, beside, None, math.inf)
+        return Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
     _, num_shares = gradient_std(1.0, 1.0, facts)
     weakened = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
     strength = facts.num_train / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) / weakened
     labels = _for_labels(params, budget.epsilon) if asked else 0.0
-    measured = measured and (labels > 0 if asked else budget.epsilon >= LEAST_FOR_CLASSES)
-    free = params.label_epsilon == "auto" and labels > 0
+    measured = labels > 0
+    free = params.label_epsilon == "auto" and measured
 
     def calibrated(make: Callable[[float], Event]) -> float:
         return calibrate.noise_multiplier(make, budget.epsilon, budget.delta)
@@ -140,7 +139,7 @@ def _for_labels(params: Params, epsilon: float) -> float:
 def _by_class(facts: PublicFacts, params: Params, epsilon: float, labels: float, strength: float) -> bool:
     """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
     c = facts.sizes.num_classes
-    clarity = answering(labels, c, params.protects.replaces).clarity if labels else 1.0
+    clarity = answering(labels, c, params.protects.replaces).clarity
     return c == 2 or (epsilon >= LEAST_FOR_CLASSES and strength / c * clarity**2 >= LEAST_SIGNAL)
 
 
