@@ -8,19 +8,23 @@
 - masks (optional): ``id, part`` with the parts train, validation and test: the split that ``split: public`` takes. Nodes
   without a line are in none. Header as for edges.
 
-Empty lines are skipped. Every error is a ``DataError`` of the form ``file:line: found; allowed``.
+Empty lines are skipped. Every error is a ``DataError`` of lines ``file:line: found; allowed``: all faults of a file at once.
 """
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fedgraph.data.base.faults import Faults
 from fedgraph.errors import DataError
 
 PARTS = ("train", "validation", "test")  # of a masks file
+OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # what a table may be split by that is no CSV
+MOST_CHARACTERS = 60  # of a cell or a header, in a message
 
 _SIDES = ("", "1", "2", "_1", "_2", "_id")
 COLUMN_NAMES = frozenset(name + side for name in ("id", "node", "source", "target", "src", "dst") for side in _SIDES) | {
@@ -42,26 +46,36 @@ class FeatureTable:
 
 
 def feature_table(content: bytes, name: str) -> FeatureTable:
-    """The texts of a features file. ``DataError`` for rows of unlike length, a second row of a node, or no node at all."""
-    given = list(_lines(content, name, least=1))
+    """The texts of a features file. ``DataError`` lists rows of unlike length and second rows of a node; or says: no node."""
+    given = read_lines(content, name, least=1)
     names: tuple[str, ...] = ()
     if len(given[0][1]) > 1 and not any(_is_number(cell) for cell in given[0][1][1:]):
         names, given = tuple(given[0][1][1:]), given[1:]
     if not given:
         raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
-    if names and (twice := next((n for n in names if names.count(n) > 1 or not n), None)) is not None:
+    require_names(names, name)
+    width = len(names) + 1 if names else len(given[0][1])
+    rows: dict[str, int] = {}
+    faults = Faults()
+    for number, cells in given:
+        if len(cells) != width:
+            faults.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {width}, as in the first line")
+        elif not cells[0]:
+            faults.note(f"{name}:{number}", "a node without an id; allowed: any text")
+        elif cells[0] in rows:
+            faults.note(f"{name}:{number}", f"node {cells[0]!r} appears a second time; allowed: once")
+        rows.setdefault(cells[0], len(rows))
+    faults.refuse()
+    return FeatureTable(rows, names, [cells[1:] for _, cells in given], [number for number, _ in given])
+
+
+def require_names(names: Sequence[str], name: str) -> None:
+    """``DataError`` where a column has no name, or two have one."""
+    counts = Counter(names)
+    if (twice := next((n for n in names if counts[n] > 1 or not n), None)) is not None:
         raise DataError(
             f"{name}:1: column {twice!r} is {'named twice' if twice else 'without a name'}; allowed: each name once"
         )
-    width = len(names) + 1 if names else len(given[0][1])
-    rows: dict[str, int] = {}
-    for number, cells in given:
-        if len(cells) != width:
-            raise DataError(f"{name}:{number}: {len(cells)} columns; allowed: {width}, as in the first line")
-        if cells[0] in rows:
-            raise DataError(f"{name}:{number}: node {cells[0]!r} appears a second time; allowed: once")
-        rows[cells[0]] = len(rows)
-    return FeatureTable(rows, names, [cells[1:] for _, cells in given], [number for number, _ in given])
 
 
 def without_column(table: FeatureTable, column: str, name: str) -> tuple[FeatureTable, list[str | None]]:
@@ -80,21 +94,26 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     A header alone is a graph without edges; an empty file is refused.
     """
     ends: list[tuple[int, int]] = []
-    more = 0
+    more, faults = 0, Faults()
     needed = "two node ids a line, or the header source,target alone for a graph without edges"
-    for number, cells in _skip_header(_lines(content, name, least=2, needed=needed), rows, columns=2):
+    for number, cells in _skip_header(read_lines(content, name, least=2, needed=needed), rows, columns=2):
         for cell in cells[:2]:
             if cell not in rows:
-                raise DataError(f"{name}:{number}: unknown node {cell!r}; allowed: the {len(rows)} ids of the features file")
-        ends.append((rows[cells[0]], rows[cells[1]]))
+                faults.note(f"{name}:{number}", _unknown(cell, rows))
+        ends.append((rows.get(cells[0], 0), rows.get(cells[1], 0)))
         more = max(more, len(cells) - 2)
+    faults.refuse()
     table = np.array(ends, dtype=np.int64).reshape(-1, 2)
     return table[:, 0], table[:, 1], more
 
 
+def _unknown(node: str, rows: Mapping[str, int]) -> str:
+    return f"unknown node {node[:MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file"
+
+
 def label_columns(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[str, ...]:
     """The names of the columns of labels; none without a header."""
-    _, head = next(_lines(content, name, least=2))
+    _, head = read_lines(content, name, least=2)[0]
     return tuple(head[1:]) if head[0].casefold() in COLUMN_NAMES and head[0] not in rows else ()
 
 
@@ -104,60 +123,100 @@ def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str 
     named = label_columns(content, name, rows)
     if column and column not in named:
         raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(named) or 'no header'}")
-    place = 1 + (named.index(column) if column else 0)
-    for number, cells in _skip_header(_lines(content, name, least=2), rows, columns=1):
+    place, faults = 1 + (named.index(column) if column else 0), Faults()
+    for number, cells in _skip_header(read_lines(content, name, least=2), rows, columns=1):
+        where = f"{name}:{number}"
         if cells[0] not in rows:
-            raise DataError(f"{name}:{number}: unknown node {cells[0]!r}; allowed: the {len(rows)} ids of the features file")
-        if rows[cells[0]] in given:
-            raise DataError(f"{name}:{number}: node {cells[0]!r} has a second label; allowed: one")
-        if len(cells) <= place:
-            raise DataError(
-                f"{name}:{number}: {len(cells)} columns; allowed: {place + 1} or more, since {column!r} is asked for"
-            )
-        given[rows[cells[0]]] = cells[place]
+            faults.note(where, _unknown(cells[0], rows))
+        elif rows[cells[0]] in given:
+            faults.note(where, f"node {cells[0]!r} has a second label; allowed: one")
+        elif len(cells) <= place:
+            faults.note(where, f"{len(cells)} columns; allowed: {place + 1} or more, since {column!r} is asked for")
+        else:
+            given[rows[cells[0]]] = cells[place]
+    faults.refuse()
     return [given.get(row) for row in range(len(rows))]
 
 
 def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     """Row → the part of the split that a masks file puts it in."""
     found: dict[int, str] = {}
-    for number, cells in _skip_header(_lines(content, name, least=2), rows, columns=1):
+    faults = Faults()
+    for number, cells in _skip_header(read_lines(content, name, least=2), rows, columns=1):
+        where, part = f"{name}:{number}", cells[1]
         if cells[0] not in rows:
-            raise DataError(f"{name}:{number}: unknown node {cells[0]!r}; allowed: the {len(rows)} ids of the features file")
-        row, part = rows[cells[0]], cells[1]
-        if part not in PARTS:
-            raise DataError(f"{name}:{number}: part {part!r}; allowed: {', '.join(PARTS)}")
-        if found.get(row, part) != part:
-            raise DataError(f"{name}:{number}: node {cells[0]!r} is in {found[row]} and in {part}; allowed: one part")
-        found[row] = part
+            faults.note(where, _unknown(cells[0], rows))
+        elif part not in PARTS:
+            faults.note(where, f"part {part!r}; allowed: {', '.join(PARTS)}")
+        elif found.setdefault(rows[cells[0]], part) != part:
+            faults.note(where, f"node {cells[0]!r} is in {found[rows[cells[0]]]} and in {part}; allowed: one part")
+    faults.refuse()
     return found
 
 
-def _lines(content: bytes, name: str, least: int, needed: str = "at least one line") -> Iterator[tuple[int, list[str]]]:
-    """(line number, stripped cells) of each line that is not empty, with ``least`` cells or more. needed: for an empty file."""
+def headed(content: bytes, name: str, needed: Sequence[str]) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """(names of the columns, the lines after the header with their numbers), each line as wide as the header.
+
+    ``DataError`` lists the lines of other widths, or says which needed columns the header lacks.
+    """
+    (_, head), *lines = read_lines(content, name, least=1)
+    head = [cell.casefold() if cell.casefold() in needed else cell for cell in head]
+    lacking = [column for column in needed if column not in head]
+    if lacking:
+        raise DataError(
+            f"{name}:1: no column {' and '.join(lacking)}; found: {', '.join(head)[:MOST_CHARACTERS]}; a header is needed"
+        )
+    require_names(head, name)
+    faults = Faults()
+    for number, cells in lines:
+        if len(cells) != len(head):
+            faults.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {len(head)}, as in the header")
+    faults.refuse()
+    return head, lines
+
+
+def decoded(content: bytes, name: str) -> str:
+    """The text of a file; ``DataError`` names the first line that is not UTF-8."""
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{name}: not UTF-8 text ({error.reason} at byte {error.start}); a pickle is refused") from error
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    empty = True
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{name}:{line}: not UTF-8 text ({error.reason} at byte {error.start}); allowed: UTF-8 (in a spreadsheet: save as "
+            "CSV UTF-8); a pickle is refused"
+        ) from error
+
+
+def read_lines(content: bytes, name: str, least: int, needed: str = "at least one line") -> list[tuple[int, list[str]]]:
+    """(line number, stripped cells) of each line that is not empty. needed: what the message about an empty file asks for.
+
+    ``DataError`` lists the lines of fewer than ``least`` cells, or says that the file is empty or not separated by commas.
+    """
+    reader = csv.reader(io.StringIO(decoded(content, name), newline=""), strict=True)
+    found: list[tuple[int, list[str]]] = []
+    faults = Faults()
     try:
         for cells in reader:
             stripped = [cell.strip() for cell in cells]
             if not any(stripped):
                 continue
-            empty = False
+            if not found and len(stripped) == 1 and (other := next((o for o in OTHERS if o in stripped[0]), None)):
+                raise DataError(
+                    f"{name}:{reader.line_num}: split by {OTHERS[other]}; allowed: commas (save it again, split by commas)"
+                )
             if len(stripped) < least:
-                raise DataError(f"{name}:{reader.line_num}: {len(stripped)} column; allowed: {least} or more, split by commas")
-            yield reader.line_num, stripped
+                faults.note(f"{name}:{reader.line_num}", f"{len(stripped)} column; allowed: {least} or more, split by commas")
+            found.append((reader.line_num, stripped))
     except csv.Error as error:
         raise DataError(f"{name}:{reader.line_num}: {error}; allowed: comma-separated text") from error
-    if empty:
+    faults.refuse()
+    if not found:
         raise DataError(f"{name}: empty; allowed: {needed}")
+    return found
 
 
 def _skip_header(
-    lines: Iterator[tuple[int, list[str]]], rows: Mapping[str, int], columns: int
+    lines: Iterable[tuple[int, list[str]]], rows: Mapping[str, int], columns: int
 ) -> Iterator[tuple[int, list[str]]]:
     """Leave out a first line whose first ``columns`` cells are column names and not nodes."""
     for position, (number, cells) in enumerate(lines):

@@ -127,7 +127,8 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     if inside:
         table, words = tables.without_column(table, params.label, str(path / params.features))
     names = table.names or tuple(columns.unnamed(place) for place in range(len(table.cells[0])))
-    read = columns.read_columns(names, table.cells, params, str(path / params.features), table.lines, list(rows))
+    file = str(path / params.features)
+    read = columns.read_columns(names, table.cells, params, file, lambda row: f"{file}:{table.lines[row]}", list(rows))
     sources, targets, more = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
     others: list[str] = []
     if given:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -22,12 +22,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph.data.base.faults import Faults
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import Columns
 
 TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
-MOST_FAULTS = 8  # that one message lists
 MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
 EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -77,7 +77,7 @@ def read_columns(
     rows: Sequence[Sequence[str]],
     rules: ColumnRules,
     file: str,
-    lines: Sequence[int],
+    places: Callable[[int], str],
     nodes: Sequence[str],
 ) -> ReadColumns:
     """The matrix of a table of texts.
@@ -87,25 +87,25 @@ def read_columns(
         rows: one list of cells per node, without its id.
         rules: what the user decided.
         file: names the table in an error.
-        lines: the line of each row in the file.
+        places: where a row stands, as ``file:line``.
         nodes: the id of each row.
 
     Returns:
         The matrix, and what was found out about the columns.
 
     Raises:
-        DataError: one message that lists every fault of the table (the first ``MOST_FAULTS`` in full).
+        DataError: one message that lists every fault of the table (the first ones in full).
     """
     for key in (*rules.bounds, *rules.drop):
         if key not in names:
             raise DataError(f"{file}: there is no column {key!r}; allowed: {', '.join(names)}")
     kept = [place for place, name in enumerate(names) if name not in rules.drop]
     columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
-    faults = [
-        fault for place, column in zip(kept, columns, strict=True) for fault in _faults(column, place, rules, lines, nodes)
-    ]
-    if faults:
-        raise DataError(_listed(file, sorted(faults)))
+    wrong = [fault for place, column in zip(kept, columns, strict=True) for fault in _faults(column, place, rules, nodes)]
+    faults = Faults()
+    for row, _, sentence in sorted(wrong):
+        faults.note(places(row), sentence)
+    faults.refuse()
     parts = [_encoded(column, rules, file) for column in columns]
     matrix = sp.csr_array(sp.hstack([sp.csr_array(values) for values, _ in parts])) if parts else sp.csr_array((len(rows), 0))
     texts = [column.name for column in columns if column.kind == "text"]
@@ -139,10 +139,8 @@ def _column(name: str, cells: list[str]) -> _Column:
     return _Column(name, "text" if mostly else "number", cells, values, empty)
 
 
-def _faults(
-    column: _Column, place: int, rules: ColumnRules, lines: Sequence[int], nodes: Sequence[str]
-) -> list[tuple[int, int, str]]:
-    """(line, column, sentence) of each cell that the rules do not allow."""
+def _faults(column: _Column, place: int, rules: ColumnRules, nodes: Sequence[str]) -> list[tuple[int, int, str]]:
+    """(row, column, sentence) of each cell that the rules do not allow."""
     wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
     if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
         wrong = wrong | (np.isnan(column.values) & ~column.empty)
@@ -155,7 +153,7 @@ def _faults(
         cell = column.cells[row]
         shown = repr(cell) if cell else "an empty cell"
         what = f"column {place + 2}{_called(column.name, place)} of node {nodes[row]!r} is {shown}"
-        found.append((lines[row], place, f"{what}; allowed: {remedy[not cell]}"))
+        found.append((row, place, f"{what}; allowed: {remedy[not cell]}"))
     return found
 
 
@@ -166,13 +164,6 @@ def _called(name: str, place: int) -> str:
 def unnamed(place: int) -> str:
     """What a column without a header is called: by its place in the file, the id being column 1."""
     return f"column {place + 2}"
-
-
-def _listed(file: str, faults: Sequence[tuple[int, int, str]]) -> str:
-    """One message for all faults."""
-    first = [f"{file}:{line}: {sentence}" for line, _, sentence in faults[:MOST_FAULTS]]
-    more = f"\n… and {len(faults) - len(first):,} more of this kind" if len(faults) > len(first) else ""
-    return "\n".join(first) + more
 
 
 def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray, list[str]]:

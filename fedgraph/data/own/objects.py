@@ -184,7 +184,7 @@ def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rule
         raise DataError("two rows of the table of nodes have one id; allowed: each once")
     kept = [column for column in columns if column not in (chosen, "id")]
     cells = [["" if _is_missing(value) else _cell(value) for value in row] for row in nodes[kept].itertuples(index=False)]
-    read = read_columns(kept, cells, rules, "the table of nodes", list(range(1, len(ids) + 1)), ids)
+    read = read_columns(kept, cells, rules, "the table of nodes", lambda row: f"the table of nodes:{row + 1}", ids)
     ends = _ends([str(column) for column in edges.columns])
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)

@@ -139,7 +139,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "csv-decimal-comma": (_bytes("tables/features.csv", b'id,age\ne0,"1,5"\n'), "age is '1,5'"),
     "csv-long-field": (_bytes("tables/features.csv", b"id,age\ne0," + b"1" * 200_000 + b"\n"), "field larger"),
     "csv-empty-edges": (_bytes("tables/edges.csv", b""), r"edges\.csv: empty"),
-    "csv-labels-in-latin-1": (_bytes("tables/labels.csv", b"e0,na\xefve\n"), r"labels\.csv: not UTF-8"),
+    "csv-labels-in-latin-1": (_bytes("tables/labels.csv", b"e0,na\xefve\n"), r"labels\.csv:\d+: not UTF-8"),
     "no-edges": (lambda root: (root / "tables/edges.csv").unlink(), r"edges\.csv: there is none; allowed: a line per edge"),
     "no-features": (lambda root: (root / "tables/features.csv").unlink(), "found none of them"),
     "empty-folder": (lambda root: (root / "zz").mkdir(), "zz: found none of them"),
@@ -155,8 +155,7 @@ def test_every_broken_folder_gets_one_line_that_names_it(fault: str, three: Path
     make(three)
     with pytest.raises(DataError, match=says) as caught:
         load(three)
-    assert "\n" not in str(caught.value)
-    assert str(three) in str(caught.value)
+    assert all(str(three) in line or line.startswith("…") for line in str(caught.value).splitlines()), "each line is one fault"
 
 
 def test_what_only_looks_odd_is_read(three: Path) -> None:

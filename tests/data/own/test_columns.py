@@ -24,8 +24,8 @@ def people(folder: Path, features: str = PEOPLE) -> Path:
 
 
 def read(rows: list[list[str]], names: tuple[str, ...], **rules: object) -> ReadColumns:
-    lines = list(range(2, len(rows) + 2))
-    return read_columns(names, rows, ColumnRules(**rules), "features.csv", lines, [f"n{i}" for i in range(len(rows))])
+    nodes = [f"n{i}" for i in range(len(rows))]
+    return read_columns(names, rows, ColumnRules(**rules), "features.csv", lambda row: f"features.csv:{row + 2}", nodes)
 
 
 def test_kinds_are_found_by_the_cells() -> None:

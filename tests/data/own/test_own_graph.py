@@ -129,7 +129,7 @@ def test_a_missing_or_pickled_csv_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"labels\.csv missing; a folder of tables needs"):
         data.load("own/csv", path=tmp_path)
     (tmp_path / "labels.csv").write_bytes(pickle.dumps({"ada": 1}))
-    with pytest.raises(DataError, match=r"labels\.csv: not UTF-8"):
+    with pytest.raises(DataError, match=r"labels\.csv:1: not UTF-8"):
         data.load("own/csv", path=tmp_path)
 
 
