@@ -203,13 +203,29 @@ def without_labels(graph: Graph) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class GraphCollection:
-    """Many small graphs with one label each. labels: int64 [len(graphs)]."""
+    """Many small graphs with one label each. labels: int64 [len(graphs)].
+
+    owner: int64 [len(graphs)], the number of the organisation that each graph came from; None where nobody is named.
+    owner_names, classes: what they are called.
+    """
 
     name: str
     graphs: tuple[Graph, ...]
     labels: np.ndarray
     num_classes: int
     provenance: Provenance
+    owner: np.ndarray | None = None
+    owner_names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def chosen(self, places: np.ndarray) -> GraphCollection:
+        """The graphs at ``places`` (int [k]), in that order."""
+        return replace(
+            self,
+            graphs=tuple(self.graphs[place] for place in places),
+            labels=self.labels[places],
+            owner=None if self.owner is None else self.owner[places],
+        )
 
 
 def describe(graph: Graph | GraphCollection) -> str:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import published, small_graphs, tu_files
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import feature_matrix, undirected
+from fedgraph.data.base.structure import diagonal_blocks, feature_matrix, undirected
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Provenance, plain_graph
 
@@ -94,16 +94,8 @@ def _cut(
     adjacency: sp.csr_array, features: sp.csr_array, sizes: np.ndarray, name: str, provenance: Provenance
 ) -> tuple[Graph, ...]:
     """Blocks of the given sizes along the diagonal, one graph each."""
-    ends = np.cumsum(sizes)
-    graphs = []
-    for i, (start, end) in enumerate(zip(ends - sizes, ends, strict=True)):
-        rows = slice(adjacency.indptr[start], adjacency.indptr[end])
-        block = (
-            adjacency.data[rows],
-            (adjacency.indices[rows] - start).astype(np.int32),
-            (adjacency.indptr[start : end + 1] - adjacency.indptr[start]).astype(np.int32),
-        )
-        own = sp.csr_array(block, shape=(end - start, end - start))
-        labels = np.full(end - start, -1, dtype=np.int64)
-        graphs.append(plain_graph(f"{name}#{i}", own, sp.csr_array(features[start:end]), labels, 0, provenance))
-    return tuple(graphs)
+    rows = np.split(np.arange(adjacency.shape[0]), np.cumsum(sizes)[:-1])
+    return tuple(
+        plain_graph(f"{name}#{i}", block, sp.csr_array(features[own]), np.full(own.size, -1, dtype=np.int64), 0, provenance)
+        for i, (block, own) in enumerate(zip(diagonal_blocks(adjacency, sizes), rows, strict=True))
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.partition import base
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, GraphCollection, Partition
 
 
 class Params(Settings):
@@ -32,4 +32,16 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     return base.disjoint(graph, groups, f"{present.size} clients, each a graph of its own", from_edges=False, from_labels=False)
 
 
-PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, keeps_owners=True)
+def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
+    """One client per owner of a graph, in the order of the owners; ``DataError`` where the graphs have no owners."""
+    if collection.owner is None:
+        raise DataError(
+            f"{collection.name}: partition 'natural' needs graphs that know their owner (a column owner in labels.csv, or a "
+            "folder per owner); else use uniform or dirichlet"
+        )
+    numbers = np.unique(collection.owner, return_inverse=True)[1]
+    clients = int(numbers.max()) + 1
+    return base.shares(collection, numbers, clients, f"{clients} owners of graphs", from_labels=False)
+
+
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal, keeps_owners=True)

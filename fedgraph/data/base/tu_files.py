@@ -11,6 +11,7 @@ Every error is a ``DataError`` of the form ``file:line: found; allowed``. Empty 
 
 import numpy as np
 
+from fedgraph.data.base.faults import Faults
 from fedgraph.data.base.files import RawFiles
 from fedgraph.errors import DataError
 
@@ -19,11 +20,12 @@ def arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
     """int64 [m, 2], counted from 0. owner: of :func:`indicator`."""
     found = _whole(raw, file, 2, 1, owner.size, "nodes of the graph indicator")
     ends = found - 1
-    apart = np.flatnonzero(owner[ends[:, 0]] != owner[ends[:, 1]])
-    if apart.size:
-        one, two = found[apart[0]]
+    faults = Faults()
+    for line in np.flatnonzero(owner[ends[:, 0]] != owner[ends[:, 1]]):
+        one, two = found[line]
         graphs = f"{owner[one - 1] + 1} and {owner[two - 1] + 1}"
-        raise DataError(f"{raw.folder / file}:{apart[0] + 1}: {one}, {two} joins graphs {graphs}; allowed: nodes of one graph")
+        faults.note(f"{raw.folder / file}:{line + 1}", f"{one}, {two} joins graphs {graphs}; allowed: nodes of one graph")
+    faults.refuse()
     return ends
 
 
@@ -46,13 +48,14 @@ def classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
     return _as_many(raw, file, _whole(raw, file, 1, None, None, "")[:, 0], num_graphs, "graphs")
 
 
-def kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int) -> np.ndarray:
-    """int64 [nodes] in 0 … num_kinds − 1."""
-    return _as_many(raw, file, _whole(raw, file, 1, 0, num_kinds - 1, "kinds of nodes")[:, 0], num_nodes, "nodes")
+def kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
+    """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
+    low, high = (None, None) if num_kinds is None else (0, num_kinds - 1)
+    return _as_many(raw, file, _whole(raw, file, 1, low, high, "kinds of nodes")[:, 0], num_nodes, "nodes")
 
 
-def attributes(raw: RawFiles, file: str, num_nodes: int, width: int) -> np.ndarray:
-    """float64 [nodes, width], finite."""
+def attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
+    """float64 [nodes, width], finite. width: None: as in the first line."""
     return _as_many(raw, file, _numbers(raw, file, width), num_nodes, "nodes")
 
 
@@ -67,32 +70,34 @@ def _whole(raw: RawFiles, file: str, columns: int, low: int | None, high: int | 
     """int64 [lines, columns] in low … high (None: no limit)."""
     found = _numbers(raw, file, columns)
     least, most = (-(2**53) if low is None else low), (2**53 if high is None else high)
-    wrong = np.argwhere((found != np.rint(found)) | (found < least) | (found > most))
-    if wrong.size:
-        line, column = wrong[0]
-        limits = "" if low is None else f" {low} … {high}, the {what}" if high is not None else f" ≥ {low}"
-        raise DataError(f"{raw.folder / file}:{line + 1}: {found[line, column]:.12g}; allowed: whole numbers{limits}")
+    limits = "" if low is None else f" {low} … {high}, the {what}" if high is not None else f" ≥ {low}"
+    faults = Faults()
+    for line, column in np.argwhere((found != np.rint(found)) | (found < least) | (found > most)):
+        faults.note(f"{raw.folder / file}:{line + 1}", f"{found[line, column]:.12g}; allowed: whole numbers{limits}")
+    faults.refuse()
     return found.astype(np.int64)
 
 
-def _numbers(raw: RawFiles, file: str, columns: int) -> np.ndarray:
-    """float64 [lines, columns], finite."""
+def _numbers(raw: RawFiles, file: str, columns: int | None) -> np.ndarray:
+    """float64 [lines, columns], finite. columns: None: as in the first line."""
     cells = [line.replace(b",", b" ").split() for line in raw.read(file).split(b"\n")]
     while cells and not cells[-1]:
         cells.pop()
+    width = columns if columns is not None else len(cells[0]) if cells else 1
+    faults = Faults()
     for number, line in enumerate(cells, start=1):
-        if len(line) != columns:
-            found_here = f"numbers in this line: {len(line)}"
-            raise DataError(f"{raw.folder / file}:{number}: {found_here}; allowed: {columns} in every line")
+        if len(line) != width:
+            faults.note(f"{raw.folder / file}:{number}", f"numbers in this line: {len(line)}; allowed: {width} in every line")
+    faults.refuse()
     try:
-        found = np.array(cells, dtype=np.float64).reshape(-1, columns)
+        found = np.array(cells, dtype=np.float64).reshape(-1, width)
     except ValueError:
-        number, cell = next((i, c) for i, line in enumerate(cells, start=1) for c in line if not _is_number(c))
-        shown = cell[:40].decode(errors="replace")
-        raise DataError(f"{raw.folder / file}:{number}: {shown!r}; allowed: numbers") from None
-    wrong = np.argwhere(~np.isfinite(found))
-    if wrong.size:
-        raise DataError(f"{raw.folder / file}:{wrong[0, 0] + 1}: {found[tuple(wrong[0])]}; allowed: finite numbers")
+        found = np.zeros((0, width))
+        for number, cell in ((i, c) for i, line in enumerate(cells, start=1) for c in line if not _is_number(c)):
+            faults.note(f"{raw.folder / file}:{number}", f"{cell[:40].decode(errors='replace')!r}; allowed: numbers")
+    for line, column in np.argwhere(~np.isfinite(found)):
+        faults.note(f"{raw.folder / file}:{line + 1}", f"{found[line, column]}; allowed: finite numbers")
+    faults.refuse()
     return found
 
 

@@ -1,6 +1,6 @@
-"""Your own graph: one ``.npz`` file, a folder of three CSV files, or a folder per client. Never a pickle.
+"""Your own graph: one ``.npz`` file, a folder of three CSV files, a folder per client, or many graphs. Never a pickle.
 
-``own/federation``: see ``_own_federation``.
+``own/federation``: see ``federation``. ``own/graphs``: see ``graph_folders``.
 
 ``own/npz``: the gnn-benchmark layout (``adj_data, adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and
 ``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
@@ -27,14 +27,15 @@ from fedgraph.data.base import masks as _masks
 from fedgraph.data.base import npz, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, feature_matrix, undirected
-from fedgraph.data.own import columns, edge_columns, federation
+from fedgraph.data.own import columns, edge_columns, federation, graph_folders
 from fedgraph.data.own.columns import ColumnRules
 from fedgraph.data.own.detail import own_graph_detail
 from fedgraph.data.own.edge_columns import EdgeRules
+from fedgraph.data.own.given_graphs import CollectionRules
 from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, Names, Provenance
+from fedgraph.types import Graph, GraphCollection, Names, Provenance
 
 
 class CsvParams(ColumnRules, EdgeRules):
@@ -53,6 +54,12 @@ class FederationParams(EdgeRules):
     """The folder says everything else."""
 
 
+class GraphsParams(CollectionRules):
+    """What shall be done with the columns of nodes, and which column of the labels is predicted."""
+
+    label: str = Field("", description="which column of labels.csv is predicted (empty: the first)")
+
+
 class ObjectParams(Settings):
     """Nothing: the graph is in memory."""
 
@@ -61,22 +68,30 @@ DATASETS: dict[str, type[Settings]] = {
     "npz": EdgeRules,
     "csv": CsvParams,
     "federation": FederationParams,
+    "graphs": GraphsParams,
     "object": ObjectParams,
 }
 
 
-def load(dataset: str, request: base.Request) -> Graph:
-    """The graph at ``request.path``. Raises ``DataError`` naming file, line, what was found and what is allowed."""
+def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
+    """The graph, or the collection of graphs, at ``request.path``.
+
+    Raises ``DataError`` naming file, line, what was found and what is allowed.
+    """
     params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
     if isinstance(params, ObjectParams):
         raise ScenarioError("data set 'own/object' is a graph in memory (fedgraph.compare); for a file use own/npz or own/csv")
     if request.path is None:
-        what = {"npz": "the .npz file", "csv": "the folder with edges.csv, features.csv and labels.csv"}.get(
-            dataset, "the folder with one folder per client"
-        )
+        what = {
+            "npz": "the .npz file",
+            "csv": "the folder with edges.csv, features.csv and labels.csv",
+            "graphs": "the folder with the graphs",
+        }.get(dataset, "the folder with one folder per client")
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
     if isinstance(params, FederationParams):
         return federation.load(request.path, params)
+    if isinstance(params, GraphsParams):
+        return graph_folders.load(request.path, params, params.label)
     if isinstance(params, CsvParams):
         return _from_csv(request.path, params)
     return _from_npz(request.path, base.validated(EdgeRules, request.parameters, f"own/{dataset}"))

@@ -24,13 +24,17 @@ def own_graph_detail(
         Parts of one sentence, separated by ``;``. Only what happened is named.
     """
     nodes, edges, classes = labels.numbers.size, cleaned.adjacency.nnz // 2, len(labels.classes)
-    counted = (
-        (cleaned.one_way, "one-way arcs made undirected"),
-        (cleaned.repeated, "repeated edges coalesced"),
-        (cleaned.loops, "self-loops dropped"),
-    )
-    changed = ", ".join(f"{count} {what}" for count, what in counted if count)
     parts = [f"{title}: {nodes} nodes, {edges} edges, {classes} classes", *labels.remarks]
     parts += [f"not used: {', '.join(unused)}"] if unused else []
-    parts += [changed] if changed else []
-    return "; ".join([*parts, *remarks])
+    return "; ".join([*parts, *changes_of([cleaned]), *remarks])
+
+
+def changes_of(given: Sequence[Cleaned]) -> list[str]:
+    """What was done to edges, counted over all of them, as one part of a sentence; none where nothing was."""
+    counted = (
+        (sum(c.one_way for c in given), "one-way arcs made undirected"),
+        (sum(c.repeated for c in given), "repeated edges coalesced"),
+        (sum(c.loops for c in given), "self-loops dropped"),
+    )
+    changed = ", ".join(f"{count} {what}" for count, what in counted if count)
+    return [changed] if changed else []

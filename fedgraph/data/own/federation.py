@@ -40,6 +40,7 @@ from fedgraph.data.base.structure import Cleaned, undirected
 from fedgraph.data.own import between as own_between
 from fedgraph.data.own import named_tables
 from fedgraph.data.own.columns import own_scales
+from fedgraph.data.own.detail import changes_of
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
 from fedgraph.data.own.labels import label_text
 from fedgraph.documents.lines import Source
@@ -263,13 +264,8 @@ def _numbered(names: Sequence[str]) -> str:
 
 def _cleaned(given: Sequence[Cleaned]) -> str:
     """What was done to the clients' own edges, counted; "" where nothing was."""
-    counted = (
-        (sum(c.one_way for c in given), "one-way arcs made undirected"),
-        (sum(c.repeated for c in given), "repeated edges coalesced"),
-        (sum(c.loops for c in given), "self-loops dropped"),
-    )
-    told = ", ".join(f"{count} {what}" for count, what in counted if count)
-    return f"; further columns of edges (weights, times) are not read, {told}" if told else ""
+    told = changes_of(given)
+    return f"; further columns of edges (weights, times) are not read, {told[0]}" if told else ""
 
 
 def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:

@@ -28,15 +28,16 @@ class ReadLabels:
     remarks: tuple[str, ...]
 
 
-def read_labels(values: Iterable[object], where: str) -> ReadLabels:
-    """The class of each node.
+def read_labels(values: Iterable[object], where: str, what: str = "node") -> ReadLabels:
+    """The class of each node, or of each graph.
 
     Missing is None, NaN, pandas' NA and NaT, −1, and the texts of ``MISSING_WORDS`` (capitals do not matter). Classes are in
     the order of their values where they are whole numbers, and then in the order of their texts.
 
     Args:
-        values: one label per node: text, whole numbers, true and false, or missing.
+        values: one label each: text, whole numbers, true and false, or missing.
         where: names the labels in an error.
+        what: is labelled.
 
     Returns:
         The numbers, the names and the remarks.
@@ -47,7 +48,7 @@ def read_labels(values: Iterable[object], where: str) -> ReadLabels:
     texts = [label_text(value) for value in values]
     known = sorted({text for text in texts if text is not None}, key=_by_value)
     if not known:
-        raise DataError(f"{where}: no node has a label; allowed: at least one labelled node")
+        raise DataError(f"{where}: no {what} has a label; allowed: at least one labelled {what}")
     fractions = sum(_is_fraction(text) for text in known)
     if fractions > MOST_FRACTIONS:
         raise DataError(
@@ -56,17 +57,17 @@ def read_labels(values: Iterable[object], where: str) -> ReadLabels:
         )
     position = {text: number for number, text in enumerate(known)}
     numbers = np.array([-1 if text is None else position[text] for text in texts], dtype=np.int64)
-    return ReadLabels(numbers, tuple(known), tuple(_remarks(numbers, known)))
+    return ReadLabels(numbers, tuple(known), tuple(_remarks(numbers, known, what)))
 
 
-def _remarks(numbers: np.ndarray, known: list[str]) -> list[str]:
+def _remarks(numbers: np.ndarray, known: list[str], what: str) -> list[str]:
     remarks = []
     if missing := int((numbers < 0).sum()):
-        remarks.append(f"{missing:,} of {numbers.size:,} nodes have no label (None, NaN, −1, empty)")
+        remarks.append(f"{missing:,} of {numbers.size:,} {what}s have no label (None, NaN, −1, empty)")
     if doubtful := [text for text in known if text.casefold().strip() in DOUBTFUL_WORDS]:
         counted = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
         remarks.append(
-            f"the label {doubtful[0]!r} of {counted:,} nodes counts as a class; if it means that nobody knows, leave it empty"
+            f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class; if it means that nobody knows, leave it empty"
         )
     return remarks
 

@@ -33,9 +33,7 @@ def prepared(
         for label in range(collection.num_classes):
             own = rng.permutation(np.flatnonzero(collection.labels == label))
             kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
-        order = sorted(kept)
-        graphs = tuple(collection.graphs[i] for i in order)
-        collection = replace(collection, graphs=graphs, labels=collection.labels[order])
+        collection = collection.chosen(np.sort(kept))
     if collection.graphs[0].num_features == 0:
         return tu.degree_features(collection, max_degree)
     if not attributes:

@@ -1,0 +1,164 @@
+"""Many small graphs, as they stand in somebody's files, become one collection: columns matched by name, one label each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data.base.structure import diagonal_blocks, feature_matrix, undirected
+from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
+from fedgraph.data.own.detail import changes_of
+from fedgraph.data.own.edge_columns import EdgeRules, noticed
+from fedgraph.data.own.labels import read_labels
+from fedgraph.errors import DataError
+from fedgraph.types import Graph, GraphCollection, Names, Provenance
+
+
+class CollectionRules(ColumnRules, EdgeRules):
+    """What shall be done with the columns of nodes."""
+
+
+@dataclass(frozen=True, eq=False)
+class GivenGraph:
+    """One graph of a file. columns: names of the cells of its nodes. nodes: their ids. cells: one row of texts per node.
+
+    file, lines: where each node stands. ends: int64 [m, 2], rows of the ends of edges. label: None where nobody knows it.
+    owner: who holds it; "" where nobody is named.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    nodes: tuple[str, ...]
+    cells: Sequence[Sequence[str]]
+    file: str
+    lines: Sequence[int]
+    ends: np.ndarray
+    label: object = None
+    owner: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """All graphs beside each other. names, sizes, labels, owners: one per graph. ends: int64 [m, 2], counted over all nodes.
+
+    matrix: CSR [n, d]. columns: d names. ids: n of them, or none. from_rows, bounded, remarks: as ``ReadColumns`` says.
+    """
+
+    names: Sequence[str]
+    sizes: np.ndarray
+    labels: Sequence[object]
+    owners: Sequence[str]
+    ends: np.ndarray
+    matrix: sp.csr_array
+    columns: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+    from_rows: bool = False
+    bounded: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    checksums: dict[str, str] = field(default_factory=dict)
+
+
+def joined(given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str]) -> Joined:
+    """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
+
+    ``DataError`` lists every cell that the rules do not allow.
+    """
+    every = tuple(dict.fromkeys(name for graph in given for name in graph.columns))
+    rows: list[Sequence[str]] = []
+    for graph in given:
+        if graph.columns == every:
+            rows += graph.cells
+            continue
+        places = [graph.columns.index(name) if name in graph.columns else None for name in every]
+        rows += [["" if place is None else row[place] for place in places] for row in graph.cells]
+    sizes = np.array([len(graph.nodes) for graph in given], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    ids = tuple(node for graph in given for node in graph.nodes)
+
+    def place_of(row: int) -> str:
+        number = int(np.searchsorted(starts, row, side="right")) - 1
+        return f"{given[number].file}:{given[number].lines[row - starts[number]]}"
+
+    read = read_columns(every, rows, rules, file, place_of, ids)
+    return Joined(
+        names=[graph.name for graph in given],
+        sizes=sizes,
+        labels=[graph.label for graph in given],
+        owners=[graph.owner for graph in given],
+        ends=np.concatenate([graph.ends + start for graph, start in zip(given, starts, strict=True)]),
+        matrix=read.matrix,
+        columns=read.names,
+        ids=ids,
+        from_rows=read.from_rows,
+        bounded=read.bounded,
+        remarks=read.remarks,
+        unused=tuple(unused),
+        checksums=sums,
+    )
+
+
+def collection_of(name: str, title: str, given: Joined, rules: EdgeRules, where: str) -> GraphCollection:
+    """The collection without the graphs whose label nobody knows; its provenance says what was changed and is not used.
+
+    Args:
+        name: what it is called.
+        title: what the provenance calls it.
+        given: the graphs.
+        rules: whether columns were computed from edges.
+        where: names the labels in an error.
+
+    Raises:
+        DataError: no graph has a label, or some graphs have an owner and others none.
+    """
+    labels = read_labels(given.labels, where, "graph")
+    if "" in given.owners and any(given.owners):
+        raise DataError(
+            f"{where}: graph {given.names[given.owners.index('')]!r} has no owner, others have; allowed: all or none"
+        )
+    cleaned = undirected(given.ends[:, 0], given.ends[:, 1], int(given.sizes.sum()))
+    matrix = feature_matrix(given.matrix)
+    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, given.columns)
+    scales = own_scales(matrix, given.columns, given.bounded)
+    known = np.flatnonzero(labels.numbers >= 0)
+    owners = sorted(set(given.owners) - {""})
+    left_out = ("graphs without a label are left out",) if known.size < labels.numbers.size else ()
+    counted = f"{title}: {known.size} graphs, {given.sizes.sum()} nodes, {cleaned.adjacency.nnz // 2} edges"
+    counted += f", {len(labels.classes)} classes" + (f", {len(owners)} owners" if owners else "")
+    more = (f"not used: {', '.join(given.unused)}",) if given.unused else ()
+    parts = (counted, *labels.remarks, *left_out, *more, *changes_of([cleaned]), *given.remarks, *seen)
+    provenance = Provenance("own", "; ".join(parts), given.checksums)
+    graphs = []
+    ends = np.cumsum(given.sizes)
+    for place, block in enumerate(diagonal_blocks(cleaned.adjacency, given.sizes)):
+        own = slice(int(ends[place] - given.sizes[place]), int(ends[place]))
+        graphs.append(
+            Graph(
+                name=f"{name}#{given.names[place]}",
+                adjacency=block,
+                features=sp.csr_array(matrix[own]),
+                labels=np.full(block.shape[0], -1, dtype=np.int64),
+                num_classes=0,
+                provenance=provenance,
+                features_from_edges=from_edges,
+                columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
+                nodes_from_edges=False,
+                names=Names(given.ids[own], given.columns),
+                columns=scales,
+            )
+        )
+    number = {owner: place for place, owner in enumerate(owners)}
+    whole = GraphCollection(
+        name=name,
+        graphs=tuple(graphs),
+        labels=labels.numbers,
+        num_classes=len(labels.classes),
+        provenance=provenance,
+        owner=np.array([number[owner] for owner in given.owners], dtype=np.int64) if owners else None,
+        owner_names=tuple(owners),
+        classes=labels.classes,
+    )
+    return whole if known.size == labels.numbers.size else whole.chosen(known)

@@ -1,0 +1,253 @@
+"""Your own collection of small graphs: what lies in the folder says how it is read. Nothing is ever unpickled.
+
+    tables      nodes.csv (graph, id, …), edges.csv (graph, source, target), labels.csv (graph, label)
+    pairs       NAME.nodes.csv (id, …) and NAME.edges.csv (source, target) for each graph, and labels.csv;
+                or a folder NAME with nodes.csv and edges.csv for each
+    GraphML     *.graphml, one graph in a file or several; labels.csv, or <data> of the graph whose key is called label
+    TU          NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt [NAME_node_labels.txt, NAME_node_attributes.txt]
+    owners      a folder with one folder per owner, each of them one of these; or a column owner in labels.csv
+
+A graph without a line in labels.csv, or with an empty label, is left out. Features are the columns of nodes.csv; without any,
+tasks take the degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from fedgraph.data.base import tables, tu_files
+from fedgraph.data.base.faults import Faults
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.own import graphml
+from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, collection_of, joined
+from fedgraph.errors import DataError
+from fedgraph.types import GraphCollection
+
+NODES, EDGES, LABELS = "nodes.csv", "edges.csv", "labels.csv"
+INDICATOR = "_graph_indicator.txt"
+OWNER = "owner"  # a column of the labels
+KINDS = (
+    f"allowed: {NODES}, {EDGES} and {LABELS}; NAME.{NODES} and NAME.{EDGES} for each graph; *.graphml; NAME{INDICATOR} and its "
+    "like; or a folder of these for each owner"
+)
+
+
+@dataclass(eq=False)
+class _Found:
+    """What was read so far. unused: what the files hold and no method reads."""
+
+    graphs: list[GivenGraph] = field(default_factory=list)
+    unused: dict[str, None] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+
+
+def is_collection(folder: Path) -> bool:
+    """Whether ``own/graphs`` would read it. A folder with ``features.csv`` is one graph, folders of these are a federation."""
+    return folder.is_dir() and (_kind(folder) != "" or any(map(_kind, _folders(folder))))
+
+
+def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
+    """The collection in a folder. label: the column of labels.csv; "": the first.
+
+    Raises ``DataError``: all faults of a file, each with file, line, what was found and what is allowed.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path}: not a folder; own/graphs needs one. {KINDS}")
+    found = _Found()
+    if _kind(path):
+        _read(path, "", label, found, "")
+    else:
+        owners = [one for one in _folders(path) if _kind(one)]
+        if not owners:
+            raise DataError(f"{path}: no graph was found; {KINDS}")
+        if strange := [one.name for one in _folders(path) if one not in owners]:
+            raise DataError(f"{path / strange[0]}: no graph was found; {KINDS}")
+        for one in owners:
+            _read(one, one.name, label, found, f"{one.name}/")
+    given = joined(found.graphs, rules, str(path), tuple(found.unused), found.checksums)
+    return collection_of(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
+
+
+def _kind(folder: Path) -> str:
+    """Which of the layouts; "" where it is none."""
+    if (folder / "features.csv").exists():
+        return ""
+    if (folder / NODES).exists():
+        return "tables"
+    if any(folder.glob("*.graphml")):
+        return "graphml"
+    if any(folder.glob(f"*{INDICATOR}")):
+        return "tu"
+    inside = (folder / LABELS).exists() and any((one / NODES).exists() for one in _folders(folder))
+    return "pairs" if inside or any(folder.glob(f"*.{NODES}")) else ""
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
+
+
+def _read(folder: Path, owner: str, label: str, found: _Found, prefix: str) -> None:
+    """The graphs of one folder, with labels and owners."""
+    raw = RawFiles(folder)
+    kind = _kind(folder)
+    readers = {"tables": _of_tables, "pairs": _of_pairs, "graphml": _of_graphml, "tu": _of_tu}
+    graphs = list(readers[kind](raw, found))
+    if (folder / LABELS).exists():
+        graphs = _labelled(raw, graphs, label, found)
+    elif kind in ("tables", "pairs"):
+        raise DataError(f"{folder}: {LABELS} is missing; allowed: a table with the columns graph, label")
+    found.graphs += [replace(graph, owner=owner or graph.owner, name=prefix + graph.name) for graph in graphs]
+    found.checksums |= {prefix + name: digest for name, digest in raw.checksums.items()}
+
+
+def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: _Found) -> list[GivenGraph]:
+    """The graphs with what labels.csv says of them."""
+    file = str(raw.folder / LABELS)
+    head, lines = tables.headed(raw.read(LABELS), file, ("graph",))
+    others = [name for name in head if name not in ("graph", OWNER)]
+    if not others or (label and label not in others):
+        raise DataError(f"{file}:1: there is no column {label or 'label'!r}; found: {', '.join(head)}")
+    of_graph, of_label = head.index("graph"), head.index(label or others[0])
+    found.unused |= {f"column {name!r} of {LABELS}": None for name in others if name != (label or others[0])}
+    known = {graph.name: graph for graph in graphs}
+    said: dict[str, list[str]] = {}
+    faults = Faults()
+    for number, cells in lines:
+        name = cells[of_graph]
+        if name not in known:
+            faults.note(f"{file}:{number}", f"graph {name!r} has no node; allowed: the {len(known)} graphs of this folder")
+        elif name in said:
+            faults.note(f"{file}:{number}", f"graph {name!r} has a second label; allowed: one")
+        said[name] = cells
+    faults.refuse()
+    place = head.index(OWNER) if OWNER in head else None
+    return [
+        replace(graph, label=own[of_label], owner="" if place is None else own[place])
+        if (own := said.get(graph.name)) is not None
+        else graph
+        for graph in graphs
+    ]
+
+
+def _of_tables(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+    """One table of all nodes, one of all edges."""
+    file, other = str(raw.folder / NODES), str(raw.folder / EDGES)
+    head, lines = tables.headed(raw.read(NODES), file, ("graph", "id"))
+    of_graph, of_id = head.index("graph"), head.index("id")
+    kept = [place for place in range(len(head)) if place not in (of_graph, of_id)]
+    rows: dict[str, dict[str, int]] = {}
+    cells_of: dict[str, list[list[str]]] = {}
+    at: dict[str, list[int]] = {}
+    faults = Faults()
+    for number, cells in lines:
+        graph, node = cells[of_graph], cells[of_id]
+        own = rows.setdefault(graph, {})
+        if not graph or not node:
+            faults.note(f"{file}:{number}", "an empty graph or id; allowed: any text")
+        elif node in own:
+            faults.note(f"{file}:{number}", f"node {node!r} of graph {graph!r} appears a second time; allowed: once")
+        own.setdefault(node, len(own))
+        cells_of.setdefault(graph, []).append([cells[place] for place in kept])
+        at.setdefault(graph, []).append(number)
+    faults.refuse()
+    if not rows:
+        raise DataError(f"{file}: a header but no nodes; allowed: one line per node")
+    if not (raw.folder / EDGES).exists():
+        raise DataError(f"{raw.folder}: {EDGES} is missing; allowed: a table with the columns graph, source, target")
+    ends = _edges_of(raw, other, rows, found)
+    columns = tuple(head[place] for place in kept)
+    for graph, own in rows.items():
+        yield GivenGraph(graph, columns, tuple(own), cells_of[graph], file, at[graph], _pairs(ends.get(graph, [])))
+
+
+def _edges_of(raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: _Found) -> dict[str, list[tuple[int, int]]]:
+    """Graph → its edges, by the rows of their ends."""
+    head, lines = tables.headed(raw.read(EDGES), file, ("graph", "source", "target"))
+    places = [head.index(name) for name in ("graph", "source", "target")]
+    found.unused |= {f"column {name!r} of {EDGES}": None for name in head if head.index(name) not in places}
+    ends: dict[str, list[tuple[int, int]]] = {}
+    faults = Faults()
+    for number, cells in lines:
+        graph, one, two = (cells[place] for place in places)
+        own = rows.get(graph)
+        if own is None:
+            faults.note(f"{file}:{number}", f"unknown graph {graph!r}; allowed: the {len(rows)} graphs of {NODES}")
+            continue
+        for node in sorted({one, two} - own.keys()):
+            faults.note(f"{file}:{number}", f"node {node!r} is not in graph {graph!r}; allowed: its {len(own)} nodes")
+        ends.setdefault(graph, []).append((own.get(one, 0), own.get(two, 0)))
+    faults.refuse()
+    return ends
+
+
+def _of_pairs(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+    """Two tables for each graph, in one folder or in a folder each."""
+    given = {file.name.removesuffix(f".{NODES}"): file.name for file in sorted(raw.folder.glob(f"*.{NODES}"))}
+    given |= {one.name: f"{one.name}/{NODES}" for one in _folders(raw.folder) if (one / NODES).exists()}
+    for name, nodes in given.items():
+        edges = nodes.removesuffix(NODES) + EDGES
+        if not (raw.folder / edges).exists():
+            raise DataError(f"{raw.folder / edges}: missing; of a graph without edges it is the header source,target alone")
+        table = tables.feature_table(raw.read(nodes), str(raw.folder / nodes))
+        one, two, more = tables.edges(raw.read(edges), str(raw.folder / edges), table.rows)
+        found.unused |= {"further columns of edges (weights, times)": None} if more else {}
+        columns = table.names or tuple(f"column {place + 2}" for place in range(len(table.cells[0])))
+        ends = np.stack([one, two], axis=1)
+        yield GivenGraph(name, columns, tuple(table.rows), table.cells, str(raw.folder / nodes), table.lines, ends)
+
+
+def _of_graphml(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+    seen: dict[str, str] = {}
+    for file in sorted(raw.folder.glob("*.graphml")):
+        graphs, unused = graphml.read(raw.read(file.name), str(file))
+        found.unused |= dict.fromkeys(unused)
+        for graph in graphs:
+            named = replace(graph, name=file.stem if len(graphs) == 1 else graph.name)
+            if named.name in seen:
+                raise DataError(f"{file}: graph {named.name!r} is in {seen[named.name]}, too; allowed: each name once")
+            seen[named.name] = file.name
+            yield named
+
+
+def _of_tu(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+    """Attributes as numbers; the kind of a node as a yes/no column for each kind."""
+    several = sorted(file.name for file in raw.folder.glob(f"*{INDICATOR}"))
+    if len(several) > 1:
+        raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
+    prefix = several[0].removesuffix(INDICATOR)
+    owner = tu_files.indicator(raw, several[0])
+    count = int(owner[-1]) + 1
+    ends = tu_files.arcs(raw, f"{prefix}_A.txt", owner)
+    labels = tu_files.classes(raw, f"{prefix}_graph_labels.txt", count)
+    cells: list[list[str]] = [[] for _ in range(owner.size)]
+    columns: list[str] = []
+    if (raw.folder / (file := f"{prefix}_node_attributes.txt")).exists():
+        values = tu_files.attributes(raw, file, owner.size, None)
+        columns += [f"attribute {place + 1}" for place in range(values.shape[1])]
+        cells = [[*row, *map(repr, own)] for row, own in zip(cells, values.tolist(), strict=True)]
+    if (raw.folder / (file := f"{prefix}_node_labels.txt")).exists():
+        kinds = tu_files.kinds(raw, file, owner.size, None)
+        every = np.unique(kinds)
+        columns += [f"kind is {kind}" for kind in every]
+        cells = [[*row, *("1" if kind == one else "0" for one in every)] for row, kind in zip(cells, kinds, strict=True)]
+    found.unused |= {
+        file.name: None for end in ("edge_labels", "edge_attributes") for file in raw.folder.glob(f"{prefix}_{end}.txt")
+    }
+    starts = np.searchsorted(owner, np.arange(count + 1))
+    order = np.argsort(owner[ends[:, 0]], kind="stable")
+    cuts = np.searchsorted(owner[ends[order, 0]], np.arange(count + 1))
+    for graph in range(count):
+        own = slice(starts[graph], starts[graph + 1])
+        nodes = tuple(str(node + 1) for node in range(own.start, own.stop))
+        mine = ends[order[cuts[graph] : cuts[graph + 1]]] - own.start
+        lines, label = range(own.start + 1, own.stop + 1), f"class {labels[graph]}"
+        file = str(raw.folder / several[0])
+        yield GivenGraph(str(graph + 1), tuple(columns), nodes, cells[own], file, lines, mine, label)
+
+
+def _pairs(ends: Sequence[tuple[int, int]]) -> np.ndarray:
+    return np.array(ends, dtype=np.int64).reshape(-1, 2)
