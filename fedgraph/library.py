@@ -23,6 +23,7 @@ from fedgraph.privacy.trust import trust_called
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario import shipped
+from fedgraph.scenario.wanted import delta_for
 from fedgraph.types import Graph
 
 
@@ -111,7 +112,8 @@ def compare(
         protocol: ``inductive`` (test nodes and their edges are public), ``asking`` (all nodes are private, and each asks for
             its own answer), ``transductive`` (only edges are private), or ``auto`` (inductive for methods that protect nodes,
             transductive for those that protect edges).
-        delta: δ of every guarantee, between 0 and 1; by default one over the number of training nodes.
+        delta: δ of every guarantee, between 0 and 1; by default a tenth of one over the number of nodes, and at most 10⁻⁴, as
+            ``fedgraph new`` writes it.
         label: The column of a pandas table, or the attribute of a NetworkX graph, that holds the labels.
         columns: What becomes of the columns of a pandas table: ``bounds``, ``text``, ``empty`` and ``drop``, as for
             ``own/csv`` (docs/own_graph.md).
@@ -145,9 +147,9 @@ def compare(
         "split": ("public" if graph.masks else "random") if split == "auto" else split,
         "partition": dealt,
         "epsilons": [e if math.isfinite(e) else "inf" for e in map(float, epsilons)],
-        "delta": "1/n_train" if delta is None else delta,
+        "delta": delta_for(graph.num_nodes) if delta is None else delta,
     }
-    tasks = _by_unit(specs, common, protocol)
+    tasks = _by_unit(specs, common, protocol, {} if delta is None else {"delta": delta})
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
     asked = {
@@ -168,10 +170,12 @@ def _passing_folder() -> Path:
     return home / "run"
 
 
-def _by_unit(specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str) -> list[dict[str, Any]]:
+def _by_unit(
+    specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str, of_links: Mapping[str, float]
+) -> list[dict[str, Any]]:
     """One task for the methods that can keep all nodes private, one for the others, one for links; none without methods.
 
-    asked: a protocol for all of them, or ``auto``.
+    asked: a protocol for all of them, or ``auto``. of_links: δ at links, where the user named one.
     """
     tasks = []
     places: dict[str, list[dict[str, Any]]] = {}
@@ -183,8 +187,7 @@ def _by_unit(specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str
             tasks.append({**common, "label": label, "protocol": protocol, "methods": own})
     if own := places.get("links"):
         kept = {key: value for key, value in common.items() if key not in ("split", "delta")}
-        delta = {} if isinstance(common.get("delta"), str) else {"delta": common.get("delta")}
-        tasks.append({**kept, **delta, "task": "link_prediction", "label": "links", "methods": own})
+        tasks.append({**kept, **of_links, "task": "link_prediction", "label": "links", "methods": own})
     return tasks
 
 

@@ -50,7 +50,15 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
             raise ScenarioError(
                 f"--graph: {labelled} nodes have a label; allowed: {FEWEST_LABELLED} or more, since some train and others test"
             )
-        return Data(name, path, path.resolve().stem, loaded.provenance.detail, split=bool(loaded.masks), graph=loaded)
+        return Data(
+            name,
+            path,
+            path.resolve().stem,
+            loaded.provenance.detail,
+            split=bool(loaded.masks),
+            graph=loaded,
+            people=loaded.num_nodes,
+        )
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
     family, dataset = resolve(str(graph))
@@ -60,7 +68,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     found = f"{family}/{dataset}: about {planned.num_nodes} nodes, {planned.num_edges} edges, {planned.num_classes} classes"
     if planned.owner is not None:
         return _of_federation(f"{family}/{dataset}", None, f"{family}-{dataset}", found, planned)
-    return Data(f"{family}/{dataset}", None, dataset, found)
+    return Data(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
 
 
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> Data:
@@ -72,7 +80,8 @@ def _of_federation(name: str, path: Path | None, title: str, found: str, graph: 
         raise ScenarioError(f"--federation: {found}; allowed: two clients or more (one graph is --graph)")
     arcs = graph.adjacency.tocoo()
     crossing = int((owner[arcs.coords[0]] != owner[arcs.coords[1]]).sum()) // 2
-    return Data(name, path, title, found, clients, bool(graph.masks), crossing, graph if path is not None else None)
+    kept = graph if path is not None else None
+    return Data(name, path, title, found, clients, bool(graph.masks), crossing, kept, graph.num_nodes)
 
 
 def text(wanted: Wanted, folder: Path) -> str:

@@ -38,7 +38,7 @@ def _task(wanted: Wanted) -> str:
         *(["    split: public                # the masks that the clients brought"] if data.split else []),
         *_crossing(edge, crossing),
         f"    epsilons: [{budgets}]       # privacy budgets ε (no unit); inf: no privacy",
-        "    delta: 1/n_train             # δ of every guarantee; 1/n_train: one over all training nodes of the federation",
+        f"    {draft_rows.delta_line(data.people)}",
         "    methods:",
         draft_rows.as_yaml(
             [(draft_rows.entry_of(n, d, trusted[0], 0), d.comment) for n, d in draft_rows.offered("federation", unit, crossing)]

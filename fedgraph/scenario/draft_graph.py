@@ -23,7 +23,7 @@ def parts(wanted: Wanted) -> tuple[str, str]:
     trust: [{", ".join(trust)}]   # {TRUSTED}
     partition: {{partition: louvain, clients: {wanted.clients or 10}}}   # which client holds whom: or uniform, dirichlet{split}
     epsilons: [{", ".join(budgets)}]       # privacy budgets ε: the smaller, the more is protected; inf: nothing is
-    delta: 1/n_train             # δ of every guarantee: one over the number of people who train
+    {draft_rows.delta_line(wanted.data.people)}
     methods:
 {draft_rows.as_yaml(entries)}"""
     least = [(draft_rows.entry_of(n, d, trust[0], len(d.cheaper)) | dict(d.quick), d.comment) for n, d in rows if not d.spare]

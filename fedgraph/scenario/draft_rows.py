@@ -7,6 +7,7 @@ import yaml
 
 from fedgraph import plugins
 from fedgraph.methods.base import Draft, kinds
+from fedgraph.scenario.wanted import delta_for
 
 COMMENT_AT = 52  # column at which a short row's comment begins
 
@@ -42,6 +43,12 @@ def entry_of(method: str, draft: Draft, trust: str | None, cheaper: int = 0) -> 
     if once and kinds.method(method).OFFERS.never_private and draft.data == "graph":
         once["seeds"] = 1
     return {"method": method, **draft.settings, **draft.cheaper[min(cheaper, len(draft.cheaper) - 1)][1], **once}
+
+
+def delta_line(people: int) -> str:
+    """δ, and what it means to all of them."""
+    why = f"δ: that the guarantee fails for anybody of all {people:,} has a chance of 1 in 10 at most"
+    return f"delta: {delta_for(people):.0e}                 # {why}"
 
 
 def as_yaml(rows: Sequence[tuple[Mapping[str, object], str]], indent: int = 6) -> str:

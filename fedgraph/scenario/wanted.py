@@ -1,5 +1,6 @@
 """What a person wants of a draft: data, what is private, trust, budgets."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from fedgraph.types import Graph
 UNITS = ("node", "edge")
 ASKED = ("private", "public")  # the people whose answers are wanted
 TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
+LARGEST_DELTA = 1e-4  # of a draft, however few the people are
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 PROTOCOLS = {
     "asking": "everybody is private; who asks gives its own row and ties, and only it sees its answer",
@@ -20,12 +22,22 @@ PROTOCOLS = {
 }
 
 
+def delta_for(people: int) -> float:
+    """δ of a draft: the guarantee fails for anybody among ``people`` with a chance of one in ten at most, and δ ≤ 10⁻⁴.
+
+    δ is rounded down to one digit. One over the people, as papers often take it, would allow to publish one of them whole.
+    """
+    largest = min(0.1 / max(people, 1), LARGEST_DELTA)
+    digit = 10.0 ** math.floor(math.log10(largest))
+    return float(f"{math.floor(largest / digit * (1 + 1e-12)) * digit:.0e}")
+
+
 @dataclass(frozen=True)
 class Data:
     """name, path: as in a scenario (path None for a named data set). title: for file names. found: a sentence that was read.
 
     clients: of a federation, 0 for one graph. split: it brought masks. crossing: edges between clients. graph: what was
-    loaded; None for a named data set, of which only published counts are known.
+    loaded; None for a named data set, of which only published counts are known. people: how many nodes there are.
     """
 
     name: str
@@ -36,6 +48,7 @@ class Data:
     split: bool = False
     crossing: int = 0
     graph: Graph | None = field(default=None, compare=False)
+    people: int = 0
 
     @property
     def federation(self) -> bool:

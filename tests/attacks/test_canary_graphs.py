@@ -54,7 +54,7 @@ def outcome(model: dict[str, Any], where: Context, **changes: Any) -> Outcome:
 def drawn(model: dict[str, Any], where: Context) -> tuple[Any, Partition, attack.Canaries]:
     given = params(model)
     made = graph_clustering.plan(given, cell_of(given, where), where)
-    partition = graph_clustering._partition(given, 0, where)
+    partition = graph_clustering.partition_of(given, 0, where)
     found = attack.drawn(made, partition, np.random.default_rng(0))
     assert made is not None
     assert found is not None

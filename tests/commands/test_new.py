@@ -11,8 +11,10 @@ import yaml
 
 from fedgraph.cells.cell import Kind
 from fedgraph.commands import base as cli
+from fedgraph.report.chance import LARGEST_DELTA
 from fedgraph.runs import fitting, probe
 from fedgraph.scenario import read
+from fedgraph.scenario.wanted import delta_for
 
 ROWS = range(60)
 
@@ -143,3 +145,11 @@ def test_what_was_drafted_runs(people: Path, capsys: pytest.CaptureFixture[str])
     new("--yes", "--trust", "curator")
     assert cli.main(["run", "mine.yaml", "--quick", "--out", "out"]) == 0
     assert "Nothing can be concluded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("people_", [2, 30, 999, 1_500, 200_000])
+def test_the_drafted_delta_is_no_reason_to_conclude_nothing(people_: int) -> None:
+    delta = delta_for(people_)
+    assert delta * people_ <= 0.1
+    assert delta <= 1e-4 < LARGEST_DELTA
+    assert delta > min(0.1 / people_, 1e-4) / 2, "rounded down, not away"

@@ -14,6 +14,7 @@ from fedgraph.cells.store import CellStore
 from fedgraph.comparison import gromov
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.units import Relation
 from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
@@ -32,7 +33,7 @@ def params(**changes: Any) -> task.Params:
         "num_init": 1,
         "max_iterations": 2,
     }
-    return task.Params(**(given | changes))
+    return task.Params(**{key: value for key, value in (given | changes).items() if value is not None})
 
 
 def context(graph: Any, seeds: int = 1, engine: str = "serial") -> Context:
@@ -59,7 +60,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
 def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_path: Path) -> None:
     where, given = context(library), params()
     store, cells = CellStore(tmp_path), task.cells(given, where)
-    held = task._partition(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
+    held = task.partition_of(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
     assert held > 1, "the sampled ego-networks should overlap"
     for cell in cells:
         out = task.run(given, cell, where)
@@ -118,7 +119,7 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
     reference = gromov.solve_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
     kept = out.artefacts["distances"][which[:, 0], which[:, 1]]
     assert np.median(np.abs(kept - reference)) < 1e-6
-    truth = [s.graph.labels[s.center] for s in task._partition(given, 0, where).subgraphs]
+    truth = [s.graph.labels[s.center] for s in task.partition_of(given, 0, where).subgraphs]
     assert np.array_equal(out.artefacts["truth"], truth)
 
 
@@ -155,9 +156,28 @@ def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
         params(**bad)
 
 
-def test_collections_and_partitions_without_centres_are_refused(library: Graph) -> None:
-    with pytest.raises(ScenarioError, match="collection of graphs"):
-        task.cells(params(), context(data.load("tu/mutag", stand_in=True)))
+def test_the_graphs_of_a_collection_are_clients_and_their_labels_are_unseen() -> None:
+    where = context(data.load("tu/mutag", stand_in=True))
+    spec = {"method": "local_dp", "training": "none", "hidden": 4, "compare": ["mean"]}
+    given = params(methods=[spec], method=None, epsilons=[4.0, np.inf], encoders=["multi-bit"], max_graphs=40)
+    held = task.partition_of(given, 0, where)
+    assert held.disjoint
+    assert all((s.graph.labels == -1).all() for s in held.subgraphs)
+    for cell in task.cells(given, where):
+        out = task.run(given, cell, where)
+        assert {"ari", "purity"} <= set(out.metrics)
+        if cell.method == "local_dp":
+            own = out.epsilon_provable
+            least = cell.epsilon if np.isinf(cell.epsilon) else 0.9 * cell.epsilon
+            assert least <= own <= cell.epsilon, "each graph pays its own release and nothing else"
+            assert out.account.protection.relation is Relation.GRAPH_REPLACE  # type: ignore[union-attr]
+
+
+def test_what_cannot_be_clustered_is_refused(library: Graph) -> None:
+    collection = data.load("tu/mutag", stand_in=True)
+    for changes, says in ((({}), "training is fedavg"), ({"public_share": 0.1}, "public_share needs one graph")):
+        with pytest.raises(ScenarioError, match=says):
+            task.cells(params(**changes), context(collection))
     given = params(partition={"partition": "uniform", "clients": 3})
     with pytest.raises(ScenarioError, match="needs centres"):
         task.cells(given, context(library))

@@ -115,7 +115,7 @@ def test_accuracy_needs_labels_that_distances_explain() -> None:
 
 def test_public_nodes_are_held_by_no_client(library: Graph) -> None:
     given, where = params(), context(library)
-    public, partition = task._public(given, 0, where), task._partition(given, 0, where)
+    public, partition = task.public_of(given, 0, where), task.partition_of(given, 0, where)
     assert public is not None
     assert public.num_nodes == round(0.1 * library.num_nodes)
     held = np.unique(np.concatenate([s.nodes for s in partition.subgraphs]))

@@ -10,13 +10,14 @@ from fedgraph.partition import ego
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.graph_clustering import clients
 from fedgraph.types import Graph
 
 
 def test_centres_are_hidden_from_every_client(library: Graph) -> None:
     whole = ego.split(library, ego.Params(clients=80, hops=1), seeds.generator(0, "egos"))
-    centres = graph_clustering._centres(whole)
-    hidden = graph_clustering.without_labels_of(whole, centres)
+    centres = clients.centres_of(whole)
+    hidden = clients.without_labels_of(whole, centres)
     for before, after in zip(whole.subgraphs, hidden.subgraphs, strict=True):
         asked = np.isin(after.nodes, centres)
         assert (after.graph.labels[asked] == -1).all()
@@ -32,7 +33,7 @@ def test_the_release_changes_and_the_truth_does_not(labels: str, library: Graph)
     params = graph_clustering.Params(methods=[method], epsilons=[np.inf], partition=partition, num_init=1, labels=labels)  # type: ignore[arg-type]
     where = Context("t", library.name, library, root=3, seeds=1, runtime=SerialRuntime())
     cell = next(c for c in graph_clustering.cells(params, where) if c.method == "local_dp")
-    held = graph_clustering._partition(params, 0, where)
+    held = graph_clustering.partition_of(params, 0, where)
     known = [int(s.graph.labels[s.center]) for s in held.subgraphs]
     assert (min(known) == -1) == (labels == "others")
     found = graph_clustering.run(params, cell, where)

@@ -56,7 +56,9 @@ def refuses(params: Params, name: str) -> str | None:
 
 def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
-    smallest = min(g.num_nodes for g in _collection(params, context).graphs)
+    collection = _collection(params, context)
+    collections.require_classes(collection, params.folds)
+    smallest = min(g.num_nodes for g in collection.graphs)
     rows = (*raw.LEAKS, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):

@@ -1,9 +1,10 @@
 """Clustering small graphs by what they release (Jin & Chen, §4 "Graph clustering"), and classifying them by it.
 
-Clients are ego-networks of one big graph. Each sends an (encoded) node embedding, or one private vector; the server compares
-what it received (``_graph_compare``): by Gromov-Wasserstein discrepancies and k-means whose centroids are barycentres, as in
-the paper, or by what tells classes apart. The pseudo-label of a graph is the label of its centre node. Scores compare with
-those labels; the simulator knows them, the server does not (but for ``classify``, which gives it four in five).
+Clients are ego-networks of one big graph, or the graphs of a collection (``clients``). Each sends an (encoded) node embedding,
+or one private vector; the server compares what it received (``compare``): by Gromov-Wasserstein discrepancies and k-means whose
+centroids are barycentres, as in the paper, or by what tells classes apart. The pseudo-label of an ego-network is the label of
+its centre node. Scores compare with those labels; the simulator knows them, the server does not (but for ``classify``, which
+gives it four in five).
 
 Every table has the rows ``graph size`` (clusters made from the public number of nodes alone), ``size and degrees`` and
 ``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
@@ -20,12 +21,9 @@ from fedgraph.attacks.base import encoded_graphs
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.comparison import cluster, maps
 from fedgraph.comparison.solving import SolverFacts
-from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
-from fedgraph.methods.base.column_ranks import fixed
 from fedgraph.methods.base.kinds import Embedding
-from fedgraph.partition import base
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, outcomes
 from fedgraph.tasks.base.graphs.embedded_spaces import CONSTANT, constant_spaces
@@ -33,11 +31,12 @@ from fedgraph.tasks.base.graphs.graph_settings import clear
 from fedgraph.tasks.base.graphs.raw_distances import DEGREES, SIZE, degree_distances
 from fedgraph.tasks.base.row_keys import of_method
 from fedgraph.tasks.graph_clustering import compare
+from fedgraph.tasks.graph_clustering.clients import collection_of, graph_of, is_collection, partition_of, public_of, truth_of
 from fedgraph.tasks.graph_clustering.compare import OF_VECTORS, Clustering, Found
 from fedgraph.tasks.graph_clustering.settings import PLAIN, Params, Row
 from fedgraph.tasks.graph_clustering.settings import RowKeysOfClustering as ROW
 from fedgraph.tasks.graph_clustering.settings import rows as rows_of
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Partition
 from fedgraph.worlds.world import JOINED
 
 
@@ -55,6 +54,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
     """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
     found: list[Cell] = []
     rows = rows_of(params)
+    collection_of(params, context)  # refuses what cannot be
     encoded = [r for r in rows if not clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE, DEGREES):
@@ -67,7 +67,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
 def _cell(params: Params, context: Context, method: str, row: Row, seed: int) -> Cell:
     """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
     if isinstance(row.epsilon, str):
-        smallest = min(s.graph.num_nodes for s in _partition(params, seed, context).subgraphs)
+        smallest = min(s.graph.num_nodes for s in partition_of(params, seed, context).subgraphs)
         return Cell(context.label, context.dataset, method, row.variant, JOINED, 1.0 / smallest, _reading(row), seed, row.index)
     reading = "none" if np.isinf(row.epsilon) else _reading(row)
     return Cell(context.label, context.dataset, method, row.variant, JOINED, float(row.epsilon), reading, seed, row.index)
@@ -86,18 +86,24 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE, DEGREES):
         return None
-    graph, row = _graph(context), _row(params, cell)
-    partition = _partition(params, cell.seed, context)
+    graph, row, together = graph_of(params, context), _row(params, cell), is_collection(context)
+    partition = partition_of(params, cell.seed, context)
     facts = PublicFacts(
         Sizes(
             graph.num_nodes,
             graph.num_features,
             graph.num_classes,
             clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
+            graphs=tuple((s.graph.num_nodes,) for s in partition.subgraphs) if together else (),
         ),
         Viewer.SERVER,
-        Membership(partition.from_edges, partition.from_labels, partition.holdings(graph.num_nodes), cut_edges="dropped"),
-        PublicPart("test-graph", _public(params, cell.seed, context)),
+        Membership(
+            partition.from_edges,
+            partition.from_labels,
+            None if together else partition.holdings(graph.num_nodes),
+            cut_edges="dropped",
+        ),
+        PublicPart("test-graph", public_of(params, cell.seed, context)),
         replace(
             NOTHING_DERIVED,
             component_from_edges=graph.nodes_from_edges,
@@ -124,9 +130,9 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train and encode at the clients, compare, cluster and classify at the server."""
-    partition = _partition(params, cell.seed, context)
-    truth = _graph(context).labels[_centres(partition)]
-    k = params.clusters or _graph(context).num_classes
+    partition = partition_of(params, cell.seed, context)
+    truth = truth_of(params, cell.seed, context)
+    k = params.clusters or graph_of(params, context).num_classes
     if cell.method in (SIZE, DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
@@ -212,9 +218,10 @@ def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Fo
 def _unreleased(params: Params, cell: Cell, context: Context, partition: Partition, truth: np.ndarray, found: Found) -> Outcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != DEGREES
-    given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_FROM_EDGES)
-    protection = Protection(Relation.NODE_REPLACE, Viewer.SERVER, given)
-    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / _graph(context).num_nodes
+    whole = is_collection(context)
+    given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
+    protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
+    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / graph_of(params, context).num_nodes
     return outcomes.unreleased(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
@@ -233,56 +240,6 @@ def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
 
 def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
     return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": places}
-
-
-def _graph(context: Context) -> Graph:
-    if not isinstance(context.data, Graph):
-        raise ScenarioError(f"{context.dataset} is a collection of graphs; graph_clustering cuts ego-networks out of one graph")
-    graph, columns = context.data, context.data.columns  # nobody can estimate ranks where a person is a whole client
-    return graph if columns is None else context.cached(("one scale", context.dataset), lambda: fixed(columns).scaled(graph))
-
-
-def _partition(params: Params, seed: int, context: Context) -> Partition:
-    offers, settings = base.chosen(params.partition)
-
-    def make() -> Partition:
-        rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
-        found = offers.split(_graph(context), settings, rng)
-        if any(s.center is None for s in found.subgraphs):
-            raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
-        return found if params.labels == "all" else without_labels_of(found, _centres(found))
-
-    return context.cached(("ego", context.label, context.dataset, seed), make)
-
-
-def _centres(partition: Partition) -> np.ndarray:
-    """int64 [clients]: the node id of each centre."""
-    return np.array([s.nodes[s.center] for s in partition.subgraphs], dtype=np.int64)
-
-
-def without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
-    """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
-    hidden = [np.where(np.isin(s.nodes, nodes), -1, s.graph.labels) for s in partition.subgraphs]
-    parts = zip(partition.subgraphs, hidden, strict=True)
-    return replace(partition, subgraphs=tuple(replace(s, graph=replace(s.graph, labels=labels)) for s, labels in parts))
-
-
-def _public(params: Params, seed: int, context: Context) -> Graph | None:
-    """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
-    if not params.public_share:
-        return None
-    graph = _graph(context)
-
-    def make() -> Graph:
-        held = np.asarray(_partition(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
-        free = np.flatnonzero(held == 0)
-        count = max(1, round(params.public_share * graph.num_nodes))
-        if count > free.size:
-            raise ScenarioError(f"public_share {params.public_share:g} is {count} nodes; {free.size} are held by no client")
-        rng = seeds.generator(context.root, "public", context.label, context.dataset, seed)
-        return graph.induced(np.sort(rng.permutation(free)[:count]))
-
-    return context.cached(("public", context.label, context.dataset, seed), make)
 
 
 TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, one_method=True)

@@ -46,12 +46,13 @@ class Params(Solving):
     )
     partition: Spec = Field(
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
-        description="which small graphs are the clients",
+        description="which small graphs of one graph are the clients; of a collection each graph is one",
     )
     epsilons: Epsilons = Field(
         min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
     )
     encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")
     labels: Literal["all", "others"] = Field(

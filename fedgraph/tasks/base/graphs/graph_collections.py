@@ -10,6 +10,7 @@ from fedgraph import seeds
 from fedgraph.comparison.classify import Split
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
+from fedgraph.methods.base.column_ranks import fixed
 from fedgraph.partition.base import Shares
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
@@ -25,6 +26,7 @@ def prepared(
     """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
 
     degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
+    Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed``).
     attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
@@ -34,6 +36,9 @@ def prepared(
             own = rng.permutation(np.flatnonzero(collection.labels == label))
             kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
         collection = collection.chosen(np.sort(kept))
+    if (columns := collection.graphs[0].columns) is not None:  # nobody can estimate ranks where a graph is the unit
+        scale = fixed(columns)
+        collection = replace(collection, graphs=tuple(scale.scaled(graph) for graph in collection.graphs))
     if collection.graphs[0].num_features == 0:
         return tu.degree_features(collection, max_degree)
     if not attributes:
@@ -46,6 +51,22 @@ def prepared(
         joined = [replace(g, features=sp.csr_array(sp.hstack([d.features, g.features], format="csr"))) for d, g in pairs]
         collection = replace(collection, graphs=tuple(joined))
     return collection
+
+
+def require_classes(collection: GraphCollection, num_folds: int) -> None:
+    """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
+    counts = np.bincount(collection.labels, minlength=collection.num_classes)
+    names = collection.classes or tuple(map(str, range(collection.num_classes)))
+    if counts.size < 2 or int(counts.min()) < 2:
+        few = int(counts.argmin())
+        raise ScenarioError(
+            f"{collection.name}: {counts.size} class(es), of which {names[few]!r} has {counts[few]} graph(s); allowed: two "
+            "classes or more of two graphs or more, since some train and others test"
+        )
+    if int(counts.max()) < num_folds:
+        raise ScenarioError(
+            f"{collection.name}: folds is {num_folds}; allowed: at most {counts.max()}, the graphs of the largest class"
+        )
 
 
 def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
