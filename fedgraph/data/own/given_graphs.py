@@ -62,7 +62,9 @@ class Joined:
     checksums: dict[str, str] = field(default_factory=dict)
 
 
-def joined(given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str]) -> Joined:
+def side_by_side(
+    given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str]
+) -> Joined:
     """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
 
     ``DataError`` lists every cell that the rules do not allow.

@@ -23,7 +23,7 @@ from fedgraph.data.base import tables, tu_files
 from fedgraph.data.base.faults import Faults
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.own import graphml
-from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, collection_of, joined
+from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, collection_of, side_by_side
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -68,7 +68,7 @@ def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
             raise DataError(f"{path / strange[0]}: no graph was found; {KINDS}")
         for one in owners:
             _read(one, one.name, label, found, f"{one.name}/")
-    given = joined(found.graphs, rules, str(path), tuple(found.unused), found.checksums)
+    given = side_by_side(found.graphs, rules, str(path), tuple(found.unused), found.checksums)
     return collection_of(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
 
 

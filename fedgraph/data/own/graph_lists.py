@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,13 +14,17 @@ from fedgraph.data.own.given_graphs import Joined, collection_of
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
+if TYPE_CHECKING:
+    import networkx as nx
+    from torch_geometric.data import Data
+
 OWNER = "owner"  # of a graph: who holds it
 READ_OF_PYG = ("x", "edge_index", "y", "num_nodes", OWNER)
 
 logger = logging.getLogger("fedgraph")
 
 
-def graphs_of(given: Sequence[Any], name: str, rules: EdgeRules, label: str = "y") -> GraphCollection:
+def graphs_of(given: Sequence[object], name: str, rules: EdgeRules, label: str = "y") -> GraphCollection:
     """Many graphs, each with one label, as a collection.
 
     Args:
@@ -40,12 +44,7 @@ def graphs_of(given: Sequence[Any], name: str, rules: EdgeRules, label: str = "y
     if not given:
         raise DataError("the list holds no graph; allowed: one or more")
     unused: dict[str, None] = {}
-    read = [
-        _of_pyg(one, f"graph {place}", unused)
-        if hasattr(one, "edge_index")
-        else _of_networkx(one, f"graph {place}", label, unused)
-        for place, one in enumerate(given)
-    ]
+    read = [_read(one, f"graph {place}", label, unused) for place, one in enumerate(given)]
     widths = [rows.shape[1] for rows, *_ in read]
     if len(set(widths)) > 1:
         other = next(place for place, width in enumerate(widths) if width != widths[0])
@@ -71,23 +70,34 @@ def graphs_of(given: Sequence[Any], name: str, rules: EdgeRules, label: str = "y
 _Read = tuple[np.ndarray, np.ndarray, object, str]  # rows [n, d], ends [m, 2], label, owner
 
 
-def _of_pyg(data: Any, where: str, unused: dict[str, None]) -> _Read:
-    arcs = np.asarray(data.edge_index.cpu().numpy(), dtype=np.int64)
+def _read(one: object, where: str, label: str, unused: dict[str, None]) -> _Read:
+    import networkx as nx
+    from torch_geometric.data import Data
+
+    if isinstance(one, Data):
+        return _of_pyg(one, where, unused)
+    if isinstance(one, nx.Graph):
+        return _of_networkx(one, where, label, unused)
+    raise DataError(f"{where} is a {type(one).__name__}; allowed: a torch_geometric Data or a NetworkX graph")
+
+
+def _of_pyg(data: Data, where: str, unused: dict[str, None]) -> _Read:
+    held = data.to_dict()
+    if held.get("edge_index") is None:
+        raise DataError(f"{where}: it has no edge_index; allowed: [2, m]")
+    arcs = np.asarray(held["edge_index"].cpu().numpy(), dtype=np.int64)
     if arcs.ndim != 2 or arcs.shape[0] != 2:
         raise DataError(f"{where}: edge_index has shape {arcs.shape}; allowed: [2, m]")
-    y = getattr(data, "y", None)
-    words = [] if y is None else np.asarray(y.cpu().numpy()).reshape(-1).tolist() if hasattr(y, "cpu") else [y]
+    words = np.asarray([] if held.get("y") is None else held["y"]).reshape(-1).tolist()
     if len(words) > 1:
         raise DataError(f"{where}: y has {len(words)} labels; allowed: one for the graph")
-    x = getattr(data, "x", None)
-    rows = np.zeros((int(data.num_nodes), 0)) if x is None else np.asarray(x.cpu().numpy(), dtype=np.float64)
-    unused |= {f"{key} of the PyG objects": None for key in data.keys() if key not in READ_OF_PYG}  # noqa: SIM118
-    return _checked(rows, arcs.T, where), arcs.T, words[0] if words else None, str(getattr(data, OWNER, "") or "")
+    x = held.get("x")
+    rows = np.zeros((int(data.num_nodes or 0), 0)) if x is None else np.asarray(x.cpu().numpy(), dtype=np.float64)
+    unused |= {f"{key} of the PyG objects": None for key in held if key not in READ_OF_PYG}
+    return _checked(rows, arcs.T, where), arcs.T, words[0] if words else None, str(held.get(OWNER) or "")
 
 
-def _of_networkx(graph: Any, where: str, label: str, unused: dict[str, None]) -> _Read:
-    if not (hasattr(graph, "nodes") and hasattr(graph, "edges") and hasattr(graph, "graph")):
-        raise DataError(f"{where} is a {type(graph).__name__}; allowed: a torch_geometric Data or a NetworkX graph")
+def _of_networkx(graph: nx.Graph, where: str, label: str, unused: dict[str, None]) -> _Read:
     position = {node: row for row, node in enumerate(graph.nodes)}
     given = [attributes.get("x") for _, attributes in graph.nodes(data=True)]
     if any(x is None for x in given) and any(x is not None for x in given):
