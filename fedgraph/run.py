@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
 
 def configure(p: argparse.ArgumentParser) -> None:
     """Add the options of a run."""
-    p.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped read, e.g. citeseer")
+    p.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped one, e.g. citeseer")
     p.add_argument("--out", type=Path, metavar="DIR", help="where results go (default runs/<scenario>-<time>)")
     p.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data in PyG's raw layout; never written to")
     p.add_argument("--runtime", choices=("ray", "serial"), help="engine; both give the same numbers")

@@ -76,11 +76,11 @@ _STREAM_WORDS = {
     Trust.NOBODY: "nobody",
 }
 _MEANINGS = {
-    Trust.CURATOR: "holds the whole graph",
-    Trust.SUMS: "are all that the server sees",
-    Trust.OWN_CLIENT: "is trusted; the server sees each message",
-    Trust.ACTIVE_SERVER: "may send each client any model",
-    Trust.NOBODY: "is trusted; each node protects itself",
+    Trust.CURATOR: "one party holds the whole graph",
+    Trust.SUMS: "the server sees only sums over clients",
+    Trust.OWN_CLIENT: "the server sees each client's message",
+    Trust.ACTIVE_SERVER: "the server may send each client any model",
+    Trust.NOBODY: "each node adds its own noise",
 }
 _CLAUSES = {
     Trust.CURATOR: "if one curator may hold the graph",

@@ -122,8 +122,8 @@ def _content(
     described = {name: describe(g) for name, g in graphs.items()}
     cells = sum(len(r.entries) for r in records)
     lead = (
-        f"{'; '.join(described.values()) or 'No data set is read'}. Scenario “{scenario.name}”: {cells} cells "
-        f"({', '.join(dict.fromkeys(r.label for r in records))}), root seed {scenario.seed}."
+        f"{'; '.join(described.values()) or 'No data set is read'}. {cells} result{'' if cells == 1 else 's'}: one for each "
+        "method, level of trust, ε and seed."
     )
     content = page.content_of(rows, scenario.title or scenario.name, lead, notice, records, described)
     return dataclasses.replace(

@@ -45,10 +45,8 @@ def figures(name: str, entries: Sequence[Entry], notice: str | None) -> tuple[pl
             lines.append(charts.Series(", ".join(keys), list(values), means, spread, keys))
         title = " · ".join(dict.fromkeys(learner))
         panels.append(charts.Panel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Trust")))
-    if not panels:
-        return ()
     caption = "Test accuracy after some of the rounds (curves.csv). It reads true labels: for the experimenter's eyes."
-    return (charts.draw(f"{name}-curves", caption, panels, notice, shared=True),)
+    return charts.draw(f"{name}-curves", caption, panels, notice, shared=True)
 
 
 def _curve(entry: Entry) -> tuple[tuple[int, float], ...]:

@@ -161,7 +161,7 @@ def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score],
     return [
         _one(f"{opening} {unit} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e], here)
         + (
-            f" Without privacy: {format_mean(top)} ({questions.short_name(top, here)}{_no_ceiling(top, found)})."
+            f" Without privacy: {format_mean(top)} ({name_ceiling(top, found, here)})."
             if top is not None and e == shown[0]
             else ""
         )
@@ -169,12 +169,13 @@ def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score],
     ]
 
 
-def _no_ceiling(top: Score, found: Sequence[Best]) -> str:
-    """Said of the best row without privacy where a private one is above it by more than two standard errors."""
+def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:
+    """The best row without privacy; said, too, where a private one is above it by more than two standard errors."""
+    name = questions.short_name(top, here)
     if not any(b.score is not None and b.score.private and chance.is_worse(top, b.score) for b in found):
-        return ""
+        return name
     why = ", which may read its neighbours' labels" if top.asked[2] == "asking" else ""
-    return f"; this is no upper line: a private row is above it{why}"
+    return f"{name}; this is no upper line: a private row is above it{why}"
 
 
 def _keeps_one(score: Score, unit: str, found: Sequence[Best]) -> bool:

@@ -46,4 +46,4 @@ def tabulate_measures(rows: Sequence[Row]) -> list[Table]:
         )
         for row in rows
     ]
-    return [Table("Beyond accuracy", ("learner", "trust", "ε", *columns.values()), tuple(body), note)]
+    return [Table("Beyond accuracy", ("learner", "trust", "ε", *columns.values()), tuple(body), note, on_page=False)]

@@ -1,24 +1,29 @@
-"""Charts of lines: one description, drawn twice. As a picture for print and for pages without scripts, and as data that the
-page's library draws again, with names and values under the pointer.
+"""Charts of lines: one description, drawn twice. As a picture in a file, and as shapes of the page itself (``shapes.html``),
+which take its colours, follow its width and need no script to be seen.
 """
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from fedgraph.report import plots
+from fedgraph.report.report_rows import Row
 
-SYMBOLS = ("circle", "square", "triangle", "diamond", "star", "wye", "cross", "times")  # names of the page's library
-MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's for the same
+MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's; the page's own shapes stand in this order in shapes.html
 DASHES = ("--", ":", "-.")
+GREY = "#aab3bd"  # of lines beside the best ones
 FEW = 8  # ticks of a logarithmic axis
 TITLE_WIDTH = 40  # characters in a line above a panel
+WIDTH, HEIGHT, LEFT, RIGHT, TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
+LETTER, LINE = 6.6, 14  # width and height of a letter below its axis, in these units
+FEWEST = 4  # points that a single line needs to be drawn
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Panel:
     axis: Literal["even", "log"] = "even"
     heads: tuple[str, ...] = field(default=())  # titles of the legend's groups
     symbols: tuple[str, ...] = field(default=())  # names of the second group whose symbols are the same in every figure
+    best: tuple[str, ...] = field(default=())  # names of the first group that have a colour; the others are grey
 
     def positions(self) -> dict[float | str, float]:
         """Where each x stands."""
@@ -96,12 +102,20 @@ def _decades(low: float, high: float) -> list[float]:
 
 def draw(
     name: str, caption: str, panels: Sequence[Panel], notice: str | None, height: float = 4.2, shared: bool = False
-) -> plots.Figure:
-    """The figure with all panels. shared: one scale of y, so that panels can be compared."""
+) -> tuple[plots.Figure, ...]:
+    """One figure with all panels that show more than a table would: two lines, or one of ``FEWEST`` points; none without them.
+
+    shared: one scale of y, so that panels can be compared.
+    """
+    panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= FEWEST for line in p.lines)]
+    if not panels:
+        return ()
     groups = legend(panels)
     first = next((p.symbols for p in panels if p.symbols), ())
     groups[1:2] = [sorted(group, key=lambda key: (*first, *group).index(key)) for group in groups[1:2]]
-    styles = _styles(groups, first)
+    best = list(dict.fromkeys(name for p in panels for name in p.best))
+    groups[0].sort(key=lambda key: best.index(key) if key in best else len(best))
+    styles = _styles(groups, first, best)
 
     def paint(axes: list[Axes]) -> None:
         for ax, panel in zip(axes, panels, strict=True):
@@ -120,8 +134,15 @@ def draw(
                 ax.legend(fontsize=8, frameon=False)
 
     figure = plots.draw(name, caption, len(panels), paint, notice, height)
-    spec = {"panels": [_spec(p, styles) for p in panels], "legend": _legend_spec(panels, groups, styles), "shared": shared}
-    return plots.Figure(figure.name, figure.png, figure.svg, caption, spec)
+    drawn = [_shape(p, styles, groups, panels if shared else [p]) for p in panels]
+    spec = {"panels": drawn, "legend": _legend_spec(panels, groups, styles)}
+    return (plots.Figure(figure.name, figure.png, figure.svg, caption, spec),)
+
+
+def over_budgets(label: str, rows: Sequence[Row], metric: str) -> Series:
+    """The mean of each row against the ε that it was asked for, with one standard deviation."""
+    means, spread = [r.mean(metric) for r in rows], [r.deviation(metric) for r in rows]
+    return Series(label, [r.head.epsilon for r in rows], means, spread)
 
 
 def legend(panels: Sequence[Panel]) -> list[list[str]]:
@@ -132,29 +153,39 @@ def legend(panels: Sequence[Panel]) -> list[list[str]]:
     ]
 
 
-def _styles(groups: Sequence[Sequence[str]], symbols: Sequence[str]) -> list[dict[str, int]]:
-    """Of each group, the number of the colour or symbol of each name. symbols: names of the second group that come first."""
+Styles = list[dict[str, int | None]]
+
+
+def _styles(groups: Sequence[Sequence[str]], symbols: Sequence[str], best: Sequence[str]) -> Styles:
+    """Of each group, the number of the colour or symbol of each name; None: grey.
+
+    symbols: names of the second group that come first. best: names of the first group that have a colour; all where empty.
+    """
     ordered = [list(dict.fromkeys((*symbols, *group) if i == 1 else group)) for i, group in enumerate(groups)]
-    return [{key: i for i, key in enumerate(group)} for group in ordered]
+    return [{key: None if best and not i and key not in best else n for n, key in enumerate(g)} for i, g in enumerate(ordered)]
 
 
-def _legend_entry(label: str, index: int, group: int, groups: int) -> Line2D:
+def _colour(number: int | None) -> str:
+    return GREY if number is None else plots.COLOURS[number % len(plots.COLOURS)]
+
+
+def _legend_entry(label: str, index: int | None, group: int, groups: int) -> Line2D:
     """How matplotlib draws one entry of the legend."""
-    colour, marker = plots.COLOURS[index % len(plots.COLOURS)], MARKERS[index % len(MARKERS)]
+    marker = MARKERS[(index or 0) % len(MARKERS)]
     if groups == 1:
-        return Line2D([], [], label=label, color=colour, marker=marker)
+        return Line2D([], [], label=label, color=_colour(index), marker=marker)
     if group == 0:
-        return Line2D([], [], label=label, color=colour, lw=3)
+        return Line2D([], [], label=label, color=_colour(index), lw=3)
     return Line2D([], [], label=label, color="#4c566a", marker=marker, ls="")
 
 
-def _look(line: Series, styles: Sequence[dict[str, int]]) -> tuple[int, int]:
+def _look(line: Series, styles: Styles) -> tuple[int | None, int]:
     """Numbers of colour and symbol."""
     colour = styles[0][line.belongs[0]]
-    return colour, (styles[1][line.belongs[1]] if len(line.belongs) > 1 else colour)
+    return colour, (styles[1][line.belongs[1]] if len(line.belongs) > 1 else colour) or 0
 
 
-def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
+def _paint(ax: Axes, panel: Panel, styles: Styles) -> None:
     places = panel.positions()
     for line in panel.lines:
         colour, symbol = _look(line, styles)
@@ -164,7 +195,8 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
             list(line.y),
             yerr=bars,
             label=line.label,
-            color=plots.COLOURS[colour % len(plots.COLOURS)],
+            color=_colour(colour),
+            zorder=2 if colour is None else 3,
             marker=MARKERS[symbol % len(MARKERS)],
             ls="-" if line.joined else "",
             lw=1.6,
@@ -185,21 +217,48 @@ def _paint(ax: Axes, panel: Panel, styles: Sequence[dict[str, int]]) -> None:
     ax.grid(alpha=0.25)
 
 
-def _spec(panel: Panel, styles: Sequence[dict[str, int]]) -> dict[str, object]:
-    places = panel.positions()
+def _shape(panel: Panel, styles: Styles, groups: Sequence[Sequence[str]], alike: Sequence[Panel]) -> dict[str, object]:
+    """Where everything of a panel stands on the page. alike: the panels that have the same scale of y."""
+    places, ticks = panel.positions(), panel.ticks()
+    names = [textwrap.wrap(text, max(7, int((WIDTH - 60) / len(ticks) / LETTER))) or [""] for _, text in ticks]
+    bottom = HEIGHT - 22 - LINE * max(map(len, names))
+    at = [place for place, _ in ticks]
+    room = max(0.25, 0.06 * (max(at) - min(at)))
+    values = [v for p in alike for v in _heights(p)] or [0.0]
+    gap = (max(values) - min(values) or abs(values[0]) or 1.0) * 0.06
+    across = _scale(min(at) - room, max(at) + room, LEFT, WIDTH - RIGHT)
+    up = _scale(min(values) - gap, max(values) + gap, bottom, TOP)
+    rules = [y for y in MaxNLocator(6).tick_values(min(values), max(values)) if TOP - 1 <= up(y) <= bottom + 1]
     lines = []
     for line in panel.lines:
         colour, symbol = _look(line, styles)
         tips = line.tips or tuple(_tip(panel, line, i) for i in range(len(line.y)))
         points = [
-            [round(places[line.x[i]], 4), round(y, 5), round(line.error[i], 5), tips[i]]
+            (across(places[line.x[i]]), up(y), up(y - line.error[i]), up(y + line.error[i]), tips[i])
             for i, y in enumerate(line.y)
             if math.isfinite(y)
         ]
-        lines.append({"keys": list(line.belongs), "colour": colour, "symbol": symbol, "joined": line.joined, "points": points})
-    levels = [{"label": label, "y": round(value, 5)} for label, value in panel.levels if math.isfinite(value)]
-    head = {"title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel}
-    return {**head, "ticks": panel.ticks(), "lines": lines, "levels": levels}
+        keys = [f"{i}-{groups[i].index(key)}" for i, key in enumerate(line.belongs)]
+        joined = line.joined and len({x for x, *_ in points}) > 1
+        look = {"colour": "grey" if colour is None else f"c{colour % 10}", "symbol": symbol % len(MARKERS)}
+        lines.append({"names": line.belongs, "belongs": " ".join(keys), **look, "joined": joined, "points": points})
+    lines.sort(key=lambda line: line["colour"] != "grey")
+    levels = [(label, up(value), f"{value:.2f}") for label, value in panel.levels if math.isfinite(value)]
+    return {
+        "title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel, "lines": lines, "levels": levels,
+        "bottom": bottom, "ticks": [(across(x), name) for x, name in zip(at, names, strict=True)],
+        "rules": [(up(y), f"{y:.5g}") for y in rules],
+    }  # fmt: skip
+
+
+def _heights(panel: Panel) -> list[float]:
+    """All that the scale of y must hold."""
+    ends = [y + side * e for line in panel.lines for y, e in zip(line.y, line.error, strict=True) for side in (-1, 1)]
+    return [y for y in (*ends, *(value for _, value in panel.levels)) if math.isfinite(y)]
+
+
+def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+    return lambda value: round(start + (value - low) / (high - low) * (end - start), 1)
 
 
 def _tip(panel: Panel, line: Series, i: int) -> str:
@@ -209,19 +268,15 @@ def _tip(panel: Panel, line: Series, i: int) -> str:
     return f"{line.label}\n{panel.xlabel}: {where}\n{panel.ylabel}: {line.y[i]:.3f}{spread}"
 
 
-def _legend_spec(
-    panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: Sequence[dict[str, int]]
-) -> list[dict[str, object]]:
+def _legend_spec(panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: Styles) -> list[dict[str, object]]:
     heads = next((p.heads for p in panels if p.heads), ())
     found: list[dict[str, object]] = []
     for i, group in enumerate(groups):
         entries = []
-        for key in group:
-            look: dict[str, object] = {"label": key}
-            if i == 0:
-                look["colour"] = styles[0][key]
-            if i == 1 or len(groups) == 1:
-                look["symbol"] = styles[i][key]
-            entries.append(look)
+        for n, key in enumerate(group):
+            number = styles[i][key]
+            colour = "ink" if i else "grey" if number is None else f"c{number % 10}"
+            symbol = (number or 0) % len(MARKERS) if i == 1 or len(groups) == 1 else 1
+            entries.append({"label": key, "key": f"{i}-{n}", "colour": colour, "symbol": symbol})
         found.append({"title": heads[i] if i < len(heads) else "", "entries": entries})
     return found

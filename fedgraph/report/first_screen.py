@@ -1,48 +1,192 @@
-"""The first screen: accuracy against provable ε, one panel per unit, and what each level of trust costs."""
+"""The first screen: a card for each question, what each level of trust costs, and accuracy against provable ε."""
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
+from fedgraph.cells.facts import GraphClassificationFacts, GraphClusteringFacts
 from fedgraph.privacy.trust import Trust
-from fedgraph.report import answer, charts, plots, questions
+from fedgraph.privacy.units import Assumption
+from fedgraph.report import answer, attacks, chance, charts, plots, questions
 from fedgraph.report.answer import Answer, Best
+from fedgraph.report.clustering_answer import FINDS
 from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.scores import METRICS, Score, begin
 
+MOST_CARDS, MOST_CONDITIONS = 6, 2
+USUAL = {
+    Assumption.COUNTS_PUBLIC, Assumption.HYPERPARAMETERS_PUBLIC, Assumption.SPLIT_PUBLIC, Assumption.SIZES_PUBLIC,
+    Assumption.UNTUNED, Assumption.COLUMNS_PUBLIC,
+}  # fmt: skip
+PriceCell = tuple[str, str, str]  # value, the row's name with what it loses, the row's anchor
+
 
 @dataclass(frozen=True)
-class TrustTable:
-    """The best row at each ε and level of trust, as a table. rows: ε, then one cell per level of trust."""
+class Card:
+    """One question, and what to do.
+
+    unit: what is private. use: row, trust and ε; empty where nothing can be recommended. verb: “Use”, or what to say where too
+    little was tested. right: how good that is. without: the same without privacy. costs, rests: half sentences. anchor: of the
+    row. prices: ε, then a cell for each level of trust of ``trusts``. aside: whether it stands below the first ones, folded.
+    """
 
     title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]  # ε, then (value, row's name and loss, anchor)
+    unit: str
+    use: tuple[str, ...]
+    verb: str
+    right: str
+    without: str
+    costs: str
+    rests: str
+    anchor: str
+    trusts: tuple[Trust, ...]
+    prices: tuple[tuple[str, tuple[PriceCell, ...]], ...]
+    aside: bool
 
 
-def figures(answered: Answer, notice: str | None) -> tuple[plots.Figure, ...]:
-    """One figure per question, one panel per unit and for what is public: units are never mixed in a panel."""
-    found = []
+def make_cards(answered: Answer) -> tuple[Card, ...]:
+    """One card for each question and unit. Questions about whole graphs stand aside where others are about nodes."""
+    every = (*answered.scores, *answered.also)
+    asked_for: dict[tuple[tuple[str, ...], str], list[Best]] = {}
+    for b in answered.best:
+        asked_for.setdefault((b.asked, b.unit), []).append(b)
+    clear = {s.asked for s in every} - {asked for asked, _ in asked_for}
+    asked_for |= {(asked, ""): [] for asked in dict.fromkeys(s.asked for s in every) if asked in clear}
+    cards, nodes = [], any(not _of_graphs(s) for s in every)
+    for (asked, unit), own in asked_for.items():
+        here = [s for s in every if s.asked == asked]
+        cards.append(_card(every, here, unit, own, nodes and _of_graphs(here[0])))
+    cards.sort(key=lambda card: (card.aside, not card.use))
+    return tuple(replace(card, aside=card.aside or place >= MOST_CARDS) for place, card in enumerate(cards))
+
+
+def recommend(own: Sequence[Best]) -> Best | None:
+    """Of one question and unit: the smallest ε, then the least trust, whose best row is not worse than the best of all by two
+    standard errors; None where no row keeps its ε.
+    """
+    able = [(b, b.score) for b in own if b.score is not None]
+    if not any(score.private for _, score in able):
+        return None
+    top = max((score for _, score in able), key=lambda s: s.mean)
+    return min((b for b, s in able if not chance.is_worse(s, top)), key=lambda b: (b.budget, b.trust.rank))
+
+
+def _of_graphs(score: Score) -> bool:
+    return isinstance(score.row.head.facts, GraphClassificationFacts | GraphClusteringFacts)
+
+
+def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
+    picked, top, title = recommend(own), answer.ceiling(here), questions.title(every, here)
+    what, trusts = questions.UNIT_WORDS.get(unit, ""), tuple(dict.fromkeys(b.trust for b in own))
+    without = f"Without privacy: {_good(top)} ({answer.name_ceiling(top, own, here)})." if top is not None else ""
+    if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):
+        why = "No row keeps a provable ε within what was asked: nothing here can be called private." if unit else ""
+        if picked is not None and picked.score is not None:
+            why = f"Nothing finds the classes: adjusted Rand index {picked.score.mean:.2f} at most, where 0 is chance."
+        return Card(title, what, (), "", why or "No private row was asked for.", without, "", "", "", trusts, (), aside)
+    best, few = picked.score, bool(chance.inconclusive([s for s in every if s.dataset == picked.score.dataset]))
+    at = f"ε ≤ {rounded(picked.budget)}" if best.private else "ε = 0, since it releases nothing private"
+    budgets = dict.fromkeys(b.budget for b in own)
+    prices = () if len(own) == 1 else tuple((rounded(e), tuple(_cell(b, own) for b in own if b.budget == e)) for e in budgets)
+    tested, low = chance.num_tested(best.row), ""
+    if tested is not None and best.metric == "accuracy":
+        least, most = chance.wilson(best.mean, tested)
+        low = f" ({100 * least:.0f} to {100 * most:.0f}, tested on {chance.tested_words(best.row)})"
+        low += "" if chance.beats(best, best.row.majority) else ", no more than naming the largest class always would be"
+    return Card(
+        title=title,
+        unit=what,
+        use=(questions.short_name(best, here), picked.trust.title, at),
+        verb="Too little was tested to decide. Best here:" if few else "Use",
+        right=f"{begin(_good(best))}{low}.",
+        without=without or "No row without privacy was run.",
+        costs=_costs(picked, best, top, own),
+        rests=_rests(best),
+        anchor=best.anchor,
+        trusts=trusts,
+        prices=prices,
+        aside=aside,
+    )
+
+
+def _good(score: Score) -> str:
+    """How good a row is, as a reader counts."""
+    if score.metric == "accuracy":
+        return f"right for {100 * score.mean:.0f} of 100"
+    scale = {"ari": ", where 0 is chance and 1 the classes", "auc": ", where 0.5 is chance"}.get(score.metric, "")
+    return f"{METRICS[score.metric]} {answer.format_mean(score)}{scale}"
+
+
+def _costs(picked: Best, best: Score, top: Score | None, own: Sequence[Best]) -> str:
+    """What privacy takes away, and what less trust and a smaller ε would take away besides."""
+
+    def lost(than: Score, score: Score, more: str) -> str:
+        if not chance.is_worse(score, than):
+            return "no more than chance explains"
+        loss = than.mean - score.mean
+        return f"{100 * loss:.0f} of 100{more}" if best.metric == "accuracy" else f"{loss:.2f}{more}"
+
+    said = [f"privacy: {lost(top, best, '')}"] if top is not None else []
+    less_trust = [b for b in own if b.budget == picked.budget and b.trust.rank < picked.trust.rank]
+    for b in [*less_trust, *(b for b in own if b.trust is picked.trust and b.budget < picked.budget)]:
+        name = f"trust {b.trust.value}" if b in less_trust else f"ε ≤ {rounded(b.budget)}"
+        said.append(f"with {name}: {'no row keeps it' if b.score is None else lost(best, b.score, ' more')}")
+    return "; ".join(said)
+
+
+def _rests(best: Score) -> str:
+    """The proof, the first conditions that not every row has, and what an attack showed."""
+    protection = best.row.head.protection
+    if not best.private or protection is None:
+        return "nothing computed from private data is released"
+    named = [a.words.split(";")[0].split(", though")[0].split(" (")[0] for a in protection.assumptions if a not in USUAL]
+    proof = f"a proof of ε ≤ {rounded_up(best.provable)}" + (f" at δ = {best.delta:.2g}" if best.delta else "")
+    more = len(protection.assumptions) - len(named[:MOST_CONDITIONS])
+    conditions = [
+        *named[:MOST_CONDITIONS],
+        *([f"{more} {'more ' if named else ''}condition{'' if more == 1 else 's'}"] if more else []),
+    ]
+    attack = "" if best.measured is None else f". An attack showed ε ≥ {attacks.printed_bound(best.row)}"
+    return f"{proof}, if: {'; '.join(conditions)}{attack}" if conditions else f"{proof}{attack}"
+
+
+def _cell(this: Best, own: Sequence[Best]) -> PriceCell:
+    """A cell of the price of trust: loss is counted from the level that trusts most at the same ε."""
+    if this.score is None:
+        return ("—", "no row keeps it", "")
+    first = next(b.score for b in own if b.score is not None and b.budget == this.budget)
+    cost = f" ({this.score.mean - first.mean:+.3f})".replace("-", "−") if this.score is not first else ""
+    return (answer.format_mean(this.score, 3), f"{this.score.name}{cost}", this.score.anchor)
+
+
+def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[plots.Figure, ...]]:
+    """One figure per question, one panel per unit and for what is public: units are never mixed in a panel.
+
+    A panel needs two different ε. Returns: the figures of the first screen, and those of questions about whole graphs beside.
+    """
+    found: tuple[list[plots.Figure], list[plots.Figure]] = ([], [])
     answerable = [b for b in answered.best if b.score is not None and b.score.private]
     every = (*answered.scores, *answered.also)
+    nodes = any(not _of_graphs(s) for s in every)
     for question in dict.fromkeys(b.asked[:4] for b in answerable):
-        panels = [
-            _panel([s for s in every if s.asked == asked], unit, questions.describe_public(asked[4]) if asked[4] else "")
-            for asked, unit in dict.fromkeys((b.asked, b.unit) for b in answerable if b.asked[:4] == question)
-        ]
-        panels = [p for p in panels if p.lines]
-        if panels:
-            tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in question if part)
-            caption = (
-                f"{begin(METRICS[question[1]])} on {question[0]} against provable ε, every method; one panel per unit, "
-                "colour: method, symbol: whom it trusts. ∞: nothing is guaranteed. Bars: standard deviation over seeds."
-            )
-            found.append(charts.draw(f"answer-{tag}", caption, panels, notice, height=5.0, shared=True))
-    return tuple(found)
+        aside = nodes and any(_of_graphs(s) for s in every if s.asked[:4] == question)
+        panels = []
+        for asked, unit in dict.fromkeys((b.asked, b.unit) for b in answerable if b.asked[:4] == question):
+            best = [b.score.name for b in answerable if (b.asked, b.unit) == (asked, unit) and b.score is not None]
+            public = questions.describe_public(asked[4]) if asked[4] else ""
+            panels.append(_panel([s for s in every if s.asked == asked], unit, public, best))
+        panels = [p for p in panels if len({x for line in p.lines for x in line.x if math.isfinite(float(x))}) > 1]
+        tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in question if part)
+        caption = (
+            f"{begin(METRICS[question[1]])} on {question[0]} against provable ε, every method; in colour: the best at some "
+            "ε and trust. One panel per unit; symbol: whom it trusts. ∞: nothing is guaranteed. Bars: deviation over seeds."
+        )
+        found[aside].extend(charts.draw(f"answer-{tag}", caption, panels, notice, height=5.0, shared=True))
+    return tuple(found[0]), tuple(found[1])
 
 
-def _panel(here: Sequence[Score], unit: str, public: str) -> charts.Panel:
+def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str]) -> charts.Panel:
     private = {s.name for s in here if s.private and not s.raw}
     shown = [s for s in here if s.private and math.isfinite(s.mean) and (s.unit == unit if s.name in private else s.raw)]
     groups: dict[tuple[str, str, str, str], list[Score]] = {}
@@ -70,47 +214,15 @@ def _panel(here: Sequence[Score], unit: str, public: str) -> charts.Panel:
         levels.append((f"releases nothing: {questions.short_name(most, here)}", most.mean))
     ylabel = METRICS[here[0].metric]
     heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in Trust)
-    return charts.Panel(f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols)
+    return charts.Panel(
+        f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols, tuple(dict.fromkeys(best))
+    )
 
 
 def describe_point(score: Score) -> str:
     """What a chart says of one row, line by line."""
     measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
-    target = (
-        "no noise asked for" if math.isinf(score.target) else f"asked for ε = {rounded(score.target)} ({score.calibrated_by})"
-    )
     return (
-        f"{score.name}\n{METRICS[score.metric]}: {answer.format_mean(score, 3)}\n"
-        f"provable ε: {rounded_up(score.provable, 4)} ({score.unit})\n{target}\n"
-        f"trusts: {score.trust.value}\ntask: {score.task}{measured}"
+        f"{score.name}, trust {score.trust.value}\n{answer.format_mean(score, 3)} at provable ε = "
+        f"{rounded_up(score.provable, 4)} ({score.unit}){measured}"
     )
-
-
-def tabulate_trust(answered: Answer) -> list[TrustTable]:
-    """One table per question and unit in which some row keeps its ε."""
-    found = []
-    for asked, unit in dict.fromkeys((b.asked, b.unit) for b in answered.best):
-        own = [b for b in answered.best if (b.asked, b.unit) == (asked, unit)]
-        if not any(b.score is not None and b.score.private for b in own):
-            continue
-        trusts = list(dict.fromkeys(b.trust for b in own))
-        every = (*answered.scores, *answered.also)
-        lead = questions.open_sentence(every, [s for s in every if s.asked == asked])
-        title = f"{lead} at {unit} level" if lead else f"Best {METRICS[asked[1]]} at {unit} level"
-        header = ("provable ε at most", *(t.clause for t in trusts))
-        rows = []
-        for budget in dict.fromkeys(b.budget for b in own):
-            line = [b for b in own if b.budget == budget]
-            rows.append((rounded(budget), tuple(_cell(b, line) for b in line)))
-        found.append(TrustTable(title, header, tuple(rows)))
-    return found
-
-
-def _cell(this: Best, line: Sequence[Best]) -> tuple[str, str, str]:
-    """(value, what it is and what it costs beside the most trusting level, anchor of its row)."""
-    if this.score is None:
-        return ("—", "no row keeps it", "")
-    first = next(b.score for b in line if b.score is not None)
-    lost = first.mean - this.score.mean
-    cost = f" ({-lost:+.3f})".replace("-", "−") if this.score is not first else ""
-    return (answer.format_mean(this.score, 3), f"{this.score.name}{cost}", this.score.anchor)

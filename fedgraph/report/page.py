@@ -11,10 +11,10 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import answer, first_screen, plots, references, statement, statement_families, sweeps
+from fedgraph.report import answer, attacks, first_screen, plots, references, statement, statement_families, sweeps
 from fedgraph.report.answer import Answer
 from fedgraph.report.columns import Column, Page, TableLine, page_columns, page_lines
-from fedgraph.report.first_screen import TrustTable
+from fedgraph.report.first_screen import Card
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import Row
 from fedgraph.report.scores import row_anchor
@@ -24,7 +24,6 @@ from fedgraph.report.sections.base import Records, Section, Table
 LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 LONGEST = 26  # letters of a cell that may break into lines
 NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
-LIBRARIES = ("d3.min.js", "plot.umd.min.js")
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,18 @@ class HowMade:
 
 @dataclass(frozen=True)
 class Content:
-    """All that the page shows."""
+    """All that the page shows. opening: of the console. beside: what the cards do not say. aside: charts that stand folded."""
 
     title: str
     lead: str
     notice: str | None
     answered: Answer
     opening: tuple[str, ...]
+    beside: tuple[str, ...]
+    attacked: tuple[str, ...]
     front: tuple[Figure, ...]
-    prices: tuple[TrustTable, ...]
+    aside: tuple[Figure, ...]
+    cards: tuple[Card, ...]
     chapters: tuple[Chapter, ...]
     said: tuple[statement_families.StatementFamily, ...]
     methods: tuple[references.LibraryEntry, ...]
@@ -83,7 +85,7 @@ class Content:
     def figures(self) -> list[Figure]:
         """Every figure of the page."""
         inside = [f for c in self.chapters for p in c.parts for f in p.section.figures]
-        return [*self.front, *(f for c in self.chapters for f in c.figures), *inside]
+        return [*self.front, *self.aside, *(f for c in self.chapters for f in c.figures), *inside]
 
 
 def chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
@@ -124,6 +126,8 @@ def content_of(
         described: data set → one line; only data sets that are described are listed.
     """
     answered, parts = answer.find_answer(rows), chapters(records, notice)
+    front, aside = first_screen.figures(answered, notice)
+    first = tuple(s for c in parts for p in c.parts for s in p.section.first)
     methods, datasets, papers = library(rows, described or {}, [r.kind for r in records])
     return Content(
         title=title,
@@ -131,8 +135,11 @@ def content_of(
         notice=notice,
         answered=answered,
         opening=opening(answered, parts),
-        front=first_screen.figures(answered, notice),
-        prices=tuple(first_screen.tabulate_trust(answered)),
+        beside=first if answered.scores else opening(answered, parts),
+        attacked=tuple(attacks.summary(rows)),
+        front=front,
+        aside=aside,
+        cards=first_screen.make_cards(answered),
         chapters=parts,
         said=statement_families.group_statements(rows),
         methods=methods,
@@ -201,13 +208,12 @@ def render(content: Content) -> str:
         shared_tips=shared_tips,
         caveats=statement.caveats(content.secret),
     )
-    scripts = [Markup(read_asset(f"vendor/{name}")) for name in LIBRARIES] if any(f.spec for f in content.figures) else []
-    return environment.get_template("page.html").render(
+    text = environment.get_template("page.html").render(
         c=content,
         style=Markup(read_asset("templates/page.css")),
         script=Markup(read_asset("templates/page.js")),
-        libraries=scripts,
     )
+    return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", text)  # HTML needs none of these
 
 
 def render_owner_pages(content: Content) -> dict[str, str]:
@@ -244,12 +250,12 @@ def read_asset(name: str) -> str:
 
 def embed_picture(figure: Figure) -> str:
     """The figure as an address that holds it."""
-    return "data:image/png;base64," + base64.b64encode(plots.fallback(figure)).decode()
+    return "data:image/png;base64," + base64.b64encode(plots.for_page(figure)).decode()
 
 
 def sort_text(value: float | str) -> str:
-    """What a cell is sorted by, as text: at most nine digits of a number."""
-    return value if isinstance(value, str) else f"{value:.9g}"
+    """What a cell is sorted by, as text: at most six digits of a number."""
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def is_wide(table: Table) -> bool:

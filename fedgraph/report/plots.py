@@ -26,7 +26,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 class Figure:
     """name: file name without ending. png, svg: the picture. caption: one sentence.
 
-    spec: what the page's library needs to draw it again (``charts``); None where it stays a picture.
+    spec: where the page's own shapes stand (``charts``); None where it is shown as a picture.
     """
 
     name: str
@@ -63,9 +63,9 @@ def draw(
     return Figure(name, _in_few_tones(buffer.getvalue()), _shorter(text.getvalue()), caption)
 
 
-def fallback(figure: Figure) -> bytes:
-    """The picture that a page shows: a small one where the page's library draws the figure again."""
-    return figure.png if figure.spec is None else _in_few_tones(figure.png, most=900, tones=16)
+def for_page(figure: Figure) -> bytes:
+    """The picture as a page shows it: smaller than its file."""
+    return _in_few_tones(figure.png, most=800, tones=48)
 
 
 def _in_few_tones(png: bytes, most: int | None = None, tones: int = TONES) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fedgraph.report.scores import METRICS, Score
+from fedgraph.report.scores import METRICS, Score, begin
 
 CLASSIFY = {
     "": "to classify whole graphs",
@@ -32,6 +32,12 @@ def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
         what += f" of the {split} split"
     text = f"on {dataset}, {what}" if len({s.dataset for s in scores}) > 1 else what
     return f"{text[0].upper()}{text[1:]},"
+
+
+def title(scores: Sequence[Score], here: Sequence[Score]) -> str:
+    """The question of ``here`` as a heading: what is to be done, and where that is not plain, on which data."""
+    asked = (open_sentence(scores, here) or f"{_task(*here[0].asked[1:3])},").removesuffix(",").removeprefix("To ")
+    return begin(asked.removeprefix("to "))
 
 
 def describe_public(public: str) -> str:

@@ -31,7 +31,7 @@ def caveats(secret: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Statement:
-    """who: method, variant and world. at: the ε asked for. sentences: the statement. conditions: what it assumes, one
+    """who: method and variant. at: the world, and the ε asked for. sentences: the statement. conditions: what it assumes, one
     sentence each. notes: what its plan adds.
     """
 
@@ -52,10 +52,10 @@ def describe_row(row: Row) -> Statement:
     protection = row.protection
     target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
-    who = f"{row.head.method} · {row.head.variant} · {row.head.world.words}"
+    who = f"{row.head.method} · {row.head.variant}"
     notes = tuple(dict.fromkeys(note for e in row.entries for note in e.notes))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
-    return Statement(who, f"{target}{reading}", tuple(_sentences(row, protection)), conditions, notes)
+    return Statement(who, f"{row.head.world.words} · {target}{reading}", tuple(_sentences(row, protection)), conditions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -77,8 +77,9 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
         open_paths = [p for p in row.paths if math.isinf(row.path(p))]
         found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
     else:
+        found.append(f"Protects each {unit}: two worlds are compared, where {relation}.")
         found.append(
-            f"Protects each {unit} {who}: between two worlds where {relation}, what they see differs by at most "
+            f"Protected {who}: between the two worlds, what they see differs by at most "
             f"ε = {rounded_up(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})."
         )
     if len(row.paths) > 1 and broken is None:

@@ -1,4 +1,4 @@
-"""The statements of all rows, so that what several rows share is said once: rows that differ in ε only are one family."""
+"""The statements of all rows, so that what several rows share is said once: rows of one method and variant are one family."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class RowStatement:
 
 @dataclass(frozen=True)
 class StatementFamily:
-    """title: method, variant and world. sentences, conditions, notes: what holds for each of ``said``."""
+    """title: method and variant. sentences, conditions, notes: what holds for each of ``said``."""
 
     title: str
     task: str

@@ -204,12 +204,12 @@ def _drawn(
     if not panels:
         return (), ()
     caption = f"{panels[0].ylabel.capitalize()} against {thing}, one panel per budget. Bars: standard deviation over seeds."
-    figure = charts.draw(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
+    figures = charts.draw(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
     ordered = list(dict.fromkeys(at for at, _, _ in points))
     ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
     header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {rounded(at)}" for at in ordered))
     rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
-    return (figure,), (Table(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
+    return figures, (Table(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
 
 
 def _several(points: Sequence[Point]) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.resources
 import math
 import re
 from dataclasses import replace
@@ -11,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.page import measure
 from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import NodeClassificationFacts
+from fedgraph.cells.facts import GraphClassificationFacts, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, charts, columns, first_screen, page, references, report_rows, statement, sweeps
@@ -56,29 +55,80 @@ def test_a_logarithmic_axis_has_few_round_ticks_and_infinity_at_its_edge() -> No
 
 def test_a_figure_is_a_picture_twice_and_data_once() -> None:
     lines = (charts.Series("a", [1.0, math.inf], [0.5, 0.6], [0.1, 0.0]), charts.Series("b", [1.0], [math.nan], [0.0]))
-    figure = charts.draw("f", "caption", [charts.Panel("p", "y", lines, (("level", 0.7),))], None)
+    (figure,) = charts.draw("f", "caption", [charts.Panel("p", "y", lines, (("level", 0.7),))], None)
     assert figure.png.startswith(b"\x89PNG")
     assert "<svg" in figure.svg
-    assert figure.svg == charts.draw("f", "caption", [charts.Panel("p", "y", lines, (("level", 0.7),))], None).svg, "repeatable"
+    (again,) = charts.draw("f", "caption", [charts.Panel("p", "y", lines, (("level", 0.7),))], None)
+    assert figure.svg == again.svg, "repeatable"
     assert figure.spec is not None
-    first, second = figure.spec["panels"][0]["lines"]
-    assert [p[:3] for p in first["points"]] == [[0.0, 0.5, 0.1], [1.0, 0.6, 0.0]]
-    assert "y: 0.500 ± 0.100" in first["points"][0][3]
+    (panel,) = figure.spec["panels"]
+    first, second = panel["lines"]
+    (x1, y1, low, high, tip), (x2, y2, *bar, _) = first["points"]
+    assert x1 < x2
+    assert y1 > y2, "upwards is less on a page"
+    assert low - y1 == pytest.approx(y1 - high) != 0
+    assert bar == [y2, y2], "no bar without a deviation"
+    assert "y: 0.500 ± 0.100" in tip
     assert second["points"] == [], "NaN is no point"
+    assert all(charts.TOP <= y <= panel["bottom"] for _, y, _ in panel["levels"])
+
+
+def test_a_single_line_of_three_points_is_no_chart_and_the_best_alone_has_a_colour() -> None:
+    three = charts.Series("a", [1.0, 2.0, 3.0], [0.5, 0.6, 0.7], [0.0] * 3)
+    assert charts.draw("f", "c", [charts.Panel("p", "y", (three,))], None) == ()
+    other = charts.Series("b", [1.0, 2.0], [0.4, 0.5], [0.0] * 2)
+    (figure,) = charts.draw("f", "c", [charts.Panel("p", "y", (other, three), best=("a",))], None)
+    assert figure.spec is not None
+    assert [(line["names"], line["colour"]) for line in figure.spec["panels"][0]["lines"]] == [(("b",), "grey"), (("a",), "c0")]
 
 
 def test_panels_never_mix_units() -> None:
-    cells = [cell("e", 0.5, unit="edge"), cell("n", 0.4), cell("clear", 0.9, math.inf, unit="edge")]
-    (figure,) = first_screen.figures(answer.find_answer(report_rows.group_rows(cells)), None)
+    cells = [cell(name, 0.4, epsilon, unit=unit) for name, unit in (("e", "edge"), ("n", "node")) for epsilon in (1.0, 8.0)]
+    cells.append(cell("clear", 0.9, math.inf, unit="edge"))
+    (figure,), _ = first_screen.figures(answer.find_answer(report_rows.group_rows(cells)), None)
     assert figure.spec is not None
-    shown = {p["title"]: {line["keys"][0] for line in p["lines"]} for p in figure.spec["panels"]}
+    shown = {p["title"]: {line["names"][0] for line in p["lines"]} for p in figure.spec["panels"]}
     assert shown == {"edge level": {"e", "clear"}, "node level": {"n", "clear"}}, "a row in clear is a ceiling everywhere"
 
 
 def test_a_question_without_a_private_answer_has_no_chart_on_the_first_screen() -> None:
     answered = answer.find_answer(report_rows.group_rows([cell("a", 0.5, provable=math.inf)]))
-    assert first_screen.figures(answered, None) == ()
-    assert first_screen.tabulate_trust(answered) == []
+    assert first_screen.figures(answered, None) == ((), ())
+    (card,) = first_screen.make_cards(answered)
+    assert (card.use, card.prices) == ((), ())
+    assert "nothing here can be called private" in card.right
+
+
+def test_a_card_takes_the_smallest_epsilon_and_the_least_trust_that_chance_cannot_tell_from_the_best() -> None:
+    tested = NodeClassificationFacts(tested=400)
+    sums = Protection(
+        Relation.NODE_REPLACE,
+        Viewer.SERVER_SECURE_AGGREGATION,
+        (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER, Assumption.TEST_GRAPH_PUBLIC),
+    )
+    cells = [
+        cell("a", 0.50, 1.0, facts=tested),
+        cell("a", 0.69, 4.0, facts=tested),
+        cell("a", 0.70, 8.0, facts=tested),
+        cell("a", 0.68, 4.0, facts=tested, protection=sums, world=trusting(Trust.SUMS)),
+        cell("clear", 0.90, math.inf, facts=tested),
+    ]
+    (card,) = first_screen.make_cards(answer.find_answer(report_rows.group_rows(cells)))
+    assert card.use == ("a", Trust.SUMS.title, "ε ≤ 4")
+    assert card.right == "Right for 68 of 100 (63 to 72, tested on 400 nodes)."
+    assert card.without == "Without privacy: right for 90 of 100 (clear)."
+    assert card.costs.startswith("privacy: 22 of 100")
+    assert "with ε ≤ 1 instead" in card.costs or "no row keeps it" in card.costs
+    assert "test nodes and the edges among them are public" in card.rests or "secure aggregation" in card.rests
+    assert [budget for budget, _ in card.prices] == ["1", "4", "8"]
+
+
+def test_questions_about_whole_graphs_stand_aside_where_others_are_about_nodes() -> None:
+    graphs = [cell("g", 0.9, facts=GraphClassificationFacts(), task="graphs", dataset="e")]
+    alone = first_screen.make_cards(answer.find_answer(report_rows.group_rows(graphs)))
+    both = first_screen.make_cards(answer.find_answer(report_rows.group_rows([*graphs, cell("n", 0.5)])))
+    assert [card.aside for card in alone] == [False]
+    assert [card.aside for card in both] == [False, True]
 
 
 def test_the_table_shows_infinity_and_no_plus_minus_for_one_seed() -> None:
@@ -92,13 +142,13 @@ def test_the_table_shows_infinity_and_no_plus_minus_for_one_seed() -> None:
 
 
 def test_one_setting_that_varies_is_on_the_axis() -> None:
-    parts = [record(f"{c}", [cell("a", 0.5 + c / 100, facts=held_by(c))], partition={"clients": c}) for c in (2, 10)]
+    parts = [record(f"{c}", [cell("a", 0.5 + c / 100, facts=held_by(c))], partition={"clients": c}) for c in (2, 5, 7, 10)]
     (sweep,) = sweeps.group_sweeps(parts)
-    assert (sweep.thing, sweep.at) == ("clients", (2.0, 10.0))
+    assert (sweep.thing, sweep.at) == ("clients", (2.0, 5.0, 7.0, 10.0))
     (figure,), (table,) = sweeps.draw(sweep, None)
     assert figure.spec is not None
-    assert [label for _, label in figure.spec["panels"][0]["ticks"]] == ["2", "10"]
-    assert table.rows[0][-2:] == ("0.520", "0.600")
+    assert [label for _, label in figure.spec["panels"][0]["ticks"]] == [["2"], ["5"], ["7"], ["10"]]
+    assert table.rows[0][-4:] == ("0.520", "0.550", "0.570", "0.600")
 
 
 def test_clients_are_the_axis_where_several_settings_follow_them() -> None:
@@ -117,7 +167,7 @@ def test_data_sets_are_the_axis_of_one_task() -> None:
 
 
 def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() -> None:
-    methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.3, 0.5)]
+    methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.2, 0.3, 0.5)]
     entries = [cell("m", 0.5 + s["split"], variant=s["label"]) for s in methods]
     part = record("t", entries, methods=methods)
     assert [v.thing for v in sweeps.within(part)] == ["split"]
@@ -143,9 +193,9 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     assert figure.spec is not None
     assert len(figure.spec["panels"]) == 2
     first = figure.spec["panels"][0]
-    assert [label for _, label in first["ticks"]] == ["1", "5", "∞"]
+    assert [label for _, label in first["ticks"]] == [["1"], ["5"], ["∞"]]
     assert [len(line["points"]) for line in first["lines"]] == [3, 2]
-    assert {line["keys"][0] for line in first["lines"]} == {"m · prior default", "m · prior 0"}
+    assert {line["names"][0] for line in first["lines"]} == {"m · prior default", "m · prior 0"}
     assert table.header[-1] == "steps = ∞"
 
 
@@ -166,10 +216,11 @@ def test_trust_has_one_symbol_in_every_figure() -> None:
     seen = []
     for viewers in ((Viewer.SERVER, Viewer.CURATOR_TRUSTED), (Viewer.CURATOR_TRUSTED, Viewer.SERVER)):
         entries = [
-            cell(name, 0.5, protection=Protection(Relation.NODE_REPLACE, viewer, ()))
+            cell(name, 0.5, epsilon, protection=Protection(Relation.NODE_REPLACE, viewer, ()))
             for name, viewer in zip("ab", viewers, strict=True)
+            for epsilon in (1.0, 8.0)
         ]
-        (figure,) = first_screen.figures(answer.find_answer(report_rows.group_rows(entries)), None)
+        (figure,), _ = first_screen.figures(answer.find_answer(report_rows.group_rows(entries)), None)
         assert figure.spec is not None
         (group,) = [g for g in figure.spec["legend"] if g["title"] == "Whom it trusts"]
         seen.append([(e["label"], e["symbol"]) for e in group["entries"]])
@@ -207,8 +258,10 @@ def test_every_method_names_a_paper_that_can_be_followed() -> None:
 def test_text_cannot_break_out_of_the_page() -> None:
     spec = page.embed_json({"label": "</script><script>alert(1)</script>"})
     assert "<" not in spec
-    figure = charts.draw("f", "c", [charts.Panel('"><b>', "y", (charts.Series("a", [1.0, 2.0], [0.5, 0.6], [0, 0]),))], None)
-    assert not re.search(r'["<>]', page.embed_picture(figure))
+    bad = [cell(f'"><i>{name}', 0.5, epsilon) for name in "ab" for epsilon in (1.0, 8.0)]
+    text = page.render_runs(report_rows.group_rows(bad), ["one"])
+    assert "svg role=img" in text or 'svg role="img"' in text
+    assert "<i>" not in text
 
 
 def test_a_statement_keeps_the_notes_of_its_plan() -> None:
@@ -220,8 +273,30 @@ def test_a_statement_keeps_the_notes_of_its_plan() -> None:
     assert "one run" in said.sentences[-1]
 
 
-@pytest.mark.parametrize("name", page.LIBRARIES)
-def test_the_libraries_are_as_published(name: str) -> None:
-    folder = importlib.resources.files("fedgraph.report").joinpath("vendor")
-    digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()
-    assert digest in folder.joinpath("LICENSES.txt").read_text(encoding="utf-8")
+def test_a_page_stays_light() -> None:
+    """Goals: 600 kB and 8,000 words for the main job with about 180 rows; here 2.5 kB a row beside 45 kB for each page."""
+    facts = NodeClassificationFacts(protocol="inductive", split="random", train_nodes=100, tested=400)
+    rows = [
+        cell(
+            f"method{m}",
+            0.5 + m / 100 + min(epsilon, 16) / 100,
+            epsilon,
+            seed=seed,
+            protection=held,
+            world=trusting(trust),
+            facts=facts,
+        )
+        for m in range(5)
+        for trust in (Trust.CURATOR, Trust.OWN_CLIENT)
+        for held in [Protection(Relation.NODE_REPLACE, trust.viewer, (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED))]
+        for epsilon in (1.0, 4.0, 8.0, math.inf)
+        for seed in range(2)
+    ]
+    parts = [record("t", rows)]
+    grouped = report_rows.group_rows(parts[0].entries)
+    assert len(grouped) == 40
+    text = page.render(page.content_of(grouped, "title", "lead", None, parts))
+    size, words = measure(text)
+    assert size <= 45_000 + 2_500 * 40
+    assert words <= 2_500
+    assert measure("<p>one two<details><summary>three</summary>four<details><summary>5</summary>6</details></details>")[1] == 3

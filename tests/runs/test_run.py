@@ -81,7 +81,7 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert set(re.findall(r'href="(https?://[^/"]*)', page)) == {"https://doi.org"}
     assert "At node level with ε ≤ 1" in page.replace("at node level", "At node level"), "the answer comes first"
     assert list(out.glob("*.svg"))
-    assert "Protects each node from the server, which sees each client" in page
+    assert "Protected from the server, which sees each client" in page
     assert list(out.glob("*.png"))
     environment = json.loads((out / "environment.json").read_text(encoding="utf-8"))
     assert environment["seed"] == 3

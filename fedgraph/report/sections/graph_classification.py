@@ -266,8 +266,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         lines = []
         for encoder in dict.fromkeys(_facts(r).encoder for r in encoded[model]):
             own = sorted((r for r in encoded[model] if _facts(r).encoder == encoder), key=lambda r: r.head.epsilon)
-            means, deviations = [r.mean("accuracy") for r in own], [r.deviation("accuracy") for r in own]
-            lines.append(charts.Series(ENCODERS[encoder], [r.head.epsilon for r in own], means, deviations))
+            lines.append(charts.over_budgets(ENCODERS[encoder], own, "accuracy"))
         clear = [r for r in rows if _facts(r).label == model and math.isinf(r.head.epsilon)]
         levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
         panels.append(charts.Panel(f"GW of {model} embedding", f"{_judge(rows)} test accuracy", tuple(lines), tuple(levels)))
@@ -275,4 +274,4 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         "Accuracy against ε under both readings: as a budget (multi-bit) and as a standard deviation (as coded). The leftmost "
         "ε is the largest 1/|V|. Dashed: rows that see no embedding, and the embedding in clear."
     )
-    return (charts.draw(f"{records.name}-accuracy", caption, panels, notice),)
+    return charts.draw(f"{records.name}-accuracy", caption, panels, notice)

@@ -83,12 +83,11 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         lines = []
         for variant in dict.fromkeys(_encoder(r) for r in encoded):
             own = [r for r in encoded if _encoder(r) == variant]
-            means, deviations = [r.mean(metric) for r in own], [r.deviation(metric) for r in own]
-            lines.append(charts.Series(variant, [r.head.epsilon for r in own], means, deviations))
+            lines.append(charts.over_budgets(variant, own, metric))
         levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
         panels.append(charts.Panel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
     caption = "Clustering scores against the ε of each encoded graph (∞: no encoding). Dashed: graph size alone."
-    found = [charts.draw(f"{records.name}-scores", caption, panels, notice, height=3.6)]
+    found = [*charts.draw(f"{records.name}-scores", caption, panels, notice, height=3.6)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         by_geometry = entry.facts_as(GraphClusteringFacts).how == "gw"
         if "distances" in arrays and by_geometry and (math.isinf(entry.epsilon) or entry.epsilon == encoded[0].head.epsilon):

@@ -159,4 +159,4 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         "Left: the noised problem's own optimal value, as the paper plots it, and what its coupling is worth in clear. "
         "Right: the gain over the published start, dashed: random vertices with as many descents. Bars: one standard error."
     )
-    return (charts.draw(f"{records.name}-starts", caption, panels, notice),)
+    return charts.draw(f"{records.name}-starts", caption, panels, notice)

@@ -39,12 +39,11 @@ def build(records: Records, notice: str | None) -> Section:
         ]
         finite = [r for r in own if math.isfinite(r.head.epsilon)]
         if len(finite) > 1:
-            values, spread = [r.mean("auc") for r in finite], [r.deviation("auc") for r in finite]
-            lines.append(charts.Series(f"{name}, {trust.title}", [r.head.epsilon for r in finite], values, spread))
+            lines.append(charts.over_budgets(f"{name}, {trust.title}", finite, "auc"))
     clear = [(str(r.head.variant), r.mean("auc")) for r in rows if math.isinf(r.head.epsilon) and r.head.world.trust.whole]
     panels = [charts.Panel("AUC of hidden edges", "AUC", tuple(lines), tuple(clear))]
     caption = "AUC of hidden edges against the ε of one edge. Dashed: no privacy, one curator."
-    figures = (charts.draw(f"{records.name}-links", caption, panels, notice),) if lines else ()
+    figures = charts.draw(f"{records.name}-links", caption, panels, notice)
     return Section((lost + sentence,), (Table("Hidden edges", header, tuple(body)),), figures)
 
 

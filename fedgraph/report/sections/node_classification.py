@@ -184,7 +184,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         for method, variant in learners
     ]
     caption = "Test accuracy against ε, one line for each level of trust. Error bars: standard deviation over seeds."
-    return (charts.draw(f"{records.name}-accuracy", caption, panels, notice, shared=True),)
+    return charts.draw(f"{records.name}-accuracy", caption, panels, notice, shared=True)
 
 
 def _lines(own: Sequence[Row]) -> list[charts.Series]:
@@ -196,8 +196,7 @@ def _lines(own: Sequence[Row]) -> list[charts.Series]:
             line = [r for r in own if r.head.world.trust is trust and r.head.calibrated_by in (reading, "none")]
             line.sort(key=lambda r: r.head.epsilon)
             label = trust.title + (f", noise as {reading}" if len(readings) > 1 else "")
-            values = [r.mean("accuracy") for r in line]
-            lines.append(charts.Series(label, [r.head.epsilon for r in line], values, [r.deviation("accuracy") for r in line]))
+            lines.append(charts.over_budgets(label, line, "accuracy"))
     return lines
 
 

@@ -201,9 +201,8 @@ def _figure(name: str, found: Choices, notice: str | None) -> tuple[Figure, ...]
     if len(found.epsilons) < 2:
         return ()
     panels = [charts.Panel(one, METRICS[found.metric], tuple(_lines(found, one)), ()) for one in found.learners]
-    panels = [p for p in panels if p.lines]
     caption = "Each choice against ε, over everybody's test nodes."
-    return (charts.draw(f"{name}-choices", caption, panels, notice, shared=True),) if panels else ()
+    return charts.draw(f"{name}-choices", caption, panels, notice, shared=True)
 
 
 def _lines(found: Choices, learner: str) -> Sequence[charts.Series]:
