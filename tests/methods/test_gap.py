@@ -18,7 +18,7 @@ from fedgraph.federation import rounds
 from fedgraph.learning.propagation.aggregation import hop, unit_length
 from fedgraph.methods import gap_edge, gap_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
-from fedgraph.methods.gap_node.rows import aggregate
+from fedgraph.methods.base.node_caps import aggregate
 from fedgraph.partition import uniform
 from fedgraph.privacy import degree_caps, neighbour_sums
 from fedgraph.privacy.accounting.accountant import price

@@ -52,7 +52,7 @@ def left_over_products(
     beyond = message - _summed(layout, x, pre, [e * known for e in errors])
     found = torch.zeros(labels.shape[0], dtype=torch.float64, device=labels.device)
     for level, (weight, bias) in enumerate(layout.layers(on_device(beyond))):
-        reached = x @ weight if level == 0 else _finite(torch.relu(pre[level - 1])) @ weight
+        reached = x @ weight if level == 0 else finite(torch.relu(pre[level - 1])) @ weight
         found += ((reached + bias).double() * errors[level]).sum(dim=1)
     return found.cpu().numpy()
 
@@ -65,7 +65,7 @@ def products(
     found = np.zeros((of.size, of.size))
     for level, e in enumerate(errors):
         own = e[of].double().cpu().numpy()
-        reached = None if level == 0 else _finite(torch.relu(pre[level - 1]))[of].double().cpu().numpy()
+        reached = None if level == 0 else finite(torch.relu(pre[level - 1]))[of].double().cpu().numpy()
         found += ((overlap if reached is None else reached @ reached.T) + layout.bias_scale**2) * (own @ own.T)
     return found
 
@@ -84,7 +84,7 @@ def _summed(layout: Layout, x: Rows, pre: list[torch.Tensor], errors: list[torch
     """The gradient of Σ_rows loss, flat, from what every layer is off by, in the precision of ``errors``."""
     parts: list[torch.Tensor] = []
     for level, e in enumerate(errors):
-        weight = x.gradient(e) if level == 0 else _finite(torch.relu(pre[level - 1])).to(e.dtype).T @ e
+        weight = x.gradient(e) if level == 0 else finite(torch.relu(pre[level - 1])).to(e.dtype).T @ e
         parts += [weight.reshape(-1), layout.bias_scale * e.sum(dim=0)]
     return torch.cat(parts).cpu().numpy()
 
@@ -114,10 +114,10 @@ def _clipped_errors(
         norms = torch.sqrt(squared)
         scale = torch.clamp(clip * room(labels.shape[0])[1] / norms.clamp(min=1e-30), max=1.0)
         scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
-        errors = [_finite(e * scale[:, None]) for e in errors]
+        errors = [finite(e * scale[:, None]) for e in errors]
     return pre, errors
 
 
-def _finite(values: torch.Tensor) -> torch.Tensor:
+def finite(values: torch.Tensor) -> torch.Tensor:
     """NaN and ±∞ as zero: a hopeless row must not reach the sum through 0 · ∞."""
     return torch.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)

@@ -3,7 +3,7 @@
 What touches node j: its own clipped gradient in either stage, and through a hop the rows of others, which get noise as if
 they were released, but stay with their client: row j feeds j's own gradient and j's own messages at the next hop, nothing
 else (PRIVACY.md §5). How much j changes in the rows of others is bounded for every graph by weights of edges that fall with
-degrees (``caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is
+degrees (``node_caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is
 restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
 """
 
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedgraph.errors import ScenarioError
 from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.dense import DenseMatrix
@@ -23,17 +22,13 @@ from fedgraph.learning.optimisers.dp_training import Descended, Descent, masked,
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.views.projection import public_basis
 from fedgraph.methods import base
-from fedgraph.methods.gap_node import caps
+from fedgraph.methods.base.node_caps import Caps, Hops, aggregate, plan_of
 from fedgraph.methods.gap_node.evidence import evidence, reads_rounds
 from fedgraph.methods.gap_node.params import Params
-from fedgraph.methods.gap_node.rows import Made, Stage, Work, aggregate, joined, rows_of, sent
-from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.methods.gap_node.rows import Made, Stage, Work, joined, rows_of, sent
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.sensitivity import kernel_name
+from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
@@ -42,7 +37,6 @@ REFERENCE = """@inproceedings{sajadmanesh2023gap,
   booktitle = {USENIX Security Symposium}, year = {2023}}"""
 
 
-CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 DISPUTED = (
     "GAP's node level is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888) find privacy flaws in it, and "
     "show that private embeddings of single nodes cannot be useful. Here nobody is shown a node's own row."
@@ -59,66 +53,21 @@ class Memory:
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
     """Noise multipliers of both stages and of the hops, and every release."""
-    if facts.public.graph is None:
-        raise ScenarioError("gap_node is tested on a public graph: set the task's protocol: inductive")
-    relation: Relation = params.protects
     first = 0 if params.encoder == "none" else params.steps
-    total = first + params.steps
-    capped = caps.of(params, facts, budget)
-    changes = capped.sensitivities(params)
-    pipeline = aggregation_noise.NodePipeline(total, params.sampling_rate, params.hops, relation.replaces)
-    gradient: tuple[Mechanism, Event] = (CLEAR, FREE)
-    hops: list[tuple[Mechanism, Event]] = [(CLEAR, FREE)] * len(changes)
-    published, min_clients = None, 1
-    if budget.private:
-        claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
-        reading = budget.calibrated_by
-        ratio = max(claimed) / params.clip
-        noise = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
-        std, min_clients = base.gradient_std(noise.gradient, params.clip, facts)
-        gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
-        stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
-        hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
-    clipped = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
-    releases = [PlannedRelease("classifier", clipped, *gradient, range(first, total))]
-    releases += [PlannedRelease("encoder", clipped, *gradient, range(first))] if first else []
-    once = range(first, first + 1)
-    for client, (mechanism, event) in enumerate(hops if params.hops else ()):
-        promised = capped.promised is not None
-        sums, whose = (
-            NeighbourSums(capped.terms(client), None if promised else capped.proven[client]),
-            None if promised else client,
-        )
-        releases.append(PlannedRelease("aggregate", sums, mechanism, event, once, per_round=params.hops, client=whose))
-    assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.SPLIT_PUBLIC,
-        Assumption.TEST_GRAPH_PUBLIC,
-        *capped.assumptions,
-    )
-    return base.Plan(
-        method="gap_node",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(
-            facts,
-            relation,
-            assumed,
-            budget.delta,
-            per_end=False,
-            promised=capped.promised if params.hops else None,
-            limit=capped.limit,
-        ),
-        schedule=base.Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
-        made=_made(params, facts, first, capped),
-        epsilon_published=published,
-        sums=base.Sums(suffice=True),
-        notes=(*capped.notes, DISPUTED) if params.hops else (),
+    return plan_of(
+        "gap_node",
+        params,
+        facts,
+        budget,
+        {"classifier": range(first, first + params.steps), "encoder": range(first)},
+        (Hops("aggregate", first, params.hops),),
+        kernel_name(clipped_gradient_sum),
+        lambda capped: _made(params, facts, first, capped),
+        DISPUTED,
     )
 
 
-def _made(params: Params, facts: base.PublicFacts, first: int, capped: caps.Caps) -> Made:
+def _made(params: Params, facts: base.PublicFacts, first: int, capped: Caps) -> Made:
     basis = (
         public_basis(facts.public.graph, params.projection) if params.projection and facts.public.graph is not None else None
     )

@@ -17,10 +17,10 @@ from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
-from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
+from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.views.projection import ProjectedRows, coordinates
 from fedgraph.methods.base import Plan, Streams
-from fedgraph.methods.gap_node.caps import Caps
+from fedgraph.methods.base.node_caps import Caps, aggregate
 from fedgraph.methods.gap_node.params import Params
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.types import Graph
@@ -91,11 +91,6 @@ def joined(
 def hop_name(number: int) -> str:
     """Of a hop in a message, where an attack reads it."""
     return f"hop {number}"
-
-
-def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
-    return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
 
 
 def sent(plan: Plan[Params, Made], encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:

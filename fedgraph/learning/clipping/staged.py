@@ -1,0 +1,115 @@
+"""The network of ProGAP at node level, one stage of it, and sums of its clipped gradients per row.
+
+    zₖ = SELU(xₖ Wₖ + bₖ) for k = 0 … s,      u = [z₀ … z_s] / norm,      scores = u W + b
+
+Every weight matrix meets one vector of a row and one error, so the squared norm of a row's gradient is
+
+    ‖e‖²(‖u‖² + 1) + Σₖ ‖δₖ‖²(‖xₖ‖² + 1),   e = ∂loss/∂scores,  δₖ = ∂loss/∂(xₖ Wₖ + bₖ)
+
+(Goodfellow 2015), and rows are clipped and added as in ``per_sample``, with the same guarantee, rounding included.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fedgraph.learning.clipping.per_sample import finite
+from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.layers.dense import Rows
+from fedgraph.learning.layers.models import on_device
+
+ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Stage s of a network. inputs: width of x₀. hidden: of every xₖ, k ≥ 1, and of every zₖ. hops: s."""
+
+    inputs: int
+    hidden: int
+    classes: int
+    hops: int
+
+    @property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """Of W₀ … W_s and W."""
+        bases = ((self.inputs, self.hidden), *((self.hidden, self.hidden),) * self.hops)
+        return (*bases, (self.hidden * (self.hops + 1), self.classes))
+
+    @property
+    def num_parameters(self) -> int:
+        return sum((i + 1) * o for i, o in self.shapes)
+
+    def parts(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """(weight [in, out], bias [out]) of W₀ … W_s and W."""
+        layers, at = [], 0
+        for i, o in self.shapes:
+            layers.append((vector[at : at + i * o].view(i, o), vector[at + i * o : at + (i + 1) * o]))
+            at += (i + 1) * o
+        return layers
+
+    def start(self, rng: np.random.Generator, before: np.ndarray | None = None) -> np.ndarray:
+        """Glorot-uniform weights, zero biases and a zero head. before: of stage s − 1, whose bases are kept."""
+        drawn = [np.append(rng.uniform(-1, 1, i * o) * np.sqrt(6 / (i + o)), np.zeros(o)) for i, o in self.shapes[:-1]]
+        head = np.zeros((self.shapes[-1][0] + 1) * self.classes)
+        vector = np.concatenate([*drawn, head]).astype(np.float32)
+        kept = sum((i + 1) * o for i, o in self.shapes[:-2])
+        vector[:kept] = vector[:kept] if before is None else before[:kept]
+        return vector
+
+
+def rows(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
+    """z_s, what is aggregated next, float32 [n, hidden]."""
+    weight, bias = stage.parts(on_device(vector))[stage.hops]
+    return np.asarray(torch.selu(xs[stage.hops] @ weight + bias).cpu().numpy())
+
+
+def scores(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
+    """[n, c]. xs: x₀ … x_s (more are not read)."""
+    layers = stage.parts(on_device(vector))
+    return np.asarray(_forward(layers, xs)[2].cpu().numpy())
+
+
+def clipped_gradient_sum(
+    stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float | None
+) -> np.ndarray:
+    """Σ_rows clip(∇ cross-entropy, C) as a flat vector, float32 up to 4,096 rows and float64 beyond.
+
+    xs: x₀ … x_s. labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private).
+    """
+    layers = stage.parts(on_device(vector))
+    pre, units, out, norms = _forward(layers, xs)
+    error = torch.softmax(out, dim=1)
+    error[torch.arange(labels.shape[0], device=labels.device), labels.clamp(min=0)] -= 1.0
+    error = error * (labels >= 0)[:, None]
+    back = error @ layers[-1][0].T
+    back = (back - units * (units * back).sum(dim=1, keepdim=True)) / norms
+    inner = back * torch.where(pre > 0, SCALE, SCALE * ALPHA * torch.exp(pre.clamp(max=0)))
+    errors = [*torch.split(inner, stage.hidden, dim=1), error]
+    units = finite(units)
+    if clip is not None:
+        errors = [e.double() for e in errors]
+        lengths = [*(x.squared_norms for x in xs[: stage.hops + 1]), units.double().square().sum(dim=1)]
+        squared = sum((a + 1) * e.square().sum(dim=1) for a, e in zip(lengths, errors, strict=True))
+        total = torch.sqrt(torch.as_tensor(squared))
+        scale = torch.clamp(clip * room(labels.shape[0])[1] / total.clamp(min=1e-30), max=1.0)
+        scale = torch.where(torch.isfinite(total), scale, torch.zeros_like(scale))
+        errors = [finite(e * scale[:, None]) for e in errors]
+    weights = [x.gradient(e) for x, e in zip(xs[: stage.hops + 1], errors[:-1], strict=True)]
+    weights.append(units.to(errors[-1].dtype).T @ errors[-1])
+    flat = torch.cat([torch.cat([w.reshape(-1), e.sum(dim=0)]) for w, e in zip(weights, errors, strict=True)])
+    return flat.cpu().numpy().astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
+
+
+def _forward(
+    layers: Sequence[tuple[torch.Tensor, torch.Tensor]], xs: Sequence[Rows]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(xₖ Wₖ + bₖ side by side, u, scores, norms [n, 1])."""
+    bases = layers[:-1]
+    pre = torch.cat([x @ weight + bias for x, (weight, bias) in zip(xs[: len(bases)], bases, strict=True)], dim=1)
+    given = torch.selu(pre)
+    norms = given.norm(dim=1, keepdim=True).clamp(min=1e-6)
+    units = given / norms
+    return pre, units, units @ layers[-1][0] + layers[-1][1], norms

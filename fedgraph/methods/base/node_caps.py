@@ -1,0 +1,233 @@
+"""Aggregation perturbation at node level: for each client the rule that bounds what one node can change in a hop, and what the
+statement says of it.
+
+log        W = h(max degree), proven for every graph, no promise            ``privacy.degree_caps``
+limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums
+promised   as published: neighbourhoods are cut to D by public coins, √D is claimed; provable only where both
+           neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field, model_validator
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
+from fedgraph.learning.sampling.neighbour_sampling import bounded
+from fedgraph.learning.sampling.stable_cap import require_limit, weighted
+from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
+from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
+from fedgraph.privacy import degree_caps, neighbour_sums
+from fedgraph.privacy.accounting import aggregation_noise
+from fedgraph.privacy.degree_caps import DegreeCap
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Event, Gaussian, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.sensitivity import ClippedSum
+from fedgraph.privacy.units import Assumption, Relation
+
+COIN = 0  # names the public coins that cut neighbourhoods
+CLAIMED = (
+    "Under cap: promised neighbourhoods are cut to D = {degree}, and one node is priced as changing D rows of a hop. That is "
+    "true only where no node has more than D neighbours: beyond D a removed node frees slots that others refill, which "
+    "changes further rows. Where the data break the promise the provable ε is ∞."
+)
+PROVEN = (
+    "{rule}: one node changes a hop by at most Δ = {delta:.4g} at a client of {nodes} nodes, in every graph{limit}; plain sums "
+    "would need {plain:.4g}."
+)
+
+
+class CapSettings(Settings):
+    """Settings of every method of noisy hops at node level."""
+
+    relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
+    hops: int = Field(2, ge=0, description="aggregations K")
+    cap: Literal["auto", "log", "limit", "promised"] = Field(
+        "auto",
+        description="what bounds a node's share of a hop; auto: log where noise is provable, promised where published",
+    )
+    knee: int = Field(1, ge=1, description="degree up to which the log cap weighs every edge 1")
+    limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")
+    typical: int = Field(10, ge=1, description="public guess of a degree: chooses the rule under a limit")
+    degree: int = Field(10, ge=1, description="promised maximum degree D, to which neighbourhoods are cut (cap: promised)")
+    hop_share: float = Field(0.3, gt=0, lt=1, description="share of the squared loss spent on hops (provable reading)")
+    clip: float = Field(0.5, gt=0, description="norm to which a node's gradient is clipped")
+    sampling_rate: float = Field(1.0, gt=0, le=1, description="Poisson rate of a step's nodes; 1: all of them")
+    projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
+
+    @model_validator(mode="after")
+    def _limit_has_its_number(self) -> CapSettings:
+        if (self.cap == "limit") != (self.limit is not None):
+            raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 1000}; give both or none")
+        return self
+
+    @property
+    def protects(self) -> Relation:
+        return Relation(self.relation)
+
+
+P = TypeVar("P", bound=CapSettings)
+M = TypeVar("M")
+
+
+@dataclass(frozen=True)
+class Hops:
+    """Hops that are released in one round. path: their name. round: when. count: how many."""
+
+    path: str
+    round: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Caps:
+    """One client's rule each (``proven``), or the promised degree. assumptions, notes: what a statement must say."""
+
+    proven: tuple[DegreeCap, ...]
+    promised: int | None
+    limit: int | None
+    assumptions: tuple[Assumption, ...]
+    notes: tuple[str, ...]
+
+    def sensitivities(self, params: CapSettings) -> tuple[float, ...]:
+        """Δ₂ of one hop of each client, row of the node itself not shown."""
+        if self.promised is not None:
+            return (neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
+        return tuple(cap.sensitivity_l2(params.protects.replaces) for cap in self.proven)
+
+    def terms(self, client: int) -> int:
+        """How many vectors of norm at most 1 a row adds up at most."""
+        return self.promised or max(1, self.proven[client].num_nodes - 1)
+
+    def weights(self, adjacency: sp.csr_array, ids: np.ndarray, client: int | None = None) -> sp.csr_array:
+        """What a hop multiplies with. client None: a public graph, by the rule of the largest client."""
+        if self.promised is not None:
+            return bounded(adjacency, self.promised, ids, COIN)
+        if client is not None and self.limit is not None:
+            require_limit(adjacency, self.limit, ids)
+        cap = max(self.proven, key=lambda c: c.num_nodes) if client is None else self.proven[client]
+        return weighted(adjacency, _table(cap, adjacency.shape[0]))
+
+
+def _table(cap: DegreeCap, size: int) -> np.ndarray:
+    """h(0) … for graphs of ``size`` nodes, which may be more than the cap was made for (a public graph)."""
+    return np.concatenate([cap.factors, np.full(max(0, size - cap.factors.size), cap.factors[-1])])
+
+
+def caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
+    """The rule that ``params.cap`` asks for, from public sizes."""
+    published = budget.private and budget.calibrated_by == "published"
+    kind = params.cap if params.cap != "auto" else "promised" if published else "log"
+    if not params.hops:
+        return Caps((), 1, None, (), ())
+    if kind == "promised":
+        note = CLAIMED.format(degree=params.degree)
+        return Caps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
+    limit = params.limit
+    caps = tuple(
+        degree_caps.log_cap(n, params.knee)
+        if limit is None
+        else degree_caps.limited(n, limit, params.typical, params.knee)
+        for n in facts.sizes.clients
+    )  # fmt: skip
+    largest = max(caps, key=lambda cap: cap.num_nodes)
+    falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"
+    note = PROVEN.format(
+        rule="Plain sums" if largest.silent is None else falling,
+        delta=largest.sensitivity_l2(params.protects.replaces),
+        nodes=largest.num_nodes,
+        limit="" if limit is None else f" that keeps the limit of {limit}",
+        plain=DegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
+    )
+    assumed = (Assumption.DEGREE_LIMIT_ENFORCED,) if limit is not None else ()
+    return Caps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), (note,))
+
+
+def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
+    return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
+
+
+def plan_of(
+    method: str,
+    params: P,
+    facts: PublicFacts,
+    budget: Budget,
+    gradients: Mapping[str, range],
+    hops: tuple[Hops, ...],
+    kernel: str,
+    make: Callable[[Caps], M],
+    dispute: str,
+) -> Plan[P, M]:
+    """Noise multipliers of gradients and of hops, and every release.
+
+    gradients: path → its rounds, one clipped sum each. kernel: of the sums. make: what the method makes of the rule.
+    dispute: what is said of it in public; a note where a hop is released.
+
+    Raises:
+        ScenarioError: there is no public graph to answer for.
+    """
+    if facts.public.graph is None:
+        raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
+    relation, total = params.protects, sum(map(len, gradients.values()))
+    capped = caps_of(params, facts, budget)
+    changes = capped.sensitivities(params)
+    pipeline = aggregation_noise.NodePipeline(total, params.sampling_rate, params.hops, relation.replaces)
+    clear = Disclose("no noise was asked for"), Unprotected("no noise")
+    gradient: tuple[Mechanism, Event] = clear
+    noised: list[tuple[Mechanism, Event]] = [clear] * len(changes)
+    published, min_clients = None, 1
+    if budget.private:
+        claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
+        reading = budget.calibrated_by
+        ratio = max(claimed) / params.clip
+        noise = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
+        std, min_clients = gradient_std(noise.gradient, params.clip, facts)
+        gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
+        stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
+        noised = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
+    clipped = ClippedSum(params.clip, facts.sizes.num_nodes, kernel)
+    releases = [PlannedRelease(path, clipped, *gradient, rounds) for path, rounds in gradients.items() if len(rounds)]
+    promised = capped.promised is not None
+    for client, (mechanism, event) in enumerate(noised if params.hops else ()):
+        sums = NeighbourSums(capped.terms(client), None if promised else capped.proven[client])
+        whose = None if promised else client
+        releases += [
+            PlannedRelease(h.path, sums, mechanism, event, range(h.round, h.round + 1), per_round=h.count, client=whose)
+            for h in hops
+        ]
+    assumed = (
+        Assumption.COUNTS_PUBLIC,
+        Assumption.UNTUNED,
+        Assumption.SPLIT_PUBLIC,
+        Assumption.TEST_GRAPH_PUBLIC,
+        *capped.assumptions,
+    )
+    return Plan(
+        method=method,
+        params=params,
+        facts=facts,
+        guarantee=guarantee_of(
+            facts,
+            relation,
+            assumed,
+            budget.delta,
+            per_end=False,
+            promised=capped.promised if params.hops else None,
+            limit=capped.limit,
+        ),
+        schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
+        made=make(capped),
+        epsilon_published=published,
+        sums=Sums(suffice=True),
+        notes=(*capped.notes, dispute) if params.hops else (),
+    )

@@ -1,0 +1,208 @@
+"""ProGAP at node level: stage s is trained by clipped, noisy gradients on features and the noisy sums x₁ … x_s.
+
+Rounds sT … (s+1)T − 1 train stage s from the bases of stage s − 1 (``learning.clipping.staged``). In round sT, s ≥ 1, every
+client sums the unit rows that stage s − 1 makes of its nodes, once, with noise; the sums stay with their client, where they are
+read at unit length. Frozen stages are broadcast, so a client that is restarted makes the same noisy sums again.
+
+What touches node j: its own clipped gradient in each of (K + 1)T rounds, and through a hop the rows of others: what GAP pays at
+node level for its two stages (``methods.base.node_caps``), with K + 1 of them. Published: √D per hop, sound only where no node
+has more than D neighbours. By default the sums are bounded for every graph (log cap). The released code sums over sampled
+neighbours and puts a group norm behind each base, in whose place sums have unit length here.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from pydantic import Field
+
+from fedgraph.learning.clipping import staged
+from fedgraph.learning.layers.dense import DenseMatrix, Rows
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers.dp_training import Descended, Descent, masked, poisson_mask
+from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.learning.views.projection import ProjectedRows, coordinates, public_basis
+from fedgraph.methods import base
+from fedgraph.methods.base.node_caps import Caps, CapSettings, Hops, aggregate, plan_of
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.sensitivity import kernel_name
+from fedgraph.privacy.units import Unit
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = """@inproceedings{sajadmanesh2024progap,
+  title = {{ProGAP}: Progressive Graph Neural Networks with Differential Privacy Guarantees},
+  author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
+  booktitle = {ACM International Conference on Web Search and Data Mining}, year = {2024}}"""
+
+DISPUTED = (
+    "ProGAP's node level rests on GAP's, which is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888). "
+    "Here nobody is shown a node's own row."
+)
+
+
+class Params(CapSettings):
+    """Settings."""
+
+    hidden: int = Field(16, ge=1, description="hidden units of a stage")
+    steps: int = Field(40, ge=1, description="gradient steps of each stage")
+    learning_rate: float = Field(4.0, gt=0, description="step size on the mean clipped gradient")
+    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
+    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates of a stage that is averaged")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """caps: how much of each neighbour a hop hears. basis: public directions [d, k] of features, or None. stages: 0 … K."""
+
+    caps: Caps
+    basis: np.ndarray | None
+    stages: tuple[staged.Stage, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's rows, its bounded graph, its noisy hops (a cache: rebuilt where missing)."""
+
+    x: FeatureMatrix
+    labels: torch.Tensor
+    adjacency: sp.csr_array
+    hops: dict[str, DenseMatrix] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server. seed: of the first parameters of every stage. descended: how far the stage in training is."""
+
+    seed: int
+    descended: Descended
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+    """Noise multipliers of gradients and hops, and every release."""
+    steps = params.steps
+    return plan_of(
+        "progap_node",
+        params,
+        facts,
+        budget,
+        {_name(s): range(s * steps, (s + 1) * steps) for s in range(params.hops + 1)},
+        tuple(Hops(_hop(s), s * steps, 1) for s in range(1, params.hops + 1)),
+        kernel_name(staged.clipped_gradient_sum),
+        lambda capped: _made(params, facts, capped),
+        DISPUTED,
+    )
+
+
+def _name(stage: int) -> str:
+    return f"stage {stage}"
+
+
+def _hop(stage: int) -> str:
+    """The hop that stage ``stage`` is the first to read."""
+    return f"aggregate {stage}"
+
+
+def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
+    graph = facts.public.graph
+    basis = public_basis(graph, params.projection) if params.projection and graph is not None else None
+    inputs = facts.sizes.num_features if basis is None else basis.shape[1]
+    stages = range(params.hops + 1)
+    return Made(capped, basis, tuple(staged.Stage(inputs, params.hidden, facts.sizes.num_classes, s) for s in stages))
+
+
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+    seed = int(rng.integers(2**31))
+    model = {_name(s.hops): s.start(np.random.default_rng([seed, s.hops])) for s in plan.made.stages}
+    return base.State(model, Memory(seed, _descent(plan).start(model[_name(0)])))
+
+
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+    graph = subgraph.graph
+    adjacency = plan.made.caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
+    return Work(_rows_of(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
+
+
+def client(
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
+) -> dict[str, Released]:
+    """This round's noisy gradient sum; in the first round of a stage its hop as well, which is recorded and stays here."""
+    number = round_ // plan.params.steps
+    xs: list[Rows] = [work.x]
+    for s in range(1, number + 1):
+        xs.append(_noisy_hop(plan, work, model, xs, round_, streams, desk, s))
+
+    def gradient() -> np.ndarray:
+        mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        known = masked(work.labels, mask)
+        return staged.clipped_gradient_sum(plan.made.stages[number], model[_name(number)], xs, known, plan.params.clip)
+
+    return {"gradient": desk.release(_name(number), gradient)}
+
+
+def _noisy_hop(
+    plan: base.Plan[Params, Made],
+    work: Work,
+    model: Mapping[str, np.ndarray],
+    xs: list[Rows],
+    round_: int,
+    streams: base.Streams,
+    desk: Desk,
+    stage: int,
+) -> DenseMatrix:
+    """x_stage with the noise of the round that released it, from the cache where it is there."""
+    frozen = b"".join(np.ascontiguousarray(model[_name(s)]).tobytes() for s in range(stage))
+    key = hashlib.sha256(frozen + str((streams.root, streams.path[:-1])).encode()).hexdigest()
+    first = stage * plan.params.steps
+    if key not in work.hops or round_ == first:
+        if stage == 1:
+            work.hops.clear()
+        sums = aggregate(work.adjacency, unit_length(staged.rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs)))
+        noised = desk.release(_hop(stage), sums).value if round_ == first else desk.replay(_hop(stage), sums)
+        work.hops[key] = DenseMatrix(unit_length(noised))
+    return work.hops[key]
+
+
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+    """One step on the mean over the public number of nodes; a stage is frozen at its averaged iterate, and the next begins."""
+    p, memory = plan.params, state.memory
+    number, step = divmod(inbox.round, p.steps)
+    mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * p.sampling_rate)
+    after = _descent(plan).step(memory.descended, mean, step)
+    if step < p.steps - 1:
+        return base.State({**state.model, _name(number): after.parameters}, replace(memory, descended=after))
+    model = {**state.model, _name(number): after.average}
+    if number < p.hops:
+        grown = plan.made.stages[number + 1].start(np.random.default_rng([memory.seed, number + 1]), after.average)
+        model[_name(number + 1)], after = grown, _descent(plan).start(grown)
+    return base.State(model, replace(memory, descended=after))
+
+
+def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+    """[n, c] scores on a public graph: the same stages, without noise."""
+    adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
+    xs: list[Rows] = [_rows_of(plan, graph)]
+    for stage in plan.made.stages[:-1]:
+        rows = staged.rows(stage, state.model[_name(stage.hops)], xs)
+        xs.append(DenseMatrix(unit_length(aggregate(adjacency, unit_length(rows)))))
+    return staged.scores(plan.made.stages[-1], state.model[_name(plan.params.hops)], xs)
+
+
+def _rows_of(plan: base.Plan[Params, Made], graph: Graph) -> FeatureMatrix:
+    basis = plan.made.basis
+    return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
+
+
+def _descent(plan: base.Plan[Params, Made]) -> Descent:
+    p = plan.params
+    return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)
+
+
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
+    situations=(base.Situation("inductive", settings={"steps": 3, "projection": 16}),),
+)
