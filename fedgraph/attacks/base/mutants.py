@@ -47,8 +47,8 @@ Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", 
 UNSEEN = {
     "gap_node at a server, noise × ⅔": "a server reads the encoder's messages only, which hold a part of the budget; the noisy "
     "hops stay with their client, and the classifier's rows with them. Who reads all that is priced catches it (above).",
-    "progap_node, noise × ⅔": "no attack reads its messages; what it releases are gap_node's kinds, which are broken and caught "
-    "(above), and its own tests tell two thirds of its noise.",
+    "progap_node, noise × ⅔": "no attack reads its messages; what it releases are gap_node's kinds, which are broken and "
+    "caught (above), and its own tests tell two thirds of its noise.",
     "gap_node and sage_node, promised degree broken": "the promise is held against the data before anything is released, and "
     "where they break it the row is priced ∞ (tests/tasks, privacy.settle): there is no finite ε left to refute.",
     "features, secure sum leaked with two clients": "each of two clients carries the whole noise, since the other may be a "
