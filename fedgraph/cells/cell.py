@@ -89,7 +89,7 @@ class Outcome:
 
     account, releases: the cell's part of the ledger; account None where nothing is released or learnt.
     published, provable, paths: the price of the whole cell, and of each path alone. measured: what an attack on
-    the cell proves at least. artefacts: named arrays for plots (small).
+    the cell proves at least. artefacts: named arrays for plots (small). timed: whether how long it took may be known.
     """
 
     metrics: dict[str, float]
@@ -103,6 +103,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     artefacts: dict[str, np.ndarray] = field(default_factory=dict)
     epsilon_measured: float | None = None
+    timed: bool = True
 
 
 class Pairs(Protocol):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedgraph.cells.choice import Choice
 from fedgraph.comparison.solving import SolverFacts as SolverFacts
 
 Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.Count``
@@ -164,12 +165,16 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeClassificationFacts(Facts):
-    """cut_edges_shared: whether both ends know an edge between clients. curve: (round, test accuracy) of the kept rounds."""
+    """cut_edges_shared: whether both ends know an edge between clients. curve: (round, test accuracy) of the kept rounds.
+
+    choice: of settings, where the row chooses them.
+    """
 
     kind: str = "node_classification"
     cut_edges_shared: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     sent: SentBytes | None = None
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import yaml
+from pydantic import ValidationError
 
 from fedgraph import runtime, seeds
 from fedgraph.cells.cell import Cell, Context
@@ -29,6 +31,7 @@ from fedgraph.scenario.read import DatasetSettings, TaskSettings
 from fedgraph.tasks import base as tasks
 from fedgraph.tasks.base import Models
 from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.base.row_keys import Select
 from fedgraph.tasks.base.training import Fitted
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_part
@@ -39,6 +42,7 @@ class Wanted:
     """What a fit may say beside the row. epsilon, delta: in the place of the row's. budget: the file that is charged.
 
     public: a graph whose people are public. nothing_protected: whether ε = ∞ is accepted. columns: how own tables are read.
+    select: settings that are chosen privately, within the row's ε.
     """
 
     epsilon: float | None = None
@@ -47,6 +51,7 @@ class Wanted:
     public: object = None
     nothing_protected: bool = False
     columns: Mapping[str, object] | None = None
+    select: Select | None = None
 
 
 def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Sequence[Candidate] = ()) -> Model:
@@ -78,7 +83,8 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         fitted = ready.models.train(ready.params, ready.cell, context)
     settled = fitted.done.settled
     ledger = Ledger([settled.account(ready.cell.key, fitted.done.guarantee)], fitted.done.outcome.releases)
-    return model_of(ready, fitted, settled.epsilon, ledger, ready.graph.ids)
+    trained = fitted.world.setting.held.ids
+    return model_of(ready, fitted, settled.epsilon, ledger, tuple(dict.fromkeys((*trained, *ready.graph.ids))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +169,7 @@ def statement(epsilon: float, account: Account) -> tuple[str, ...]:
 
 def setting_of(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
     """Everybody in ``graph`` trains; ``public`` takes the place of what the task made public. ``ScenarioError`` without one."""
-    held = replace(graph, masks=(), validation=None)
+    held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
     if params.component == "largest":
         held = protocols.largest_component(held)
     labelled, nobody = int((held.labels >= 0).sum()), np.full(held.num_nodes, -1, dtype=np.int64)
@@ -223,8 +229,30 @@ def _cell(models: Models[Params], task: TaskSettings, row: RowKey, context: Cont
     params = task.params.model_copy(update=quiet)
     for cell in tasks.task(task.kind).cells(params, context):
         if cell.seed == 0 and RowKey.of_cell(cell) == row:
+            if wanted.select is not None:
+                params = _chosen(params, cell, wanted.select)
             return params, cell if wanted.epsilon is None else replace(cell, epsilon=wanted.epsilon)
     raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
+
+
+def _chosen(params: Params, cell: Cell, select: Select) -> Params:
+    """The row's settings with ``select``. ``ScenarioError`` where a choice has no price."""
+    assert cell.entry is not None
+    methods = [*params.methods]
+    methods[cell.entry] = {**methods[cell.entry], "trust": [cell.world.trust.value], "select": select.model_dump()}
+    try:
+        return type(params).model_validate({**params.model_dump(), "methods": methods, "epsilons": [cell.epsilon]})
+    except ValidationError as error:
+        raise ScenarioError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
+
+
+def read_select(path: Path) -> Select:
+    """What a YAML file says of a choice. ``ScenarioError`` in one line where it is none."""
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Select(**given["select"] if isinstance(given, dict) and "select" in given else given)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, ValidationError) as error:
+        raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
 def charge(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:

@@ -11,15 +11,18 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fedgraph.errors import BudgetExceededError, PrivacyError
-from fedgraph.privacy.events import Composed, Event, PartOf, Repeated
+from fedgraph.privacy.accounting import selection
+from fedgraph.privacy.events import Composed, Event, PartOf, Repeated, Selected
 from fedgraph.privacy.lines import Line, Release, length, spans_of
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import Bound
+
+Tried = TypeVar("Tried")
 
 
 @dataclass(frozen=True)
@@ -205,6 +208,26 @@ class Desk:
             bounded = plan.bound.enforce(np.asarray(walk.private(state)))
             state = walk.follow(state, self._noised(plan, bounded, self.round))
         return self._record(plan, np.array(walk.result(state)))
+
+    def choose(self, path: str, trial: Callable[[int], tuple[Tried, np.ndarray]]) -> tuple[Tried, Released]:
+        """The best of a secret number of trials by their noisy scores; one ledger line stands for all of it.
+
+        The law of that number, the bound of a score and its noise are the plan's. ``trial(number)`` → (what was tried, score);
+        what else it releases is priced inside the planned event. Only the best trial may leave, with its noisy score.
+
+        Raises as ``release`` does, and ``PrivacyError`` where the planned event is not ``Selected``.
+        """
+        plan = self._allow(path, self.round)
+        if not isinstance(plan.event, Selected) or self.together:
+            raise PrivacyError(f"release {path!r} was planned as {plan.event}; a choice needs Selected, by one party alone")
+        best: tuple[Tried, np.ndarray] | None = None
+        for number in range(selection.draw_trials(plan.event.shape, plan.event.stop, self.rng)):
+            tried, score = trial(number)
+            noised = self._noised(plan, plan.bound.enforce(score), self.round)
+            if best is None or noised.item() > best[1].item():
+                best = (tried, noised)
+        assert best is not None  # there is one trial at least
+        return best[0], self._record(plan, best[1])
 
     def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int) -> np.ndarray:
         mechanism = plan.mechanism.of_many(len(self.together)) if self.together else plan.mechanism

@@ -191,6 +191,17 @@ def _integer_share(mechanism: integer_shares.DiscreteGaussianShare, event: event
     return event.rho >= 0.5 * (steps / mechanism.std) ** 2 / place.hiding * (1 - ROUNDING)
 
 
+def _score(mechanism: noise.GaussianNoise, event: events.Selected, place: Place) -> bool:
+    """The last candidate is the score; what a trial releases beside it was planned at a desk of its own."""
+    score = event.candidates[-1]
+    return isinstance(score, events.Gaussian) and _normal(mechanism, score, place)
+
+
+def _public_score(mechanism: noise.Disclose, event: events.Selected, place: Place) -> bool:
+    """A score in clear is computed from what is released and public, as it can be where only edges are private."""
+    return place.protection.unit is Unit.EDGE
+
+
 RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
     **{(kind, events.Gaussian): _normal for kind in (noise.GaussianNoise, ShrunkGaussianNoise)},
     **{
@@ -211,4 +222,6 @@ RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
     (ObjectivePerturbation, events.ApproxDP): _objective,
     (ObjectivePerturbation, events.PureDP): _unread,
     (integer_shares.DiscreteGaussianShare, events.ZCDP): _integer_share,
+    (noise.GaussianNoise, events.Selected): _score,
+    (noise.Disclose, events.Selected): _public_score,
 }

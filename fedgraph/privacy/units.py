@@ -114,6 +114,7 @@ class Assumption(str, Enum):
     ROWS_NEVER_RELEASED = "rows-never-released"
     SAMPLE_SECRET = "sample-secret"
     UNTUNED = "untuned"
+    TRIALS_SECRET = "trials-secret"
     OWN_EDGES_KNOWN = "own-edges-known"
     EDGES_PUBLIC = "edges-public"
     FEATURES_FROM_EDGES = "features-from-edges"
@@ -166,6 +167,8 @@ _ASSUMPTION_WORDS = {
     Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
     Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted; defaults, a paper's or "
     "ours, were chosen with some of these public graphs in sight",
+    Assumption.TRIALS_SECRET: "how many trainings the choice of settings took, how long they took, and all that is known of "
+    "them but the chosen one stays secret",
     Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
     Assumption.PUBLIC_NODES: "a named set of other nodes is public, with their features and the edges among them, and gets "
     "no guarantee",

@@ -7,6 +7,7 @@ column with the number of rounds, in every one of them but the trackers, is
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -114,6 +115,12 @@ def _trust(number: Number) -> str:
     return "" if world.kind is Kind.PAPER else world.trust.value
 
 
+def _chosen(number: Number) -> str:
+    """The settings of each seed's choice, and how many seeds chose them."""
+    words = Counter(choice.words for choice in number.row.choices)
+    return "; ".join(said if len(words) == 1 else f"{said} ({count} seeds)" for said, count in words.most_common())
+
+
 def _seconds(row: Row) -> float:
     """Wall time of one cell, mean over seeds."""
     return sum(e.seconds for e in row.entries) / len(row.entries)
@@ -191,6 +198,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("relation", "neighbouring relation", lambda n: _held(n, lambda p: p.relation.value)),
     Column("assumptions", "assumptions", lambda n: _held(n, _assumptions) or ""),
     Column("calibrated_by", "noise chosen for", lambda n: n.head.noise_for, page=Page(4, "Which reading of ε the noise was chosen for: proof or paper.", numeric=False)),  # noqa: E501
+    Column("chosen", "chosen settings", _chosen, page=Page(4, "Settings that were chosen privately; what choosing cost is in ε provable.", numeric=False)),  # noqa: E501
+    Column("epsilon_trial", "ε of one trial", lambda n: max((round(c.epsilon, 4) for c in n.row.choices), default=None), page=Page(4, "Where settings were chosen privately: what one training alone costs.")),  # noqa: E501
     Column("epsilon", "ε asked", lambda n: n.head.epsilon, page=Page(2, ASKED, _show_target), tracked="parameter"),
     Column("delta", "δ", lambda n: n.head.delta, page=Page(4, "The probability with which the bound ε may fail.", lambda s: TableCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0)), tracked="parameter"),  # noqa: E501
     Column("epsilon_published", "ε published", lambda n: n.row.published, page=Page(3, "What the paper's own formula says of the same noise.", _show_published)),  # noqa: E501

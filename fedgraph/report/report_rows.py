@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from fedgraph.audit import estimators, one_run
+from fedgraph.cells.choice import Choice
 from fedgraph.cells.entry import Entry, RowKey
-from fedgraph.cells.facts import CanaryAttack
+from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
 from fedgraph.privacy.units import Protection
 
 
@@ -51,6 +52,12 @@ class Row:
     def published(self) -> float | None:
         """The largest published ε over seeds."""
         return max((e.epsilon_published for e in self.entries if e.epsilon_published is not None), default=None)
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Of each seed, how its settings were chosen privately; empty where they were not."""
+        facts = (e.facts for e in self.entries)
+        return tuple(f.choice for f in facts if isinstance(f, NodeClassificationFacts) and f.choice is not None)
 
     @cached_property
     def attacked(self) -> list[one_run.Count]:

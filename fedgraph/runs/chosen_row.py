@@ -58,12 +58,9 @@ class ChosenRow(Score):
             >>> model = run.best(unit="node", trust="curator", epsilon=4).fit("people", public="volunteers")
         """
         from fedgraph.models import fit as fits
+        from fedgraph.tasks.base.row_keys import Select
 
-        wanted = fits.Wanted(epsilon, delta, None if budget is None else Path(budget), public, nothing_protected, columns)
-        row = (self.folder, self.row.head.row_key, data, wanted)
-        if select is None:
-            return fits.fit(*row, self.others())
-        from fedgraph.models import select as chosen
-
-        asked = chosen.Select(**dict(select)) if isinstance(select, Mapping) else chosen.read(Path(select))
-        return chosen.fit_best(*row, asked, self.others())
+        asked = Select(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
+        place = None if budget is None else Path(budget)
+        wanted = fits.Wanted(epsilon, delta, place, public, nothing_protected, columns, asked or None)
+        return fits.fit(self.folder, self.row.head.row_key, data, wanted, self.others())

@@ -42,7 +42,12 @@ class Reporting:
     def environment(self) -> Environment:
         """As it is now: how long the run has taken, and how many cells it asks for."""
         cells = sum(len(stage.cells) for stage in self.stages)
-        return environment.describe(self.ready.scenario.seed, self.graphs, self.where, self.began, cells)
+        seed = self.ready.scenario.seed
+        found = environment.describe(seed, self.graphs, self.where, self.began, cells)
+        specs = (spec for stage in self.stages for spec in stage.task.params.model_dump().get("methods", ()))
+        if isinstance(seed, str) and any("select" in spec for spec in specs):  # how long it took would tell of the trials
+            return replace(found, made=replace(found.made, seconds=None))
+        return found
 
     def write_environment(self) -> None:
         """Before the first cell, so that the folder can be read at any time."""

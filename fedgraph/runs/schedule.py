@@ -169,7 +169,8 @@ def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcom
     except Exception as error:
         found = sentence(error)
     memory.give_back()
-    return found, time.perf_counter() - began
+    told = isinstance(found, str) or found.timed
+    return found, time.perf_counter() - began if told else 0.0
 
 
 def sentence(error: Exception) -> str:

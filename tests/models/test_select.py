@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +13,21 @@ from scipy.stats import kstest
 
 import fedgraph
 from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.models import fit as fits
-from fedgraph.models import select
 from fedgraph.privacy.accounting import calibrate, rdp, selection
 from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, PureDP, Selected, Unprotected, from_dict, to_dict
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Assumption
 from fedgraph.runs.run import Run
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base.row_keys import Select
+from fedgraph.tasks.base.training import Fitted
+from fedgraph.tasks.node_classification import selecting
+from fedgraph.types import Graph
 from tests.models.test_models import place, run  # noqa: F401  (fixtures)
 
 DELTA = 1e-5
@@ -88,25 +98,71 @@ def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path
         chosen(run, next(s.anchor for s in run.answered.scores if s.method == "gcon"), place, over={"restart": [0.5]})
     (tmp_path / "s.yaml").write_text("over: {steps: []}\namong: 0", encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by, shape"):
-        select.read(tmp_path / "s.yaml")
+        fits.read_select(tmp_path / "s.yaml")
 
 
-def test_one_judge_changes_the_score_by_at_most_one(run: Run, place: Path) -> None:  # noqa: F811
+@pytest.fixture(scope="module")
+def chosen_cell(run: Run, place: Path) -> Iterator[tuple[selecting.Selecting, Fitted]]:  # noqa: F811
+    """How a row of node level chooses among people whose names are known, and one training of it."""
+    row = next(s for s in run.answered.scores if s.variant == "alone").row.head.row_key
+    wanted = fits.Wanted(select=Select(over={"steps": [2, 4]}, among=2))
+    ready = fits.prepared(run.folder, row, str(place / "people"), wanted)
+    with SerialRuntime() as engine:
+        context = fits.context_of(ready, fits.setting_of(ready.params, ready.graph, None), engine)
+        selects = node_classification.selecting_of(ready.params, ready.cell, context)
+        assert selects is not None
+        yield selects, selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
+
+
+def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[selecting.Selecting, Fitted]) -> None:
     """Neighbouring people, each judged with the model as it is; and the noise is that of the price (a KS test rejects ⅔)."""
-    name = next(s for s in run.answered.scores if s.variant == "alone")
-    ready = fits.prepared(run.folder, name.row.head.row_key, str(place / "people"), fits.Wanted())
-    graph, judges = select._split(ready)
-    assert not set(graph.ids) & {ready.graph.ids[k] for k in judges.rows}
-    setting = fits.setting_of(ready.params, graph, None)
-    fitted = ready.models.train(ready.params, ready.cell, fits.context_of(ready, setting, fits.SerialRuntime()))
-    right = judges.right(fitted)
+    selects, fitted = chosen_cell
+    judges = selects.judges
+    assert not set(selects.setting.held.ids) & {judges.graph.ids[k] for k in judges.rows}
+    right = judges.right(fitted).sum()
     for row in judges.rows[:5]:
         for other in (-1, *range(3)):
             labels = judges.graph.labels.copy()
             labels[row] = other
-            moved = select.Judges(fits.replace(judges.graph, labels=labels), judges.rows, alone=True)
-            assert abs(moved.right(fitted) - right) <= 1
-    std = select.score_noise(1.0, DELTA)
-    noise = select.GaussianNoise(std).apply(np.zeros(20_000), np.random.default_rng(0))
-    assert price(Gaussian(std), DELTA).epsilon <= 1
+            moved = selecting.Judges(replace(judges.graph, labels=labels), judges.rows, alone=True)
+            assert abs(moved.right(fitted).sum() - right) <= 1
+    (release,) = selects.priced.plan.schedule.releases
+    assert isinstance(release.event, Selected)
+    assert isinstance(release.mechanism, GaussianNoise)
+    std = release.mechanism.std
+    score = release.event.candidates[-1]
+    assert score == Gaussian(std)
+    assert price(score, selects.priced.plan.guarantee.delta).epsilon <= selects.priced.epsilon
+    scores = np.zeros((judges.rows.size, 1))
+    once = replace(release, event=replace(release.event, stop=1.0))
+    doors = (Desk("cell", 0, 0, [once], np.random.default_rng(k)) for k in range(4_000))
+    noise = np.array([door.choose("choice", lambda _: ((), scores))[1].value.item() for door in doors])
     assert kstest(noise / std, "norm").pvalue > 1e-4 > kstest(noise / (std * 2 / 3), "norm").pvalue
+
+
+def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) -> None:  # noqa: F811
+    """They have no noise, so what they are computed from is what was released and what is public."""
+    row = next(s for s in run.answered.scores if s.method == "gap_edge").row.head.row_key
+    wanted = fits.Wanted(select=Select(over={"hops": [1, 2]}, among=2))
+    ready = fits.prepared(run.folder, row, str(place / "people"), wanted)
+    with SerialRuntime() as engine:
+        context = fits.context_of(ready, fits.setting_of(ready.params, ready.graph, None), engine)
+        selects = node_classification.selecting_of(ready.params, ready.cell, context)
+        assert selects is not None
+        assert not selects.judges.alone
+        fitted = selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
+    classifier, asked = kinds.classifier("gap_edge"), list[int]()
+    predict = classifier.predict
+
+    def watched(plan: Plan, state: State, graph: Graph) -> np.ndarray:
+        asked.append(graph.num_edges)
+        return predict(plan, state, graph)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classifier, "predict", watched)
+        right = selects.judges.right(fitted)
+    assert asked == [0], "the graph came without an edge"
+    assert fitted.world.setting.held.num_edges > 0
+    assert right.shape == (28, 1)
+    assert right.any()
+    assert (fitted.world.setting.held.labels[selects.judges.rows] == -1).all(), "who judges does not train"

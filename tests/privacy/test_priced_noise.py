@@ -25,6 +25,7 @@ from fedgraph.privacy.events import (
     PureDP,
     RandomizedResponse,
     Repeated,
+    Selected,
     Unprotected,
     all_types,
 )
@@ -94,6 +95,8 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
         DiscreteGaussianShare(0.5, 20, 6.0, 10), DiscreteGaussianShare(0.5, 20, 4.0, 10),
         Composed((ZCDP(0.5 * (4 / 6) ** 2), ApproxDP(0.0, 1e-9))), ClippedSum(2.0, 9, "kernel"), NODE,
     ),
+    (normal(3.0), normal(2.0), Selected((Gaussian(9.0), Gaussian(3.0)), 0.0, 0.1), Rows(1.0, 9), NODE),
+    (noise.Disclose("public"), normal(3.0), Selected((Gaussian(9.0), PureDP(1.0)), 0.0, 0.1), Rows(1.0, 9), EDGE),
 ]  # fmt: skip
 
 
@@ -119,7 +122,7 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
 
     assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.RULES)
     shipped = {name for name, kind in all_types().items() if kind.__module__.startswith("fedgraph.")}  # not those of tests
-    composite = {"Repeated", "Composed", "SampledOnce", "Unprotected", "OneOf", "PartOf", "Selected"}
+    composite = {"Repeated", "Composed", "SampledOnce", "Unprotected", "OneOf", "PartOf"}
     assert {kind.__name__ for _, kind in rules.RULES} == shipped - composite
 
 

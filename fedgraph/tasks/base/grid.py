@@ -88,4 +88,5 @@ def never_private(spec: Spec) -> bool:
 
 def variant(spec: Spec) -> str:
     """The label of a method's row: ``label`` if given, else its model or the like."""
-    return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")
+    name = spec.get("label") or spec.get("model") or spec.get("variant")
+    return str(name or ("chosen" if "select" in spec else "default"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
 from fedgraph.cells.cell import Cell, require_distinct
@@ -15,14 +16,23 @@ from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import grid
+from fedgraph.tasks.base.row_keys import Select, checker
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_part
+
+
+class Row(grid.Row):
+    """The keys of an entry of ``methods`` that are the task's."""
+
+    select: Select | None = Field(None, description="settings that are chosen privately, within the row's ε")
 
 
 class Params(Settings):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: list[grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: list[Annotated[Spec, AfterValidator(checker(Row))]] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
+    )
     trust: Annotated[list[grid.TrustWord], grid.Formerly] = Field(min_length=1, description="who is trusted")
     partition: Spec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
@@ -70,14 +80,14 @@ class Params(Settings):
         reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
-    def setting(self, graph: Graph, seed: int, rng: np.random.Generator, *, rows_private: bool) -> protocols.Setting:
-        """Who trains and who is asked, with columns on one scale. ``DataError`` where no test node has a label."""
+    def setting(self, graph: Graph, seed: int, rng: np.random.Generator) -> protocols.Setting:
+        """Who trains and who is asked, with columns of numbers as they are. ``DataError`` where no test node has a label."""
         whole = protocols.largest_component(graph) if self.component == "largest" else graph
         sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
         found = protocols.make(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
         if not (found.truth >= 0).any():
             raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")
-        return found.on_one_scale(rows_private=rows_private)
+        return found
 
     @field_validator("epsilons")
     @classmethod
@@ -109,6 +119,21 @@ class Params(Settings):
             )
         if self.public != "test-graph" and self.protocol not in ("inductive", "asking"):
             raise ValueError(f"public is chosen with protocol inductive or asking, found {self.protocol}")
+        return self
+
+    @model_validator(mode="after")
+    def _chooses_where_it_is_priced(self) -> Params:
+        for spec in (spec for spec in self.methods if "select" in spec):
+            name, trusted = grid.variant(spec), grid.trusted_in(spec, self.trust)
+            if trusted != [Trust.CURATOR]:
+                said = ", ".join(one.value for one in trusted)
+                raise ValueError(
+                    f"row {name}: a server sees every trial of a choice; select needs trust: [curator], found {said}"
+                )
+            if grid.unprotected(spec) or math.inf in map(float, spec.get("epsilons", self.epsilons)):
+                raise ValueError(f"row {name}: a choice without noise has no price; select needs a private method and finite ε")
+            if self.attack is not None or self.map or self.curve or "published" in self.calibrated_by:
+                raise ValueError(f"row {name}: select goes with calibrated_by: [provable], and with no attack, map or curve")
         return self
 
     @model_validator(mode="after")

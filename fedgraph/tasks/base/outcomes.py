@@ -51,6 +51,7 @@ class Settled:
         notes: tuple[str, ...] | None = None,
         measured: float | None = None,
         artefacts: Mapping[str, np.ndarray] | None = None,
+        timed: bool = True,
     ) -> Outcome:
         """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves."""
         return Outcome(
@@ -65,6 +66,7 @@ class Settled:
             paths=self.settled.path_epsilons(),
             notes=(*self.plan.notes, *self.outcome.notes) if notes is None else notes,
             artefacts=dict(artefacts or {}),
+            timed=timed,
         )
 
 

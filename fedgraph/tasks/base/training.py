@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedgraph.cells.cell import Cell, Context
+from fedgraph.cells.choice import Choice
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.federation.participation import Attendance
@@ -29,11 +30,12 @@ class Trained(Settled):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """One training of a cell, and what it was made of."""
+    """One training of a cell, and what it was made of. choice: how its settings were found, where they were chosen."""
 
     plan: Plan
     world: DealtWorld
     done: Trained
+    choice: Choice | None = None
 
 
 def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: Cell, protocol: str) -> None:

@@ -24,11 +24,11 @@ from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, measures, outcomes, training
-from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.base.node_settings import Row as ROW
 from fedgraph.tasks.base.offers import Nested
-from fedgraph.tasks.base.row_keys import of_method
-from fedgraph.tasks.node_classification import attendance, node_map
+from fedgraph.tasks.base.row_keys import Select, of_method
+from fedgraph.tasks.node_classification import attendance, node_map, selecting
 from fedgraph.tasks.node_classification import curve as _curve
 from fedgraph.types import Graph, Partition, one_client
 from fedgraph.worlds import missing, protocols
@@ -40,6 +40,10 @@ def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
     attacks = params.attack.named if params.attack else []
     found: list[Nested] = [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
+    for index, method in enumerate(params.methods):
+        every = Select.model_validate(method["select"]).choices if "select" in method else []
+        plain = of_method(method, ROW) | {"method": method["method"]}
+        found += [(("methods", index, "select", "over"), "methods", plain | choice) for choice in every]
     return found + [
         (("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"})
         for index, attack in enumerate(attacks)
@@ -62,7 +66,12 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The method's plan from public facts: counts, client sizes, the public test graph or attributes."""
+    """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice."""
+    selects = selecting_of(params, cell, context)
+    return _plan_one(params, cell, context) if selects is None else selects.priced.plan
+
+
+def _plan_one(params: Params, cell: Cell, context: Context) -> Plan:
     world = dealt_world(params, cell, context)
     setting = world.setting
     method, settings = _method(params, cell)
@@ -77,6 +86,18 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     return attendance.behind_masks(params.federation, made, budget, method)
 
 
+def selecting_of(params: Params, cell: Cell, context: Context) -> selecting.Selecting | None:
+    """How the cell chooses its settings; None where it does not."""
+    given = cell.among(params.methods).get("select")
+    if given is None:
+        return None
+    whole = _unscaled(params, cell, context)
+    told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
+    parts = selecting.judged(whole, params.protocol, seeds.generator(context.root, "judges", context.dataset, cell.seed))
+    asked = Select.model_validate(given)
+    return selecting.Selecting(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
+
+
 def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
     """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
 
@@ -89,7 +110,12 @@ def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarante
 
 
 def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
-    """All rounds of the cell, and their price; nothing is tested."""
+    """All rounds of the cell, and their price; nothing is tested. Of a row that chooses its settings, the best trial."""
+    selects = selecting_of(params, cell, context)
+    return _train_one(params, cell, context) if selects is None else selects.train()
+
+
+def _train_one(params: Params, cell: Cell, context: Context) -> training.Fitted:
     made, world = plan(params, cell, context), dealt_world(params, cell, context)
     who = attendance.drawn(params.federation, made, cell, context)
     masks, keep = (
@@ -144,16 +170,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             sent=went,
             attack=measured.attack,
             named=told.facts,
+            choice=fitted.choice,
         ),
         measured=measured.epsilon,
         notes=(
             *measures.too_few(setting.truth),
             *((f"The promise is broken: {broken}",) if broken else ()),
+            *((selecting.sentence(fitted.choice, settled.epsilon),) if fitted.choice else ()),
             *made.notes,
             *trained.notes,
             *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ()),
         ),
         artefacts=artefacts,
+        timed=fitted.choice is None,
     )
 
 
@@ -195,26 +224,31 @@ def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
 
 def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
     """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
-    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
-    context.cached(_setting_key(params, cell, context), lambda: setting.on_one_scale(rows_private=nobody))
+    context.cached(("unscaled", *_setting_key(params, cell, context)), lambda: setting)
 
 
-def _setting_key(params: Params, cell: Cell, context: Context) -> Hashable:
+def _setting_key(params: Params, cell: Cell, context: Context) -> tuple[Hashable, ...]:
     """Rows that trust nobody read columns on another scale."""
     nobody = kinds.method(cell.method).OFFERS.trusts_nobody
     return ("setting", context.dataset, split_key(params), cell.seed, nobody)
 
 
 def _setting(params: Params, cell: Cell, context: Context) -> protocols.Setting:
+    nobody, made = kinds.method(cell.method).OFFERS.trusts_nobody, _unscaled(params, cell, context)
+    return context.cached(_setting_key(params, cell, context), lambda: made.on_one_scale(rows_private=nobody))
+
+
+def _unscaled(params: Params, cell: Cell, context: Context) -> protocols.Setting:
+    """The split, with columns of numbers as they are."""
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
-    graph, seed, nobody = context.data, cell.seed, kinds.method(cell.method).OFFERS.trusts_nobody
+    graph, seed = context.data, cell.seed
 
     def make() -> protocols.Setting:
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        return params.setting(graph, seed, rng, rows_private=nobody)
+        return params.setting(graph, seed, rng)
 
-    return context.cached(_setting_key(params, cell, context), make)
+    return context.cached(("unscaled", *_setting_key(params, cell, context)), make)
 
 
 def _partition_key(params: Params, cell: Cell) -> Hashable:

@@ -280,7 +280,7 @@ def _federation(params: Params, seed: int, context: Context) -> joining.Federati
     def make() -> joining.Federation:
         whole, source = context.cached(("owned", context.dataset, node_classification.partition_key(params)), owned)
         rng = seeds.generator(context.root, "split", context.dataset, seed)
-        setting = params.setting(whole, seed, rng, rows_private=False)
+        setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
         return joining.dealt(setting, whole.owner_names, source, params.cut_edges)
 
     return context.cached(_key(params, seed, context), make)

@@ -1,0 +1,230 @@
+"""Settings chosen privately: the best of K trainings by a noisy score, K secret; what choosing costs is in the ledger.
+
+A fifth of the labelled people do not train and judge: each is asked alone, from its own row without an edge, so one person
+changes the number of right answers by at most 1. Noise of the strength of one training hides it. Whoever trains pays for the
+trainings, whoever judges for the scores, and nobody for both. ``accounting.selection`` prices the best of them all, and
+``Desk.choose`` draws K, bounds and noises every score, and lets the best out.
+
+**Guarantee.** Unit and relation of the row, toward whoever is shown the chosen model, its settings and its score. K, the other
+trials and how long all of it took must stay secret. **Edge cases.** At edge level labels are public, and a score costs nothing.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from pydantic import ValidationError
+
+from fedgraph import seeds
+from fedgraph.cells.choice import Choice
+from fedgraph.documents.settings import Spec
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.methods.base import Plan, Reads, Schedule, Sums, kinds
+from fedgraph.privacy.accounting import calibrate, selection
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Event, Gaussian, Selected
+from fedgraph.privacy.lines import joined
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
+from fedgraph.privacy.settle import client_events, settle
+from fedgraph.privacy.units import Assumption, Protection, Unit
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.base.node_settings import Params, Row
+from fedgraph.tasks.base.row_keys import Select, of_method
+from fedgraph.tasks.base.training import Fitted
+from fedgraph.types import Graph
+from fedgraph.worlds.protocols import Setting, without_edges
+
+JUDGES, MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
+HALVINGS = 9  # of the interval of the ε of one training
+CHEAPEST = 30.0  # how many times smaller than the whole it may be
+PATH = "choice"
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Who judges: graph, the people with their labels; node-level: asked alone; else rows of the training graph."""
+
+    graph: Graph
+    rows: np.ndarray
+    alone: bool
+
+    def right(self, fitted: Fitted) -> np.ndarray:
+        """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
+        plan, state, setting = fitted.plan, fitted.done.outcome.state, fitted.world.setting
+        predict = kinds.classifier(plan.method).predict
+        if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
+            said = predict(plan, state, without_edges(setting.held))[self.rows].argmax(axis=1)
+        else:
+            ranks, graph = setting.ranks, self.graph
+            scaled = graph if ranks is None else ranks.scaled(replace(graph, columns=ranks.columns))
+            asked = (replace(scaled.induced(np.array([row])), labels=np.array([-1])) for row in self.rows)
+            said = np.array([int(np.asarray(predict(plan, state, one)).argmax()) for one in asked])
+        return np.asarray((said == self.graph.labels[self.rows])[:, None], dtype=np.float64)
+
+
+def judged(setting: Setting, protocol: str, rng: np.random.Generator) -> tuple[Setting, Judges]:
+    """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
+    held = setting.held
+    labelled = np.flatnonzero(held.labels >= 0)
+    rows = np.sort(rng.permutation(labelled)[: min(MOST_JUDGES, max(1, round(JUDGES * labelled.size)))])
+    judges = Judges(held, rows, alone=protocol != "transductive")
+    if not judges.alone:
+        labels = held.labels.copy()
+        labels[rows] = -1
+        rest, left = np.arange(held.num_nodes), replace(held, labels=labels)
+    else:
+        rest = np.setdiff1d(np.arange(held.num_nodes), rows)
+        left = held.induced(rest)
+    same = setting.asked is held
+    return replace(
+        setting,
+        held=left,
+        asked=left if same else setting.asked,
+        truth=setting.truth[rest] if same else setting.truth,
+        num_train=setting.num_train - rows.size,
+        public_attributes=None if setting.public_attributes is None else without_edges(left),
+        asking=np.searchsorted(rest, setting.asking),
+    ), judges  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """What a choice will release. epsilon: of one training and its score. plan: of the choice."""
+
+    epsilon: float
+    plan: Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Selecting:
+    """One choice of a cell. params: δ is a number. setting, judges: what trains, who judges. plan_one, train_one: one training.
+
+    give: lets a training have its setting.
+    """
+
+    select: Select
+    params: Params
+    cell: Cell
+    context: Context
+    setting: Setting
+    judges: Judges
+    plan_one: Callable[[Params, Cell, Context], Plan]
+    train_one: Callable[[Params, Cell, Context], Fitted]
+    give: Callable[[Params, Cell, Context, Setting], None]
+
+    @cached_property
+    def rows(self) -> tuple[Params, ...]:
+        """The task's settings with each combination. ``ScenarioError`` for a setting that the method does not have."""
+        return tuple(map(self._with, self.select.choices))
+
+    def _with(self, choice: Spec) -> Params:
+        entry = self.cell.entry
+        assert entry is not None
+        spec = {**{k: v for k, v in self.params.methods[entry].items() if k != "select"}, **choice}
+        try:
+            kinds.method(spec["method"]).Params(**of_method(spec, Row))
+        except ValidationError as error:
+            problem = error.errors()[0]
+            raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
+        methods = [spec if number == entry else other for number, other in enumerate(self.params.methods)]
+        return self.params.model_copy(update={"methods": methods})
+
+    def trial_context(self, engine: SerialRuntime) -> Context:
+        """Of trainings whose rounds nobody counts: how many there were is a secret."""
+        mine = Context(self.context.label, self.context.dataset, self.context.data, self.context.root, 1, engine)
+        self.give(self.params, self.cell, mine, self.setting)
+        return mine
+
+    @property
+    def priced(self) -> Priced:
+        """The trainings of the largest ε whose best costs at most the cell's. ``PrivacyError`` where there is none."""
+        return self.context.cached(("choice", self.cell.path), self._affordable)
+
+    def _affordable(self) -> Priced:
+        with SerialRuntime() as engine:
+            planned = functools.partial(self._planned, self.trial_context(engine))
+            low, high = self.cell.epsilon / CHEAPEST, self.cell.epsilon
+            best = planned(low)
+            if best.plan.provable().epsilon > self.cell.epsilon:
+                raise PrivacyError(f"ε = {high:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")
+            for _ in range(HALVINGS):
+                tried = planned(middle := math.sqrt(low * high))
+                if tried.plan.provable().epsilon <= self.cell.epsilon:
+                    low, best = middle, tried
+                else:
+                    high = middle
+        return best
+
+    def _planned(self, context: Context, epsilon: float) -> Priced:
+        plans = [self.plan_one(params, replace(self.cell, epsilon=epsilon), context) for params in self.rows]
+        first, protection = plans[0], _protection(plans)
+        bound, mechanism = Rows(1.0, self.judges.rows.size), _require_priced(plans)
+        score: tuple[Event, ...] = ()
+        if protection.unit is not Unit.EDGE:
+            multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
+            mechanism, score = GaussianNoise(multiplier * sensitivity_l2(bound, protection.relation)), (Gaussian(multiplier),)
+        trainings = (event for p in plans for event in client_events(p.guarantee, p.schedule.releases).values())
+        stop = selection.stop_for(self.select.shape, self.select.among)
+        event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
+        schedule = Schedule(1, (PlannedRelease(PATH, bound, mechanism, event, range(1)),), 1)
+        guarantee = replace(first.guarantee, protection=protection)
+        made = replace(first, guarantee=guarantee, schedule=schedule, sums=Sums(), epsilon_published=None)
+        return Priced(epsilon, made)
+
+    def train(self) -> Fitted:
+        """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
+        priced, cell, root = self.priced, self.cell, self.context.root
+        picks = seeds.secret_generator(root, "candidates", *cell.path)
+        door = Desk(cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_generator(root, "choice", *cell.path))
+
+        def trial(number: int) -> tuple[tuple[int, Fitted], np.ndarray]:
+            which = int(picks.integers(len(self.rows)))
+            one = replace(cell, task=f"{cell.task}/trial {number}", epsilon=priced.epsilon)  # no label holds a slash
+            with SerialRuntime() as engine:
+                fitted = self.train_one(self.rows[which], one, self.trial_context(engine))
+            return (which, fitted), self.judges.right(fitted)
+
+        (which, best), score = door.choose(PATH, trial)
+        lines, guarantee = joined(door.entries), replace(priced.plan.guarantee, promises=best.done.guarantee.promises)
+        outcome = replace(best.done.outcome, releases=lines)
+        choices, judges = self.select.choices, self.judges.rows.size
+        share = score.value.item() / judges
+        choice = Choice(choices[which], share, judges, priced.epsilon, len(choices), self.select.among)
+        plan = replace(best.plan, epsilon_published=None)
+        done = replace(best.done, plan=plan, outcome=outcome, guarantee=guarantee, settled=settle(guarantee, lines))
+        return replace(best, plan=plan, done=done, choice=choice)
+
+
+def _protection(plans: list[Plan]) -> Protection:
+    """Of all trainings together: what any of them assumes, but for the search, which is counted."""
+    every = [plan.guarantee.protection for plan in plans]
+    assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not Assumption.UNTUNED)
+    found = {replace(one, assumptions=(*assumed, Assumption.TRIALS_SECRET)) for one in every}
+    if len(found) > 1 or len({plan.guarantee.delta for plan in plans}) > 1:
+        raise PrivacyError(f"{plans[0].method}: settings with other units, relations, promises or δ are not chosen among")
+    return found.pop()
+
+
+def _require_priced(plans: list[Plan]) -> Mechanism:
+    """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
+    for made in plans:
+        guarantee, reads = made.guarantee, kinds.method(made.method).OFFERS.reads
+        if guarantee.holdings is not None or guarantee.per_end or guarantee.sampled_once is not None:
+            raise PrivacyError(f"{made.method}: a choice is priced where people are at one client, and without a secret sample")
+        if guarantee.protection.unit is Unit.EDGE and (reads is None or reads(made) is not Reads.NOTHING):
+            raise PrivacyError(f"{made.method}: its score would read private edges, which nobody priced")
+    return Disclose("a score that reads what is released and public")
+
+
+def sentence(choice: Choice, epsilon: float) -> str:
+    """For the report. epsilon: of all of it."""
+    return (
+        f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "
+        f"{choice.combinations} combinations) by a noisy score, {100 * choice.score:.1f} % right of {choice.judges:,} people "
+        f"who did not train. A training or a score alone has ε = {choice.epsilon:.3g}; choosing brings it to {epsilon:.3g}."
+    )

@@ -1,0 +1,133 @@
+"""A row that chooses its settings privately inside a run: its price, what it says, a run that goes on, Ray, and refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from fedgraph import run
+from fedgraph.cells.entry import Entry
+from fedgraph.cells.facts import NodeClassificationFacts
+from fedgraph.privacy import budget_book, budget_charges
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Selected
+from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.units import Assumption, Unit
+from fedgraph.report.saved_run import load_run
+
+pytestmark = pytest.mark.usefixtures("no_pictures")
+ROW = "{method: features, select: {over: {steps: [2, 6], clip: [0.25, 0.5]}, among: 3}}"
+TEXT = """name: small
+seed: 3
+seeds: 2
+runtime: {engine: serial}
+datasets: [{name: embedded/library}]
+tasks:
+  - {task: node_classification, label: t, epsilons: [4], trust: [curator], delta: 1e-4, methods: [ROW]}
+"""
+
+
+def written(folder: Path, text: str = TEXT, row: str = ROW) -> Path:
+    (folder / "s.yaml").write_text(text.replace("ROW", row), encoding="utf-8")
+    return folder / "s.yaml"
+
+
+def entries(out: Path) -> list[Entry]:
+    (row,) = load_run(out).rows
+    return sorted(row.entries, key=lambda e: e.seed)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("chosen")
+    assert run.main([str(written(home)), "--out", str(home / "out")]) == 0
+    return home / "out"
+
+
+def test_a_chosen_row_costs_what_its_ledger_says_and_the_search_is_counted(done: Path) -> None:
+    for entry in entries(done):
+        ledger = Ledger.of_lines(entry.ledger)
+        ((line,), (account,)) = (tuple(ledger), ledger.accounts)
+        assert isinstance(line.event, Selected)
+        assert (line.count, len(line.event.candidates)) == (1, 3), "trainings of two lengths, a score; one line stands for all"
+        assert entry.epsilon_provable == pytest.approx(price(line.event, 1e-4).epsilon)
+        assert 3.5 < entry.epsilon_provable <= 4
+        assert Assumption.UNTUNED not in account.protection.assumptions
+        assert Assumption.TRIALS_SECRET in account.protection.assumptions
+        assert isinstance(entry.facts, NodeClassificationFacts)
+        choice = entry.facts.choice
+        assert choice is not None
+        assert price(line.event.candidates[-1], 1e-4).epsilon <= choice.epsilon + 1e-6
+        assert choice.epsilon < entry.epsilon_provable
+        assert set(choice.settings) == {"steps", "clip"}
+        assert entry.facts.train_nodes + choice.judges == 240, "who judges does not train"
+        assert (entry.seconds, entry.epsilon_published) == (0.0, None), "how long it took is a secret"
+
+
+def test_tables_say_what_was_chosen_and_what_it_cost(done: Path) -> None:
+    with (done / "results.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["chosen"].startswith("steps=") and float(row["epsilon_trial"]) < 4 for row in rows)
+    page = (done / "report.html").read_text(encoding="utf-8")
+    assert "Settings chosen privately: " in page
+    assert "trials-secret" in rows[0]["assumptions"]
+    assert "untuned" not in rows[0]["assumptions"]
+
+
+def test_a_run_that_goes_on_chooses_the_same(done: Path, tmp_path: Path) -> None:
+    again = tmp_path / "out"
+    assert run.main([str(written(tmp_path)), "--out", str(again)]) == 0
+    gone = next((again / "cells").glob("*.json.gz"))
+    gone.unlink()
+    assert run.main([str(tmp_path / "s.yaml"), "--resume", str(again)]) == 0
+    told = [(e.metrics, e.facts, e.ledger) for e in entries(again)]
+    assert told == [(e.metrics, e.facts, e.ledger) for e in entries(done)]
+
+
+@pytest.mark.ray
+def test_ray_chooses_the_same(done: Path, tmp_path: Path, ray_engine: object) -> None:
+    ray = written(tmp_path, TEXT.replace("{engine: serial}", "{engine: ray, workers: 2}"))
+    assert run.main([str(ray), "--out", str(tmp_path / "out")]) == 0
+    told = [(e.metrics, e.facts, e.ledger) for e in entries(tmp_path / "out")]
+    assert told == [(e.metrics, e.facts, e.ledger) for e in entries(done)]
+
+
+def test_a_budget_pays_for_the_choice(tmp_path: Path) -> None:
+    people = [str(k) for k in range(800)]
+    budget_charges.create(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-4, people)
+    secret = TEXT.replace("seed: 3", "seed: secret\nbudget: people.budget").replace("seeds: 2", "seeds: 1")
+    assert run.main([str(written(tmp_path, secret)), "--out", str(tmp_path / "out")]) == 0
+    (entry,) = entries(tmp_path / "out")
+    book = budget_book.read(tmp_path / "people.budget")
+    assert book.groups()[0].epsilon == pytest.approx(entry.epsilon_provable, abs=1e-3)
+    made = json.loads((tmp_path / "out" / "environment.json").read_text(encoding="utf-8"))["made"]
+    assert made["seconds"] is None
+
+
+REFUSED = {
+    "trust: [sums]": ("{method: features, trust: [sums], select: {over: {steps: [2]}}}", "a server sees every trial"),
+    "setting": ("{method: features, select: {over: {stepz: [2]}}}", "unknown key 'stepz'"),
+    "value": ("{method: features, select: {over: {steps: [2, 0]}}}", "steps"),
+    "empty": ("{method: features, select: {over: {steps: []}}}", "over has 0 combinations; allowed: 1 to 200"),
+    "by": ("{method: features, select: {over: {steps: [2]}, by: f1}}", "accuracy"),
+    "no noise": ("{method: nonprivate, select: {over: {rounds: [2]}}}", "select needs a private method"),
+    "ε = ∞": ("{method: features, epsilons: [.inf], select: {over: {steps: [2]}}}", "finite ε"),
+    "too dear": (
+        "{method: features, epsilons: [0.05], select: {over: {steps: [2]}, among: 900, shape: 10}}",
+        "does not pay for a choice",
+    ),
+    "sampled": ("{method: dpar, sampled: 0.5, select: {over: {epochs: [2]}}}", "without a secret sample"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_price_is_refused_in_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row, why = REFUSED[name]
+    assert run.main([str(written(tmp_path, row=row)), "--out", str(tmp_path / "out")]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert why in line
+    assert "s.yaml:" in line
+    assert not list((tmp_path / "out").glob("cells/*.json.gz"))
