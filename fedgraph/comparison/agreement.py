@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import ot
 
 from fedgraph.comparison.barycentre import barycentre
 from fedgraph.comparison.gromov import GromovOptions, couplings, one_thread, pot_gw, solve_pairs
@@ -71,6 +70,8 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
 
     Returns: the members' mean discrepancy to ours and to POT's, each measured by our solver.
     """
+    import ot  # not before it is used: every run lists all tasks
+
     with one_thread():
         found = barycentre(members, num_points, max_rounds=BARYCENTRE_ROUNDS)
         start = barycentre(members, num_points, max_rounds=1).space

@@ -18,9 +18,6 @@ from typing import Literal
 
 import numpy as np
 import scipy.linalg
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC
 
 Handling = Literal["as_is", "clip", "shift"]
 COSTS = tuple(10.0**k for k in range(-7, 8))
@@ -151,6 +148,8 @@ def vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
 
 
 def _stratified(labels: np.ndarray, num_folds: int, rng: np.random.Generator) -> Iterator[Split]:
+    from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
+
     model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
@@ -179,6 +178,9 @@ def _svm_names(
     """The class that each test row is given, [t]."""
     if np.unique(labels[train]).size == 1:
         return np.full(test.size, labels[train[0]])
+    from sklearn.exceptions import ConvergenceWarning  # not before it is used: every run lists all tasks
+    from sklearn.svm import SVC
+
     model = SVC(C=cost, kernel="precomputed", max_iter=max_iterations, cache_size=100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

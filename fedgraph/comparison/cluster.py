@@ -11,9 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import KMeans, SpectralClustering
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
 from fedgraph.comparison.barycentre import barycentre
 from fedgraph.comparison.bounds import first_lower_bounds
@@ -79,6 +76,9 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
     if num_clusters == 1 or distances.shape[0] <= num_clusters:
         labels = np.arange(distances.shape[0]) % num_clusters
     else:
+        from sklearn.cluster import SpectralClustering  # not before it is used: every run lists all tasks
+        from sklearn.exceptions import ConvergenceWarning
+
         model = SpectralClustering(num_clusters, affinity="precomputed", random_state=_legacy_seed(rng), assign_labels="kmeans")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
@@ -89,6 +89,9 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
 
 def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator, num_init: int = 10) -> Clustering:
     """k-means on points float64 [S, h]. Where fewer of them differ than there are clusters, some clusters are empty."""
+    from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
+    from sklearn.exceptions import ConvergenceWarning
+
     model = KMeans(min(num_clusters, len(points)), n_init=num_init, random_state=_legacy_seed(rng))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
@@ -98,6 +101,8 @@ def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generat
 
 def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on the number of nodes alone: the leak-exposing baseline. Fewer distinct sizes, fewer clusters."""
+    from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
+
     column = np.asarray(sizes, dtype=np.float64).reshape(-1, 1)
     k = min(num_clusters, np.unique(column).size)
     model = KMeans(k, n_init=10, random_state=_legacy_seed(rng)).fit(column)
@@ -108,6 +113,12 @@ def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarr
     """``ari`` (adjusted Rand index), ``nmi`` (arithmetic mean), ``purity``, and ``silhouette`` of the
     predicted clusters where distances are given (NaN when it is undefined: one cluster, or only singletons).
     """
+    from sklearn.metrics import (  # not before it is used: every run lists all tasks
+        adjusted_rand_score,
+        normalized_mutual_info_score,
+        silhouette_score,
+    )
+
     labels_true, labels_pred = np.asarray(labels_true), np.asarray(labels_pred)
     if labels_true.shape != labels_pred.shape or labels_true.ndim != 1 or labels_true.size == 0:
         raise ValueError(

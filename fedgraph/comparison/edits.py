@@ -5,16 +5,21 @@ number of nodes: for graphs of up to about eight.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 EDITS = ("edge removed", "edge added", "node removed")
 
 
-def as_networkx(adjacency: sp.csr_array) -> nx.Graph:
+def as_networkx(adjacency: sp.csr_array) -> "nx.Graph":
     """The undirected graph, nodes 0 … n − 1."""
+    import networkx as nx  # not before it is used: every run lists all tasks
+
     graph = nx.Graph()
     graph.add_nodes_from(range(adjacency.shape[0]))
     rows, columns = adjacency.nonzero()
@@ -24,6 +29,8 @@ def as_networkx(adjacency: sp.csr_array) -> nx.Graph:
 
 def edit_distance(first: sp.csr_array, second: sp.csr_array) -> float:
     """Fewest insertions and deletions of nodes and edges (one each) that make the topologies alike."""
+    import networkx as nx
+
     return float(nx.graph_edit_distance(as_networkx(first), as_networkx(second)))
 
 

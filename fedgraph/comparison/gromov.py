@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import ot
 import threadpoolctl
 
 from fedgraph import seeds
@@ -145,6 +144,8 @@ def pot_gw(
     first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
 ) -> tuple[float, bool, int, np.ndarray]:
     """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
+    import ot  # not before it is used: every run lists all tasks
+
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}
     c, d, p, q = (np.array(part) for part in (first.distances, second.distances, first.weights, second.weights))
     if options.alpha is None:

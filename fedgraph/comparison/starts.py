@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import ot
 
 from fedgraph.comparison.gromov import GromovOptions, pot_gw
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
@@ -73,4 +72,6 @@ def explore(
 def random_vertex(first: MetricSpace, second: MetricSpace, rng: np.random.Generator) -> np.ndarray:
     """A vertex of the couplings of the two weights: optimal for random costs. float64 [n, m]."""
     costs = rng.random((first.num_points, second.num_points))
+    import ot  # not before it is used: every run lists all tasks
+
     return np.asarray(ot.emd(np.array(first.weights), np.array(second.weights), costs))

@@ -11,12 +11,14 @@ shared model may have seen the held-out rows; where it fits them too well, fewer
 Nothing here is private: the weights are for the client's own eyes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import Rows
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import device

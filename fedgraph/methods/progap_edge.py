@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning.baselines import gap_networks, progressive
 from fedgraph.learning.propagation.aggregation import hop
 from fedgraph.methods.base import Budget, Draft, Inbox, Offers, Plan, PublicFacts, Reads, Situation, State, noisy_hops
 from fedgraph.methods.base.noisy_hops import HopMemory, HopSettings, Made, Work
@@ -65,6 +64,8 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
 
 def _grown(plan: Plan[Params, Made], memory: Memory) -> State[Memory]:
     """With the next stage, and the rows that it makes where another hop follows."""
+    from fedgraph.learning.baselines import gap_networks, progressive  # not before it is used: it imports torch
+
     p, public, number = plan.params, plan.made.attributes, len(memory.stages)
     chooses = gap_networks.held_out(public.labels, np.random.default_rng(memory.seed))
     before = memory.stages[-1] if number else None
@@ -78,6 +79,8 @@ def _grown(plan: Plan[Params, Made], memory: Memory) -> State[Memory]:
 
 def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept sums (``graph`` is not read), or of the new nodes of a public ``graph``."""
+    from fedgraph.learning.baselines import progressive  # not before it is used: it imports torch
+
     memory, hidden = state.memory, plan.params.hidden
     if not plan.made.new_nodes:
         return progressive.scores(memory.stages[-1], plan.made.attributes, memory.sums, hidden)

@@ -9,8 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import torch
-
 from fedgraph.cells.environment import DataSource, Environment, Making, notice_of
 from fedgraph.types import Graph, GraphCollection
 
@@ -18,6 +16,8 @@ PACKAGES = (
     "fedgraph-privacy", "ray", "torch", "torch-geometric", "POT", "numpy", "scipy", "pydantic", "dp-accounting", "numba",
     "scikit-learn", "igraph", "matplotlib",
 )  # fmt: skip
+
+GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
 def describe(
@@ -35,7 +35,7 @@ def describe(
     return Environment(
         versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         platform=f"{platform.system()} {platform.machine()}",
-        devices=tuple(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())) or ("cpu",),
+        devices=_devices(),
         runtime=runtime,
         seed=seed,
         data=tuple(DataSource(g.name, g.provenance.source, g.provenance.checksums) for g in graphs),
@@ -49,6 +49,15 @@ def describe(
         cells=cells,
         notice=notice_of(graphs),
     )
+
+
+def _devices() -> tuple[str, ...]:
+    """GPUs that torch can use here, else the CPU. Where no driver of one is there nobody asks, since asking imports torch."""
+    if sys.platform == "linux" and not any(Path(driver).exists() for driver in GPU_DRIVERS):
+        return ("cpu",)
+    import torch
+
+    return tuple(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())) or ("cpu",)
 
 
 def _program() -> str:

@@ -9,7 +9,6 @@ graph alone. Raw data: nothing is released and no ε is claimed.
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 from pydantic import Field
 
@@ -139,6 +138,8 @@ def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample
 
 def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:
     """Where to draw nodes, float64 [nodes, 2], and edges as numbers of nodes, int64 [edges, 2], of all graphs end to end."""
+    import networkx as nx  # not before it is used: every run lists all tasks
+
     places, joined, first = [], [], 0
     for graph in graphs:
         drawn = nx.spring_layout(edits.as_networkx(graph.adjacency), seed=0)

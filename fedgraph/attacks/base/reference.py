@@ -5,7 +5,7 @@ import numpy as np
 from fedgraph import data
 from fedgraph.errors import DataError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Shape
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.types import Graph
 
 STEPS, RATE, DECAY = 100, 0.01, 5e-4

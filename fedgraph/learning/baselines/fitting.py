@@ -4,22 +4,24 @@ The vector holds every parameter and every running statistic of batch norm. Adam
 training that is cut into rounds is the same, bit for bit, as training in one go: step t names its own stream of dropout.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import nn
-from torch.nn import functional
 
-from fedgraph.learning.baselines.networks import Network, Shape
-from fedgraph.learning.baselines.sparse_rows import sparse_rows
+from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import device, seed_torch, sum_rows, unit_rows
 from fedgraph.types import Graph
 
-Built = TypeVar("Built", bound=nn.Module)
+if TYPE_CHECKING:
+    from fedgraph.learning.baselines.networks import Network
+
+Built = TypeVar("Built", bound="torch.nn.Module")
 
 # of feature rows: length one, or sum of entries one; of columns (``Shape.columns``): rows as they are
 Scaling: TypeAlias = Literal["unit", "sum", "columns"]
@@ -69,6 +71,8 @@ def inputs(graph: Graph, rows: Scaling = "unit", labels: np.ndarray | None = Non
         x = sp.csr_array(sp.hstack([x, sum_rows(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
     if rows == "columns":
         return Inputs(torch.tensor(x.toarray(), dtype=torch.float32, device=device()), edges)
+    from fedgraph.learning.baselines.sparse_rows import sparse_rows  # not before it is used: it imports torch
+
     return Inputs(sparse_rows(x), edges)
 
 
@@ -81,10 +85,12 @@ def build(make: Callable[[], Built], seed: int) -> Built:
 
 def build_network(shape: Shape, seed: int) -> Network:
     """The network with its initial parameters."""
+    from fedgraph.learning.baselines.networks import Network  # not before it is used: it imports torch
+
     return build(lambda: Network(shape), seed)
 
 
-def vector_of(network: nn.Module) -> np.ndarray:
+def vector_of(network: torch.nn.Module) -> np.ndarray:
     """float32 [p]: trained parameters, fixed ones and running statistics."""
     with torch.no_grad():
         return torch.cat([t.reshape(-1) for t in _tensors(network)]).cpu().numpy()
@@ -96,7 +102,7 @@ def start(shape: Shape, seed: int) -> Progress:
 
 
 def trained(
-    network: nn.Module, given: Inputs, labels: np.ndarray, before: Progress, how: Steps, seed_of: Callable[[int], int]
+    network: torch.nn.Module, given: Inputs, labels: np.ndarray, before: Progress, how: Steps, seed_of: Callable[[int], int]
 ) -> Progress:
     """``before`` after ``how.count`` steps on the mean cross-entropy of the nodes with a label ≥ 0 (int64 [n]).
 
@@ -108,7 +114,7 @@ def trained(
     network.train()
     if len(given.x) < 2:  # one row has no variance: batch norms go by their running statistics
         for part in network.modules():
-            if isinstance(part, nn.modules.batchnorm._BatchNorm):
+            if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
                 part.eval()
     known = torch.tensor(np.flatnonzero(labels >= 0), device=device())
     target = torch.tensor(labels, device=device())[known]
@@ -118,7 +124,7 @@ def trained(
     with torch.random.fork_rng():
         for step in range(how.first + 1, how.first + how.count + 1):
             seed_torch(seed_of(step))
-            loss = functional.cross_entropy(network(given.x, given.edges)[known], target)
+            loss = torch.nn.functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():
                 for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
@@ -139,7 +145,7 @@ def update(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.
     p -= how.rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
 
 
-def scores(network: nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
+def scores(network: torch.nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
     """float32 [n, c], without dropout and with the running statistics."""
     write(network, vector)
     network.eval()
@@ -147,11 +153,11 @@ def scores(network: nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
         return np.asarray(network(given.x, given.edges).cpu().numpy())
 
 
-def _tensors(network: nn.Module) -> list[torch.Tensor]:
+def _tensors(network: torch.nn.Module) -> list[torch.Tensor]:
     return [*network.parameters(), *(b for b in network.buffers() if b.dtype.is_floating_point)]
 
 
-def write(network: nn.Module, vector: np.ndarray) -> None:
+def write(network: torch.nn.Module, vector: np.ndarray) -> None:
     """Put a flat vector into the network's tensors."""
     at = 0
     with torch.no_grad():
@@ -161,7 +167,7 @@ def write(network: nn.Module, vector: np.ndarray) -> None:
             at += tensor.numel()
 
 
-def _parts(network: nn.Module, flat: np.ndarray) -> list[torch.Tensor]:
+def _parts(network: torch.nn.Module, flat: np.ndarray) -> list[torch.Tensor]:
     """One tensor per learnt parameter, cut from a vector over all tensors."""
     found, at = [], 0
     for p in network.parameters():
@@ -172,7 +178,7 @@ def _parts(network: nn.Module, flat: np.ndarray) -> list[torch.Tensor]:
     return found
 
 
-def _joined(network: nn.Module, parts: list[torch.Tensor]) -> np.ndarray:
+def _joined(network: torch.nn.Module, parts: list[torch.Tensor]) -> np.ndarray:
     """The inverse of ``_parts``: zeros where nothing is learnt."""
     rest = iter(parts)
     out = [next(rest) if p.requires_grad else torch.zeros_like(p) for p in network.parameters()]

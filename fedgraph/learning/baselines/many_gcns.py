@@ -12,18 +12,19 @@ moments. Results differ by the rounding of float32 sums in another order.
 Columns of W₀ᵀ, b₀, W₁ᵀ and b₁ are kept as [d, h] and one flat rest [h + h·c + c].
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch.nn import functional
 
 from fedgraph.learning.baselines import many_gcns_dense
 from fedgraph.learning.baselines.fitting import Progress, Steps
 from fedgraph.learning.baselines.many_gcns_kernels import train, without_gradient
-from fedgraph.learning.baselines.networks import Shape
+from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
 from fedgraph.types import Graph
@@ -201,5 +202,5 @@ def _masks(shape: Shape, clients: Clients, some: range, seeds: np.ndarray, how: 
                     kept = (torch.rand(entries.stop - entries.start) >= share).numpy() / (1 - share)
                     values[step, entries] = (values[step, entries] * kept).astype(np.float32)
                 if shape.dropout:
-                    keep[step, own] = functional.dropout(ones, shape.dropout, True).numpy().ravel()
+                    keep[step, own] = torch.nn.functional.dropout(ones, shape.dropout, True).numpy().ravel()
     return values, keep

@@ -6,16 +6,18 @@ Z₁ = (ÂX) W₀ᵀ + b₀, H = max(Z₁, 0), S = Â (H W₁ᵀ) + b₁, with t
 ``fitting.trained`` by the rounding of float32 sums in another order.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from fedgraph.learning.baselines.fitting import Progress, Steps, update
-from fedgraph.learning.baselines.networks import Shape
+from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import to_torch
 
 FILLED = 0.25  # share of entries that are not zero, from which rows are kept densely

@@ -10,7 +10,6 @@ import importlib
 import inspect
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,27 +18,9 @@ from torch.nn import functional
 
 from fedgraph.learning.baselines import along_edges
 from fedgraph.learning.baselines.along_edges import with_products
+from fedgraph.learning.baselines.shapes import PREFIX, Shape
 
-SHORT = ("logistic", "mlp", "gcn", "gat", "sage", "gcn-jk", "appnp", "gprgnn")
-PREFIX = "torch_geometric.nn."
 NUM_HOPS = 10  # of appnp and gprgnn, as published
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a network is built from. arguments: keyword arguments of a dotted name. dropout: of hidden layers.
-
-    columns: every column of the input is brought to mean 0 and variance 1, by the rows that train.
-    """
-
-    model: str
-    num_features: int
-    num_classes: int
-    hidden: int = 64
-    dropout: float = 0.5
-    input_dropout: float = 0.0
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    columns: bool = False
 
 
 class Network(nn.Module):
@@ -167,13 +148,7 @@ def _basic(kind: type) -> bool:
 
 
 def checked(model: str, arguments: Mapping[str, Any]) -> None:
-    """``ValueError`` unless ``Network`` can be made of them and answers on a tiny graph."""
-    if not model.startswith(PREFIX):
-        if model not in SHORT:
-            raise ValueError(f"allowed: ceiling, {', '.join(SHORT)}, or a class by its dotted name, such as {PREFIX}GAT")
-        if arguments:
-            raise ValueError(f"arguments are for a class by its dotted name, such as {PREFIX}GAT; {model} takes none")
-        return
+    """``ValueError`` unless ``Network`` can be made of a dotted name and arguments, and answers on a tiny graph."""
     with torch.random.fork_rng():
         network = Network(Shape(model, 3, 2, 8, arguments=arguments)).eval()
         edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])

@@ -17,10 +17,12 @@ number of rows: norms and sums are in double precision, and rows are clipped to 
 | NaN, ∞ | 0 |
 """
 
+from __future__ import annotations
+
 import numpy as np
-import torch
 
 from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import Rows
 from fedgraph.learning.layers.models import Layout, forward, on_device
 

@@ -13,13 +13,15 @@ rounding included (``rounding``: its products, κ = 64); a root whose norm is no
 touches is the sampler's business.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from fedgraph.learning.clipping.rounding import NORM, SPREAD, room
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.graphsage import Mean, Widths
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device

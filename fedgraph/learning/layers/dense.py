@@ -1,10 +1,12 @@
 """Dense rows with the same products as ``sparse.FeatureMatrix``: what a network takes after an aggregation."""
 
+from __future__ import annotations
+
 from functools import cached_property
 
 import numpy as np
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 
 

@@ -6,13 +6,15 @@ Parameters are one flat vector in a ``Layout((d, hidden, c))``. The gradient is 
 few products serve a whole graph (sparse) and thousands of tiny ones (dense, over the words they use).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, on_device
 from fedgraph.learning.layers.pooling import Pool

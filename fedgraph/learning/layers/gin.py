@@ -15,14 +15,16 @@ node; a graph's score is the mean (or the sum) of its nodes' scores. N is one of
 Parameters are one flat vector in a ``Layout``; the gradient is automatic differentiation's.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.pooling import Pool
 from fedgraph.learning.layers.sparse import device, to_torch
@@ -89,30 +91,18 @@ def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_ar
     return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool, norm)
 
 
-class _Aggregate(torch.autograd.Function):
-    """(A + I) h for a symmetric sparse matrix, which is its own transpose."""
-
-    @staticmethod
-    def forward(context: Any, reach: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        context.save_for_backward(reach)
-        return reach @ rows
-
-    @staticmethod
-    def backward(context: Any, *gradients: torch.Tensor) -> tuple[None, torch.Tensor]:
-        (reach,) = context.saved_tensors
-        return None, reach @ gradients[0]
-
-
 def hidden(
     layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
     """h⁽ᴸ⁾, [n, hidden] ≥ 0. seen: while training; receives mean and variance [2, hidden] of every batch norm."""
+    from fedgraph.learning.layers.gin_sum import Aggregate  # not before it is used: it imports torch
+
     layers = layout.layers(vector)
     norms = iter(layout.statistics(vector)) if layout.norms else None
     rows = inputs.x
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
         # A(hW) = (Ah)W, over the narrower of the two
-        summed = _Aggregate.apply(inputs.reach, rows @ w) + b  # type: ignore[no-untyped-call]
+        summed = Aggregate.apply(inputs.reach, rows @ w) + b  # type: ignore[no-untyped-call]
         rows = torch.relu(_normed(summed, norms, seen)) @ w2 + b2
         rows = torch.relu(_normed(rows, norms, seen))
         if inputs.norm == "rows":

@@ -6,12 +6,14 @@
 graph with ten million edges only their CSR indices are kept. Parameters are one flat vector [U₀, V₀, b₀, U₁, V₁, b₁].
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.public_training import Fitting

@@ -4,13 +4,15 @@ A model is a ``Layout`` (the widths of its layers) and a float32 vector. One vec
 noised, summed over clients and averaged, so that is how it is kept; layers are views into it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import Rows
 from fedgraph.learning.layers.sparse import device
 

@@ -1,10 +1,12 @@
 """From node scores to graph scores: the mean (or the sum) over each graph's rows, and its adjoint."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import device
 
 

@@ -4,13 +4,15 @@
 are the same calls for both. Labels belong to nodes, or to whole graphs (mean or sum pooling) where a client holds several.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers import gcn, gin
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, on_device, select

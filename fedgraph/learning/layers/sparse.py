@@ -1,11 +1,14 @@
 """Sparse node features on the learner's device, and where that device is."""
 
+from __future__ import annotations
+
 import warnings
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-import torch
+
+from fedgraph.learning.late import torch
 
 
 def device() -> torch.device:
@@ -22,14 +25,14 @@ def seed_torch(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
-def to_torch(matrix: sp.csr_array, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+def to_torch(matrix: sp.csr_array, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A torch CSR tensor of the same matrix; the arrays are copied, never shared."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
             torch.tensor(matrix.indptr.astype(np.int64)),
             torch.tensor(matrix.indices.astype(np.int64)),
-            torch.tensor(matrix.data, dtype=dtype),
+            torch.tensor(matrix.data, dtype=dtype or torch.float32),
             size=matrix.shape,
             device=device(),
             check_invariants=False,

@@ -4,9 +4,11 @@ Reference: Kipf & Welling, *Variational Graph Auto-Encoders*, 2016 (its encoder 
 Open Graph Benchmark uses for links (random negatives, binary cross-entropy).
 """
 
-import numpy as np
-import torch
+from __future__ import annotations
 
+import numpy as np
+
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import device, seed_torch
 from fedgraph.learning.links.evidence import random_rows
 from fedgraph.learning.links.pairs import edges_of, random_pairs

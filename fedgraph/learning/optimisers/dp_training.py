@@ -1,9 +1,12 @@
 """The descent on noisy gradients at the server, and the choice of the rows that a client uses in a step."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
-import torch
+
+from fedgraph.learning.late import torch
 
 
 @dataclass(frozen=True, eq=False)

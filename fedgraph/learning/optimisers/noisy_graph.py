@@ -12,13 +12,15 @@ transition matrix T (T_ab = P(y′ = b | y = a)):
                the network is compared with them after the same channel: −log (S^K pT)(ỹ)   (the Drop algorithm, §3.3).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.models import Layout, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, to_torch
 from fedgraph.learning.optimisers.public_training import Fitting

@@ -5,16 +5,17 @@ row the scores of networks that did not see its label: a network that is fed its
 trust them and to ignore the neighbours; out-of-fold scores are as good as those of an unseen row.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from fedgraph import seeds
-from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix, Rows
 from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
@@ -124,6 +125,8 @@ def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encode
         dense = rows.toarray()
         return Encoded(dense, dense, np.zeros(0, dtype=np.float32))
     if encoder.output == "published":
+        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+
         parameters = gap_networks.encoder(public, encoder.hidden, encoder.how.epochs, rng)
         own = unit_length(gap_networks.encoded(parameters, public, encoder.hidden))
         return Encoded(own, own, parameters)
@@ -143,6 +146,8 @@ def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarra
     if encoder.output == "none":
         return rows.toarray()
     if encoder.output == "published":
+        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+
         return unit_length(gap_networks.encoded(parameters, graph, encoder.hidden))
     x, layout = FeatureMatrix(rows), Layout((graph.num_features, encoder.hidden, graph.num_classes))
     if encoder.output == "hidden":

@@ -1,8 +1,10 @@
 """Plain local training, without privacy: what FedAvg's clients do between two rounds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
-import torch
+from fedgraph.learning.late import torch
 
 
 def adam(

@@ -10,14 +10,16 @@ h ≤ n rows of norm ≤ 1 are taken in double precision, off by at most n²·2�
 most n·2⁻²⁴ more; neighbours differ by twice that at worst. From 2¹⁶ nodes on sums are stored in double precision.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from fedgraph.compiled import compiled
 from fedgraph.errors import DataError
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import device, to_torch
 
 SLACK = 1e-6  # rows are scaled to 1 − SLACK, so that rounding in float32 cannot push a norm above 1

@@ -7,12 +7,14 @@ keeps most of the signal in few directions, and weighting words by how rare they
 uses. No private row enters any of it, so it is free.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.propagation.propagate import row_stochastic
 from fedgraph.types import Graph

@@ -17,16 +17,18 @@ the only relation that such a sample amplifies (Balle et al. 2018, Theorem 9), a
 node.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 
 from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
 from fedgraph.learning.clipping.per_sample import left_over_products
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.learning.optimisers.optimiser import Optimiser

@@ -23,13 +23,13 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
 from fedgraph.documents.settings import Settings
 from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.models import logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt, look_alikes, mean_field

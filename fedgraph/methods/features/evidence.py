@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features.learner import Made

@@ -8,12 +8,14 @@ what. After round K the server trains the classifier on [H⁰ … Hᴷ].
   it; of the private graph only the noisy hops have been used.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.learning.baselines import gap_networks
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, unit_length
 from fedgraph.methods.base import Budget, Draft, Inbox, Offers, Plan, PublicFacts, Reads, Situation, State, noisy_hops
@@ -21,6 +23,9 @@ from fedgraph.methods.base.noisy_hops import HopMemory, Made, Work
 from fedgraph.methods.gap_edge.params import Params
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    from fedgraph.learning.baselines import gap_networks
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
   title = {{GAP}: Differentially Private Graph Neural Networks with Aggregation Perturbation},
@@ -97,6 +102,8 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
     labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
     chosen: gap_networks.Classifier | public.Chosen
     if p.encoder == "published":
+        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+
         chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.sizes.num_classes, p.epochs, rng)
     else:
         widths = (*((p.classifier,) if p.classifier else ()), plan.facts.sizes.num_classes)

@@ -7,14 +7,16 @@ degrees (``node_caps``); as published it is √D, which only holds if no node ha
 restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import device

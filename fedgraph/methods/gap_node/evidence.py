@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.sparse import device
 from fedgraph.learning.propagation.aggregation import unit_length

@@ -4,6 +4,8 @@ The hops are released to nobody, but pass the desk and are counted; a client tha
 from the same input and the same random stream.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows

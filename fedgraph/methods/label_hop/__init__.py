@@ -18,6 +18,8 @@ read: all of the budget is for rows, whose predictions spread over public edges 
 One hop only: a second message would depend on its sender's edges, and so on every hub.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,11 +27,11 @@ from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from scipy.special import log_softmax, softmax
 
 from fedgraph.learning import fine_tuning
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.dp_training import Descended, Descent

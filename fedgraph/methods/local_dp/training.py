@@ -1,12 +1,14 @@
 """The local training of a client: full-batch steps of the shared model on its own graphs (Jin & Chen, Algorithm 3)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from fedgraph.errors import PrivacyError
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers import gin, small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.training import adam, descent

@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning import fine_tuning, personal_head
 from fedgraph.learning.baselines import fitting, many_gcns
-from fedgraph.learning.baselines.networks import Network
 from fedgraph.learning.propagation.propagate import personalised_pagerank
 from fedgraph.methods.base import Plan
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import Asked, Candidate, Params
 from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    from fedgraph.learning.baselines.networks import Network
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,15 @@
 """What somebody who sees a client's update, or the trained network, reads in it: for attacks (``offers.GradientReader``)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Shape
+from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.late import torch
 from fedgraph.methods.base import Plan, State
 from fedgraph.methods.base.offers import Convolutions
 from fedgraph.methods.nonprivate.params import Asked, Params

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.baselines.fitting import Scaling
-from fedgraph.learning.baselines.networks import Shape, checked
+from fedgraph.learning.baselines.shapes import PREFIX, Shape, require_short
 
 CEILING = "ceiling"
 ENOUGH, MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
@@ -134,7 +134,12 @@ class Params(Settings):
                 raise ValueError("among is for model: ceiling")
             if self.folds not in ("auto", 1):
                 raise ValueError("folds is for model: ceiling")
-            checked(self.model, self.arguments)
+            if self.model.startswith(PREFIX):
+                from fedgraph.learning.baselines.networks import checked  # not before it is used: it imports torch
+
+                checked(self.model, self.arguments)
+            else:
+                require_short(self.model, self.arguments)
         return self
 
     def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:

@@ -5,16 +5,18 @@ A row is a training node with its neighbourhood. How many rows one node touches,
 released code does otherwise; its cut of neighbourhoods is ``cap: promised``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers import graphsage
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits, on_device

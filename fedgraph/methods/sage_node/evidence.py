@@ -6,13 +6,15 @@ row is taken off, as its coin is unknown; ``seen.Coins`` takes off what canaries
 than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows`` says how much more).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.learning.optimisers.dp_training import Descended

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import seeds
 from fedgraph.comparison import agreement, classify, cluster, gromov
@@ -113,6 +112,8 @@ def accuracy(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator)
     if kept.size < 2 * FOLDS or np.unique(truth[kept]).size < 2:
         return {}
     scaled, labels = in_medians(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
+    from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
+
     model = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
     folds = model.split(np.zeros(labels.size), labels)
     splits = tuple(classify.Split(train, np.zeros(0, np.int64), test) for train, test in folds)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.comparison import agreement, batch_descent, gromov
+from fedgraph.comparison import agreement, gromov
 from fedgraph.comparison.classify import Split
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.neighbours import to_nearest
@@ -89,7 +89,11 @@ def _solver(
     table = Table(len(spaces), name_of(spaces, options) if context.pairs else "", context.pairs)
 
     def solve(which: np.ndarray) -> np.ndarray:
-        order = batch_descent.by_size(points[which]) if on_gpu else np.arange(len(which))
+        order = np.arange(len(which))
+        if on_gpu:
+            from fedgraph.comparison.batch_descent import by_size  # not before it is used: it imports torch
+
+            order = by_size(points[which])
         chunks = [which[order[i : i + size]] for i in range(0, len(which), size)]
         chunks = [chunk for chunk in chunks if table.missing(chunk)]
         done = len(which) - sum(map(len, chunks))
