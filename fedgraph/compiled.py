@@ -1,12 +1,17 @@
-"""How inner loops are compiled: with numba, without the interpreter lock, and with a cache on disk."""
+"""How inner loops are compiled: with numba, without the interpreter lock, and with a cache on disk.
+
+A loop is compiled, or read from the cache, when it is first called; only then numba is imported. So a process that computes
+nothing, such as a driver, starts without it.
+"""
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
-import numba
-from numba import types
+Make = Callable[[], Any]
 
 
 def _cache() -> str:
@@ -23,18 +28,75 @@ def _cache() -> str:
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else ""
 
 
-# NUMBA_CACHE_DIR, where the user set it
-if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = _cache()  # type: ignore[attr-defined]
+def _numba() -> Any:
+    """numba, which keeps code in ``NUMBA_CACHE_DIR`` where the user set it, else in ``_cache``."""
+    import numba
+
+    if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
+        numba.config.CACHE_DIR = _cache()  # type: ignore[attr-defined]
+    return numba
 
 
-def constant(dtype: Any, dimensions: int = 1) -> types.Array:
+class Type:
+    """A type of numba's that is made when it is needed: ``types.void(types.int64)``, ``types.int64[::1]``."""
+
+    def __init__(self, make: Make) -> None:
+        self.make = make
+
+    def __call__(self, *args: object) -> "Type":
+        return Type(lambda: self.make()(*map(_made, args)))
+
+    def __getitem__(self, dimensions: slice) -> "Type":
+        return Type(lambda: self.make()[dimensions])
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_made, value))
+    return value.make() if isinstance(value, Type) else value
+
+
+class _Types:
+    def __getattr__(self, name: str) -> Type:
+        return Type(lambda: vars(_numba().types)[name])
+
+
+types = _Types()  # stands for ``numba.types``
+
+
+def constant(dtype: Type, dimensions: int = 1) -> Type:
     """The type of a C-contiguous array that is only read (shared memory is mapped read-only)."""
-    return types.Array(dtype, dimensions, "C", readonly=True)
+    return Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
 
 
-def compiled(signature: Any = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable[..., Any]], Any]:
-    """``numba.njit`` for one signature, at import, or (None) for whatever it is first called with.
+class Loop:
+    """A function that is compiled when it is first called."""
+
+    def __init__(self, function: FunctionType, signature: Type | None, options: dict[str, Any]) -> None:
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self._function, self._signature, self._options = function, signature, options
+
+    @cached_property
+    def compiled(self) -> Callable[..., Any]:
+        """What numba makes of it. The loops that it calls stand compiled in its module from then on, where numba sees them."""
+        known = self._function.__globals__
+        for name in self._function.__code__.co_names:
+            if isinstance(inner := known.get(name), Loop) and inner is not self:
+                known[name] = inner.compiled
+        signature = None if self._signature is None else self._signature.make()
+        try:
+            made = _numba().njit(signature, cache=True, **self._options)(self._function)
+        except RuntimeError:  # numba found no folder it may write to
+            made = _numba().njit(signature, **self._options)(self._function)
+        found: Callable[..., Any] = made
+        return found
+
+    def __call__(self, *args: Any) -> Any:
+        return self.compiled(*args)
+
+
+def compiled(signature: Type | None = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable[..., Any]], Loop]:
+    """``numba.njit`` for one signature, or (None) for whatever it is first called with.
 
     The code is kept in ``NUMBA_CACHE_DIR``, else in the user's cache (``~/.cache/fedgraph/numba``), else where numba itself
     finds a place; where there is none, every process compiles for itself. With ``reassociate`` sums may be reassociated,
@@ -43,11 +105,4 @@ def compiled(signature: Any = None, reassociate: bool = True, nan: bool = True) 
     """
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, Any] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}
-
-    def apply(function: Callable[..., Any]) -> Any:
-        try:
-            return numba.njit(signature, cache=True, **options)(function)
-        except RuntimeError:  # numba found no folder it may write to
-            return numba.njit(signature, **options)(function)
-
-    return apply
+    return lambda function: Loop(cast(FunctionType, function), signature, options)

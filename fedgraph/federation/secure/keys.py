@@ -12,9 +12,8 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from numba import types
 
-from fedgraph.compiled import compiled
+from fedgraph.compiled import compiled, types
 
 PUBLIC_BYTES, TAG_BYTES = 32, 16
 

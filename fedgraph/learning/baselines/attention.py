@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import types as nt
 
 from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import types as nt
 
 Rows = tuple[np.ndarray, np.ndarray]  # CSR: int64 start [n + 1], int64 column [m], the sources of each node's edges
 

@@ -4,9 +4,9 @@ Matrices are CSR (start, column, value). Flat small parameters: b₀ [h], W₁�
 """
 
 import numpy as np
-from numba import types as nt
 
 from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import types as nt
 
 _INTS, _SINGLES, _MATRIX = constant(nt.int64), constant(nt.float32), constant(nt.float32, 2)
 _FLAT, _OUT = nt.Array(nt.float32, 1, "C"), nt.Array(nt.float32, 2, "C")

@@ -5,9 +5,9 @@ CSR arrays; x_start, x_column, x_value those of the features; ``slot`` says wher
 """
 
 import numpy as np
-from numba import types as nt
 
 from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import types as nt
 from fedgraph.learning.clipping.rounding import NORM, SPREAD
 
 _INTS, _SINGLES = constant(nt.int64), constant(nt.float32)
@@ -39,7 +39,7 @@ def gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  #
                 gram[gram_start[row] + other * count + k] = total
 
 
-@compiled(nt.Tuple((_SLOTS, _SLOTS))(nt.int64, _INTS, _INTS, _INTS))  # type: ignore[no-untyped-call]
+@compiled(nt.Tuple((_SLOTS, _SLOTS))(nt.int64, _INTS, _INTS, _INTS))
 def _named(num_nodes, start, node, batch):  # type: ignore[no-untyped-def]
     """(slot of each node or −1, the nodes that the batch names, each once)."""
     entries = 0

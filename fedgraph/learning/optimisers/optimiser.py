@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numba import types as nt
 
 from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import types as nt
 
 _SINGLES, _VECTOR = constant(nt.float32), nt.Array(nt.float32, 1, "C")
 

@@ -21,9 +21,9 @@ file are gone by then.
 
 import numpy as np
 import scipy.sparse as sp
-from numba import types as nt
 
 from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import types as nt
 from fedgraph.errors import DataError
 
 
@@ -113,7 +113,7 @@ def _one_source(indptr, indices, source, alpha, rho, gamma, p, r, step, queue, t
     return num_active
 
 
-@compiled(nt.Tuple((_INTS, _INTS, _FLOATS))(_INPUT, _INPUT, _INPUT, *_SETTINGS))  # type: ignore[no-untyped-call]
+@compiled(nt.Tuple((_INTS, _INTS, _FLOATS))(_INPUT, _INPUT, _INPUT, *_SETTINGS))
 def _all_sources(indptr, indices, sources, alpha, rho, gamma):  # type: ignore[no-untyped-def]
     """CSR parts (indptr, indices, data) of the rows of all sources, sharing one set of scratch arrays."""
     n = indptr.size - 1

@@ -16,9 +16,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
-from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import compiled, constant, types
 from fedgraph.errors import PrivacyError
 
 LEAST_STD, MOST_STD = 0.5, 2.0**13

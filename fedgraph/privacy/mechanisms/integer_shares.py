@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
-from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import compiled, constant, types
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting.discrete_gaussian import FRACTION
 from fedgraph.privacy.mechanisms import discrete_gaussian

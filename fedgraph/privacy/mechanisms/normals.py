@@ -9,9 +9,8 @@ one compiled loop without ``fastmath``: the same bits on every machine. The usua
 import math
 
 import numpy as np
-from numba import types
 
-from fedgraph.compiled import compiled, constant
+from fedgraph.compiled import compiled, constant, types
 
 BLOCK = 65_536  # numbers drawn at a time, so that words and results stay in the cache; below it numpy is as fast
 _RARE = np.uint64(1 << 48)  # words below it have 16 leading zeros

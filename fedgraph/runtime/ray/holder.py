@@ -26,7 +26,6 @@ class About:
     node: str
     host: str
     device: str
-    torch: str
     made: versions.Made
 
 
@@ -60,6 +59,7 @@ class Holder:
 
     def __init__(self, gpus: float, start: tuple[tuple[str, ...], int]) -> None:
         modules, self._lessons = start
+        self._gpus = gpus
         self._heard: list[tuple[object, ...]] = []
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
@@ -103,12 +103,15 @@ class Holder:
     @ray.method(concurrency_group="life")
     def about(self) -> About:
         """Where this process runs and with what; the first sign of life."""
+        node = ray.get_runtime_context().get_node_id()
+        return About(node, socket.gethostname(), self._device(), versions.own())
+
+    def _device(self) -> str:
+        if not self._gpus:  # an actor on a CPU imports torch when it computes with it, if it ever does
+            return "cpu"
         import torch
 
-        cuda = torch.cuda.is_available()
-        device = torch.cuda.get_device_name(0) if cuda else "cpu"
-        node = ray.get_runtime_context().get_node_id()
-        return About(node, socket.gethostname(), device, torch.__version__, versions.own())
+        return torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
 
     @ray.method(concurrency_group="life")
     def hear(self, function: Function, *args: object) -> None:

@@ -145,8 +145,9 @@ class Pool:
         if isinstance(said, About):
             versions.require_equal(self._made, [(said.host, said.made)])
             if self.places.gpus_of(place[0]) and said.device == "cpu":
+                torch = dict(said.made.packages)["torch"]
                 raise RuntimeFailure(
-                    f"the worker on {said.host} was given {self.gpus:g} GPU, and torch {said.torch} there cannot use it; "
+                    f"the worker on {said.host} was given {self.gpus:g} GPU, and torch {torch} there cannot use it; "
                     "install a CUDA build of torch there, or write runtime.gpus_per_worker: 0"
                 )
             member.about, self._failed[place] = said, 0
