@@ -25,3 +25,15 @@ def test_a_cache_that_cannot_be_made_is_left_to_numba(tmp_path: Path, monkeypatc
 def test_nothing_is_written_beside_the_package() -> None:
     package = Path(compiled.__file__).parent
     assert not numba.config.CACHE_DIR or not Path(numba.config.CACHE_DIR).is_relative_to(package)
+
+
+def test_loops_that_call_each_other_are_compiled_when_the_first_is_called() -> None:
+    source = "def half(x):\n    return x / 2\n\n\ndef quarter(x):\n    return half(half(x))\n"
+    known: dict[str, object] = {}
+    exec(compile(source, __file__, "exec"), known)
+    for name in ("half", "quarter"):
+        known[name] = compiled.Loop(known[name], compiled.types.float64(compiled.types.float64), {})  # type: ignore[arg-type]
+    quarter = known["quarter"]
+    assert isinstance(quarter, compiled.Loop) and "compiled" not in vars(quarter)
+    assert quarter(8.0) == 2.0
+    assert not isinstance(known["half"], compiled.Loop)

@@ -18,9 +18,9 @@ def beside(engine: str, workers: int | None = None, gpus_per_worker: float | Non
 
 
 def _begun(engine: str, workers: int | None, gpus_per_worker: float | None, silence: float) -> Runtime:
-    """An engine whose curators come up while the caller reads data and plans."""
+    """An engine whose first curator comes up while the caller reads data and plans."""
     found = start(engine, workers, gpus_per_worker, silence)
-    found.open("curator")
+    found.open("curator", most=1)
     return found
 
 

@@ -139,8 +139,8 @@ class Runtime(Parties):
         """
 
     @abstractmethod
-    def open(self, *kinds: Kind) -> None:
-        """These actors begin to start, where they are not there yet; curators that lead federations do not start them."""
+    def open(self, *kinds: Kind, most: int | None = None) -> None:
+        """So many actors of each kind (None: one in each place) begin to start, where they are not there yet."""
 
     def spent(self, path: Path, epsilon: float) -> None:
         """Told of each finished cell, for whoever watches the engine's own counters."""

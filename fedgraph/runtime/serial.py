@@ -119,7 +119,7 @@ class SerialRuntime(Runtime):
     def tell(self, function: Callable[..., object], *args: object) -> None:
         function(*args)
 
-    def open(self, *kinds: Kind) -> None:
+    def open(self, *kinds: Kind, most: int | None = None) -> None:
         """They are here."""
 
     def counted(self) -> dict[Path, Count]:

@@ -63,8 +63,8 @@ class RayRuntime(Conductor, Runtime):
             raise RuntimeError("this engine is closed")
         return self._pool
 
-    def open(self, *kinds: Kind) -> None:
-        self.pool.open(*kinds)
+    def open(self, *kinds: Kind, most: int | None = None) -> None:
+        self.pool.open(*kinds, most=most)
 
     def tell(self, function: Callable[..., object], *args: object) -> None:
         self.pool.tell(function, *args)
@@ -81,8 +81,8 @@ class RayRuntime(Conductor, Runtime):
         self._ready("server")
         return super().map(function, tasks, *args)
 
-    def _ready(self, *kinds: Kind) -> None:
-        self.open(*kinds)
+    def _ready(self, *kinds: Kind, most: int | None = None) -> None:
+        self.open(*kinds, most=most)
         self.pool.look()
         self.pool.wait(kinds[0])
 
@@ -95,7 +95,10 @@ class RayRuntime(Conductor, Runtime):
         gone: Callable[[str], object] | None = None,
         most: int | None = None,
     ) -> Iterator[Done]:
-        self._ready("curator")
+        most = min(most or self.num_workers, self.num_workers, sum(map(len, queues)))
+        if not most:
+            return
+        self._ready("curator", most=most)
         dealt, running = Queues(queues), dict[ray.ObjectRef, tuple[Task, Asked]]()
 
         def hand_out(slot: int) -> None:
@@ -105,7 +108,7 @@ class RayRuntime(Conductor, Runtime):
                 asked = self._curators.ask(slot, call_of(lambda curator: curator.cell, function, *task))
                 running[asked.ref] = task, asked
 
-        for slot in range(min(most or self.num_workers, self.num_workers)):
+        for slot in range(most):
             hand_out(slot)
         while running:
             ready, _ = ray.wait(list(running), num_returns=1, timeout=1.0)

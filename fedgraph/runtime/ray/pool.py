@@ -73,10 +73,10 @@ class Pool:
         self._failed: dict[Place, int] = {}  # starts in a row
         self._members: dict[Place, Member] = {}
 
-    def open(self, *kinds: str) -> None:
-        """The actors of these kinds begin to start, where they have not."""
+    def open(self, *kinds: str, most: int | None = None) -> None:
+        """So many actors of each kind (None: one in each place) begin to start, where they have not."""
         with self._looks:
-            for place in [(k, slot) for k in kinds for slot in ([None] if k == "server" else range(self.num))]:
+            for place in [(k, slot) for k in kinds for slot in ([None] if k == "server" else range(most or self.num))]:
                 if place not in self._members:
                     self._failed[place] = 0
                     self._members[place] = self._start(*place)
