@@ -29,11 +29,12 @@ def test_nothing_is_written_beside_the_package() -> None:
 
 def test_loops_that_call_each_other_are_compiled_when_the_first_is_called() -> None:
     source = "def half(x):\n    return x / 2\n\n\ndef quarter(x):\n    return half(half(x))\n"
-    known: dict[str, object] = {}
+    known: dict[str, object] = {"__name__": __name__}
     exec(compile(source, __file__, "exec"), known)
     for name in ("half", "quarter"):
         known[name] = compiled.Loop(known[name], compiled.types.float64(compiled.types.float64), {})  # type: ignore[arg-type]
     quarter = known["quarter"]
-    assert isinstance(quarter, compiled.Loop) and "compiled" not in vars(quarter)
+    assert isinstance(quarter, compiled.Loop)
+    assert "compiled" not in vars(quarter)
     assert quarter(8.0) == 2.0
     assert not isinstance(known["half"], compiled.Loop)
