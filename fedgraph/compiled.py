@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 Make = Callable[[], Any]
@@ -28,7 +28,7 @@ def _cache() -> str:
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else ""
 
 
-def _numba() -> Any:
+def _numba() -> ModuleType:
     """numba, which keeps code in ``NUMBA_CACHE_DIR`` where the user set it, else in ``_cache``."""
     import numba
 
@@ -50,7 +50,7 @@ class Type:
         return Type(lambda: self.make()[dimensions])
 
 
-def _made(value: Any) -> Any:
+def _made(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(map(_made, value))
     return value.make() if isinstance(value, Type) else value
@@ -72,12 +72,12 @@ def constant(dtype: Type, dimensions: int = 1) -> Type:
 class Loop:
     """A function that is compiled when it is first called."""
 
-    def __init__(self, function: FunctionType, signature: Type | None, options: dict[str, Any]) -> None:
+    def __init__(self, function: FunctionType, signature: Type | None, options: dict[str, object]) -> None:
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._function, self._signature, self._options = function, signature, options
 
     @cached_property
-    def compiled(self) -> Callable[..., Any]:
+    def compiled(self) -> Callable[..., object]:
         """What numba makes of it. The loops that it calls stand compiled in its module from then on, where numba sees them."""
         known = self._function.__globals__
         for name in self._function.__code__.co_names:
@@ -88,10 +88,9 @@ class Loop:
             made = _numba().njit(signature, cache=True, **self._options)(self._function)
         except RuntimeError:  # numba found no folder it may write to
             made = _numba().njit(signature, **self._options)(self._function)
-        found: Callable[..., Any] = made
-        return found
+        return cast(Callable[..., object], made)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.compiled(*args)
 
 
@@ -104,5 +103,5 @@ def compiled(signature: Type | None = None, reassociate: bool = True, nan: bool 
     its meaning; False for loops whose inputs were checked before.
     """
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
-    options: dict[str, Any] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}
+    options: dict[str, object] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}
     return lambda function: Loop(cast(FunctionType, function), signature, options)
