@@ -7,16 +7,18 @@ import difflib
 import importlib
 import pkgutil
 from functools import lru_cache
+from pathlib import Path
 from types import ModuleType
 
 from fedgraph.errors import ScenarioError
 
+HOME = Path(__file__).parent
+
 
 @lru_cache
 def names(package: str) -> list[str]:
-    """Plugins of ``fedgraph.<package>``, sorted. The folder is read once per process."""
-    home = importlib.import_module(f"fedgraph.{package}")
-    found = (m.name for m in pkgutil.iter_modules(home.__path__))
+    """Plugins of ``fedgraph.<package>``, sorted. The folder is read once per process, and nothing of it is imported."""
+    found = (m.name for m in pkgutil.iter_modules([str(HOME.joinpath(*package.split(".")))]))
     return sorted(n for n in found if n not in ("base", "__main__"))
 
 

@@ -1,6 +1,6 @@
 """Command line: ``python -m fedgraph.run SCENARIO [options]``.
 
-Exit status: 0 on success; 2 when the read, an option or the data are wrong; 1 otherwise. Every error is one line on stderr.
+Exit status: 0 on success; 2 when the scenario, an option or the data are wrong; 1 otherwise. Every error is one line on stderr.
 ``FEDGRAPH_TRACEBACK=1`` shows where an unforeseen error came from.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from fedgraph.commands.base import Parser, guarded
 from fedgraph.errors import ScenarioError
 from fedgraph.printing import replace_unprintable
-from fedgraph.scenario import read, shipped
+from fedgraph.scenario import shipped
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def started(args: argparse.Namespace) -> int:
     """Exit status of a run with these options."""
+    from fedgraph.scenario import read
+
     changes = list(args.changes)
     if args.runtime:
         changes.append(f"runtime.engine={args.runtime}")
@@ -80,7 +82,7 @@ def started(args: argparse.Namespace) -> int:
 
 
 class _Callable(types.ModuleType):
-    """``fedgraph.run(read)`` runs a scenario (``library.run``), although ``fedgraph.run`` is this module's name, too."""
+    """``fedgraph.run(scenario)`` runs a scenario (``library.run``), although ``fedgraph.run`` is this module's name, too."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from fedgraph import library

@@ -1,13 +1,17 @@
 """``fedgraph budget``: a file that remembers what was spent on people, and refuses what would exceed their budget."""
 
+from __future__ import annotations
+
 import argparse
 import csv
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import budget_book, budget_charges
-from fedgraph.privacy.person_price import joint_epsilon
 from fedgraph.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from fedgraph.privacy.budget_book import BudgetBook
 
 HELP = "make or show a budget that lasts: what was spent on which people"
 BAR = 30  # characters of the bar that shows how much is spent
@@ -32,6 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from fedgraph.privacy import budget_book, budget_charges
+
     if options.action == "init":
         people = read_ids(options.people)
         book = budget_charges.create(options.file, Unit(options.unit), options.epsilon, options.delta, people)
@@ -51,8 +57,10 @@ def read_ids(path: Path) -> list[str]:
     return ids[1:] if ids and ids[0].casefold() == "id" else ids
 
 
-def as_text(book: budget_book.BudgetBook) -> str:
+def as_text(book: BudgetBook) -> str:
     """The book in words: each charge, then groups of people with what they have spent."""
+    from fedgraph.privacy.person_price import joint_epsilon
+
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]
     for number, charge in enumerate(book.charges, start=1):
         alone = joint_epsilon([charge.dearest], book.delta)

@@ -7,7 +7,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.scenario import shipped
 
 MOST_SECONDS = 86_400
-HELP = "validate a read, count its cells, and estimate time, memory and disk from a short probe"
+HELP = "validate a scenario, count its cells, and estimate time, memory and disk from a short probe"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

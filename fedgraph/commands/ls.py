@@ -1,20 +1,26 @@
-"""``fedgraph ls``: what there is, one line each."""
+"""``fedgraph ls``: what there is, on one screen; ``fedgraph ls KIND`` and ``--all``: one line each."""
 
 import argparse
+import textwrap
 from collections.abc import Callable
 
 from fedgraph import plugins
 from fedgraph.scenario import shipped
 
 HELP = "list scenarios, methods, data sets, partitions, tasks and systems that can be priced"
+WIDTH = 100
 KINDS = ("scenarios", "methods", "data", "partitions", "tasks", "systems")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", choices=KINDS, help="only these (default: all)")
+    parser.add_argument("kind", nargs="?", choices=KINDS, help="only these, one line each (default: the names of all)")
+    parser.add_argument("--all", action="store_true", help="everything, one line each")
 
 
 def run(options: argparse.Namespace) -> int:
+    if not options.kind and not options.all:
+        print(overview())
+        return 0
     for kind in [options.kind] if options.kind else KINDS:
         lines = _LISTS[kind]()
         if not options.kind:
@@ -25,6 +31,26 @@ def run(options: argparse.Namespace) -> int:
         if not options.kind:
             print()
     return 0
+
+
+def overview() -> str:
+    """All names on one screen: methods with what they are, the others side by side."""
+    width = max(map(len, plugins.names("methods")))
+    methods = [
+        f"  {name:<{width}}  {textwrap.shorten(said, WIDTH - width - 4, placeholder=' …')}"
+        for name, said in _modules("methods")
+    ]
+    names = {
+        "scenarios": shipped.names(),
+        "data": [f"{name}/…" for name in plugins.names("data") if name != "own"],
+        "partitions": plugins.names("partition"),
+        "tasks": plugins.names("tasks"),
+        "systems": plugins.names("pricing.readers"),
+    }
+    found = ["methods:", *methods]
+    for kind, those in names.items():
+        found += [f"{kind}:", *textwrap.wrap(", ".join(those), WIDTH, initial_indent="  ", subsequent_indent="  ")]
+    return "\n".join([*found, "One line each: fedgraph ls KIND, such as fedgraph ls data; everything: fedgraph ls --all."])
 
 
 def first_sentence(text: str | None) -> str:
@@ -44,13 +70,10 @@ def _modules(package: str) -> list[tuple[str, str]]:
 def _docstring(package: str, name: str) -> str | None:
     """Read from the source: a list of names should not load torch."""
     import ast
-    from importlib import util
 
-    spec = util.find_spec(f"fedgraph.{package}.{name}")
-    if spec is None or spec.origin is None:
-        return None
-    with open(spec.origin, encoding="utf-8") as file:
-        return ast.get_docstring(ast.parse(file.read()))
+    home = plugins.HOME.joinpath(*package.split("."), name)
+    source = home / "__init__.py" if home.is_dir() else home.with_suffix(".py")
+    return ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
 
 
 def _data() -> list[tuple[str, str]]:

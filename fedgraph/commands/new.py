@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph.commands.base.files import require_free, write_new
-from fedgraph.data.own.look import look_at
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust, trust_called
-from fedgraph.scenario import draft
 from fedgraph.scenario.wanted import ASKED as PEOPLE
 from fedgraph.scenario.wanted import UNITS
 
@@ -74,6 +72,9 @@ class _Questions:
 
 
 def run(options: argparse.Namespace) -> int:
+    from fedgraph.data.own.look import look_at
+    from fedgraph.scenario import draft
+
     questions = _Questions(sys.stdin.isatty() and not options.yes)
     graph = options.graph or (
         None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")

@@ -4,12 +4,16 @@ Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 
 one line on stderr where a file or an option is wrong.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fedgraph.pricing.base import Quote
+if TYPE_CHECKING:
+    from fedgraph.pricing.base import Quote
 
 HELP = "price an existing configuration: what does its privacy buy?"
 

@@ -1,14 +1,19 @@
 """What a person wants of a draft: data, what is private, trust, budgets."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
-from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    from fedgraph.types import Graph
 
 UNITS = ("node", "edge")
 ASKED = ("private", "public")  # the people whose answers are wanted

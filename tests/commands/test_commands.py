@@ -54,12 +54,27 @@ def test_help_and_price_load_neither_torch_nor_ray() -> None:
 
 
 def test_ls_names_everything_with_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys, "ls")
-    for name in ("citeseer", "features", "planetoid/citeseer", "louvain", "node_classification", "neutral"):
+    screen, text = said(capsys, "ls"), said(capsys, "ls", "--all")
+    for name in ("citeseer", "features", "louvain", "node_classification", "neutral"):
+        assert name in screen
         assert name in text
+    assert "planetoid/citeseer" in text
+    assert len(screen.splitlines()) <= 40, "one screen"
+    assert max(map(len, screen.splitlines())) <= 100
     methods = said(capsys, "ls", "methods").splitlines()
     assert len(methods) == len(plugins.names("methods"))
     assert all(len(line.split(None, 1)) == 2 for line in methods), "each method says what it is"
+
+
+@pytest.mark.parametrize("words", ["ls", "--help", "check --help", "run --help"])
+def test_a_command_that_computes_nothing_loads_no_library(words: str) -> None:
+    heavy = ("torch", "ray", "scipy", "numpy", "pandas", "pydantic", "matplotlib")
+    code = (
+        "import sys\nfrom fedgraph.commands.base import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        f"print('loaded:', *[name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].strip() == "loaded:"
 
 
 def test_cp_copies_and_never_replaces_unasked(

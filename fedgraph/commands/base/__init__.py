@@ -88,8 +88,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """All commands and their options. only: the name of a command that alone is needed; others are not imported then."""
     p = Parser(
         prog="fedgraph",
         description="Private learning on graphs: what accuracy, at which ε as published, at which ε that can be proven, and "
@@ -97,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in plugins.names("commands"):
+    for name in [only] if only in plugins.names("commands") else plugins.names("commands"):
         module = plugins.load("commands", name)
         module.configure(commands.add_parser(name, help=module.HELP, description=module.HELP))
     return p
@@ -108,7 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     replace_unprintable()
 
     def act() -> int:
-        options = parser().parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        options = parser(given[0] if given else None).parse_args(given)
         status: int = plugins.load("commands", options.command).run(options)
         sys.stdout.flush()
         return status
