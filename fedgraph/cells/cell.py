@@ -1,19 +1,23 @@
 """A cell: one method in one world at one budget with one seed; what its task may use, and what it leaves behind."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import numpy as np
 
 from fedgraph.cells.facts import Facts
-from fedgraph.federation.rounds import Prefixes
 from fedgraph.privacy.ledger import Account, account_name
 from fedgraph.privacy.lines import Line
-from fedgraph.runtime.base import Parties
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds.world import World
+
+if TYPE_CHECKING:
+    from fedgraph.federation.rounds import Prefixes
+    from fedgraph.runtime.base import Parties
 
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
@@ -115,6 +119,12 @@ class Pairs(Protocol):
     def close(self, name: str) -> str: ...
 
 
+def _no_prefixes() -> Prefixes:
+    from fedgraph.federation.rounds import Prefixes  # it loads torch, which whoever only reads cells does not need
+
+    return Prefixes()
+
+
 @dataclass(eq=False)
 class Context:
     """What a task may use. cache: kept for the life of the process (splits, shared partitions). pairs: None keeps none."""
@@ -125,7 +135,7 @@ class Context:
     root: int
     seeds: int
     runtime: Parties
-    prefixes: Prefixes = field(default_factory=Prefixes)
+    prefixes: Prefixes = field(default_factory=_no_prefixes)
     cache: dict[Hashable, object] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
     pairs: Pairs | None = None
