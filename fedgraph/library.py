@@ -23,8 +23,11 @@ from fedgraph.privacy.trust import trust_called
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario import shipped
+from fedgraph.scenario.draft_collection import WHOLE
 from fedgraph.scenario.wanted import delta_for
-from fedgraph.types import Graph
+from fedgraph.types import Graph, GraphCollection
+
+USUAL = ("features", "gap_node", "nonprivate")  # what is compared where nobody names methods
 
 
 def run(
@@ -76,7 +79,7 @@ def run(
 
 def compare(
     data: Any,
-    methods: Sequence[str | Mapping[str, Any]] = ("features", "gap_node", "nonprivate"),
+    methods: Sequence[str | Mapping[str, Any]] | None = None,
     epsilons: Sequence[float] = (1.0, 8.0),
     trust: Sequence[str] = ("curator",),
     *,
@@ -98,9 +101,11 @@ def compare(
     Args:
         data: A ``torch_geometric.data.Data`` (``x`` [n, d], ``edge_index`` [2, m], ``y`` [n]), a NetworkX graph (nodes with
             ``x`` and ``y``), two pandas tables ``(nodes, edges)``, a ``fedgraph.types.Graph``, or the arrays ``(adjacency
-            [n, n], features [n, d], labels [n])``. A label of None, NaN, −1 or "" is unknown.
+            [n, n], features [n, d], labels [n])``. A label of None, NaN, −1 or "" is unknown. A list of small graphs (PyG with
+            one ``y`` each, or NetworkX with ``graph.graph["y"]``) becomes one row per graph: then a whole graph is private.
         methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
-            Methods that protect nodes and methods that protect edges are compared apart.
+            Methods that protect nodes and methods that protect edges are compared apart. By default ``features``, ``gap_node``
+            and ``nonprivate``; of a list of graphs without ``gap_node``. There, ``local_dp`` compares and groups whole graphs.
         epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
         trust: Whom the people in the data trust: ``curator`` (one party may hold the graph), ``sums`` (a server sees sums of
             clients), ``own-client`` (a server sees each client's message), ``active-server`` (it may also send any model), or
@@ -135,21 +140,38 @@ def compare(
         >>> run = fedgraph.compare(data, ["features", "gap_node"], epsilons=[1, 8], trust=["sums"])
         >>> run.table()[["name", "epsilon", "mean"]]
     """
-    from fedgraph.data.own import objects
+    from fedgraph.data.base import validated
+    from fedgraph.data.own import graph_lists, graph_rows, objects
+    from fedgraph.data.own.edge_columns import EdgeRules
 
-    graph = objects.graph_of(data, name, label, columns)
-    specs = [{"method": m} if isinstance(m, str) else dict(m) for m in methods]
+    given: dict[str, Graph | GraphCollection] = {}
+    if isinstance(data, list):
+        whole = graph_lists.graphs_of(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
+        given = {name: graph_rows.rows_of(whole), f"{name}{WHOLE}": whole}
+    else:
+        given = {name: objects.graph_of(data, name, label, columns)}
+    graph = given[name]
+    assert isinstance(graph, Graph)
+    chosen = (("features", "nonprivate") if len(given) > 1 else USUAL) if methods is None else methods
+    specs = [{"method": m} if isinstance(m, str) else dict(m) for m in chosen]
+    embedders = [spec for spec in specs if len(given) > 1 and _embeds(spec)]
+    specs = [spec for spec in specs if spec not in embedders]
     trusted = [trust_called(word).value for word in trust]
-    dealt = {"partition": "natural"} if graph.owner is not None else {"partition": "louvain", "clients": clients}
+    spread = "uniform" if len(given) > 1 else "louvain"
+    dealt = {"partition": "natural"} if graph.owner is not None else {"partition": spread, "clients": clients}
+    budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
     common = {
         "task": "node_classification",
         "trust": trusted,
         "split": ("public" if graph.masks else "random") if split == "auto" else split,
         "partition": dealt,
-        "epsilons": [e if math.isfinite(e) else "inf" for e in map(float, epsilons)],
+        "epsilons": budgets,
         "delta": delta_for(graph.num_nodes) if delta is None else delta,
     }
+    if len(given) > 1:
+        common["datasets"] = [name]
     tasks = _by_unit(specs, common, protocol, {} if delta is None else {"delta": delta})
+    tasks += _of_whole_graphs(embedders, dealt, budgets, f"{name}{WHOLE}")
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
     asked = {
@@ -157,10 +179,28 @@ def compare(
         "seed": seed,
         "seeds": seeds,
         "runtime": {"engine": runtime},
-        "datasets": [{"name": "own/object", "label": name}],
+        "datasets": [{"name": "own/object", "label": one} for one in given],
         "tasks": tasks,
     }
-    return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, {name: graph})
+    return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
+
+
+def _embeds(spec: Mapping[str, Any]) -> bool:
+    """Whether the method releases embeddings of whole graphs; a name that is none is refused when the scenario is read."""
+    named = str(spec.get("method"))
+    return named in plugins.names("methods") and kinds.method(named).OFFERS.kind == "embedder"
+
+
+def _of_whole_graphs(
+    specs: Sequence[dict[str, Any]], dealt: Mapping[str, object], epsilons: Sequence[object], dataset: str
+) -> list[dict[str, Any]]:
+    """Graphs classified by what is released of them, and grouped where nothing is trained on labels."""
+    if not specs:
+        return []
+    common = {"datasets": [dataset], "epsilons": epsilons}
+    tasks = [{**common, "task": "graph_classification", "partition": dealt, "folds": 5, "methods": specs, "baselines": []}]
+    blind = [{**spec, "compare": ["mean"]} for spec in specs if spec.get("training") == "none" and "compare" not in spec]
+    return tasks + ([{**common, "task": "graph_clustering", "methods": blind}] if blind else [])
 
 
 def _passing_folder() -> Path:
@@ -225,7 +265,7 @@ def _started(
     data_root: str | Path | None,
     resume: bool,
     quiet: bool,
-    given: Mapping[str, Graph] | None = None,
+    given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Run:
     from fedgraph.runs import experiment
     from fedgraph.runs.console import Console

@@ -213,3 +213,22 @@ def test_comparing_writes_nothing_that_was_not_asked_for(
 
 def test_dir_shows_what_users_may_use() -> None:
     assert dir(fedgraph) == ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "run"]
+
+
+def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:
+    import networkx as nx
+
+    graphs = []
+    for place in range(60):
+        made = nx.cycle_graph(6 + place % 5) if place % 2 else nx.path_graph(6 + place % 5)
+        made.graph["y"] = "ring" if place % 2 else "line"
+        graphs.append(made)
+    methods = ["features", {"method": "local_dp", "training": "none", "hidden": 4}]
+    run = fedgraph.compare(graphs, methods, epsilons=[4], clients=3, protocol="asking")
+    table = run.table()
+    assert set(table["task"]) == {"node-level", "graph_classification", "graph_clustering"}
+    (own,) = table[table["method"] == "features"].to_dict("records")
+    assert own["epsilon_provable"] <= 4
+    assert own["delta"] == pytest.approx(1e-4)
+    with pytest.raises(DataError, match="graph 0 is a int"):
+        fedgraph.compare([1, 2])

@@ -26,7 +26,9 @@ BOUNDS = "{}: least and largest value that anybody could have, known without the
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_mutually_exclusive_group()
     data.add_argument(
-        "--graph", metavar="PATH", help="your .npz file or CSV folder, or the name of a data set (fedgraph ls data)"
+        "--graph",
+        metavar="PATH",
+        help="your .npz file, CSV folder or folder of graphs, or a name (fedgraph ls data)",
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
     parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
@@ -72,6 +74,7 @@ class _Questions:
 
 
 def run(options: argparse.Namespace) -> int:
+    from fedgraph.data.own.graph_folders import is_collection
     from fedgraph.data.own.look import look_at
     from fedgraph.scenario import draft
 
@@ -83,7 +86,8 @@ def run(options: argparse.Namespace) -> int:
     label = options.label
     if not label and len(seen.labels) > 1:
         label = questions.ask("--label", LABEL.format(", ".join(seen.labels)), seen.labels[0])
-    unit = options.unit or questions.ask("--unit", UNIT, "node")
+    many = is_collection(Path(graph or ""))  # then a whole graph is private
+    unit = options.unit or ("node" if many else questions.ask("--unit", UNIT, "node"))
     asked = options.asked or ("private" if unit == "edge" or options.federation else questions.ask("--asked", ASKED, "private"))
     trust = options.trust or questions.ask("--trust", WHOM, "curator sums own-client").split()
     budgets = options.epsilons or questions.ask("--epsilons", BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()

@@ -35,7 +35,7 @@ def run(
     data_root: Path | None,
     resume: bool,
     console: Console,
-    given: Mapping[str, Graph] | None = None,
+    given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Path:
     """Everything a scenario asks for; returns the folder with the results. given: data sets that are in memory, by label."""
     store.require_place(out, resume)  # before data are read and Ray starts

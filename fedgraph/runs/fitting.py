@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from fedgraph import runtime
+from fedgraph.cells.cell import Kind
 from fedgraph.methods.base import Draft
 from fedgraph.runs import experiment, probe
 from fedgraph.runs.console import Console, span
 from fedgraph.runs.schedule import Stage
 from fedgraph.runtime.base import Runtime
-from fedgraph.scenario import draft, draft_rows, read
+from fedgraph.scenario import draft, draft_collection, draft_rows, read
 from fedgraph.scenario.draft import Size, Wanted
 
 SECONDS = 100.0  # from the command to the answer, of the two minutes; the rest is for the draft itself
@@ -36,14 +37,21 @@ def fitted(wanted: Wanted, fixed_trust: bool) -> Wanted:
             asked = replace(wanted, size=size)
             now = {}
             for kind, one in tried.items():
-                steps = costs.get((kind[2], kind[3]), [1.0])
-                now[kind] = replace(one, seconds=one.seconds * steps[min(size.cheaper, len(steps) - 1)])
+                now[kind] = replace(one, seconds=one.seconds * _times(kind, size, costs, wanted.data.people))
             cells = [cell for stage in _stages(asked, Path(folder), engine) for cell in stage.cells]
             wall = probe.wall_seconds(*probe.seconds_of_cells(cells, now), "ray", WORKERS)
             if wall <= SECONDS:
                 break
     few = "" if wall <= SECONDS else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"
     return replace(asked, fits=f"{len(cells)} cells: about {span(wall)} on {WORKERS} quiet cores{few}")
+
+
+def _times(kind: Kind, size: Size, costs: Mapping[tuple[str, str], list[float]], people: int) -> float:
+    """How much dearer a cell is than in the cheapest draft."""
+    if kind[0] in draft_collection.PAIRWISE:
+        return draft_collection.cost_of(size.cheaper, people)
+    steps = costs.get((kind[2], kind[3]), [1.0])
+    return steps[min(size.cheaper, len(steps) - 1)]
 
 
 def _sizes(num_trust: int, fixed_trust: bool) -> Iterator[Size]:
@@ -63,5 +71,5 @@ def _rows(wanted: Wanted) -> list[tuple[str, Draft]]:
 def _stages(wanted: Wanted, folder: Path, engine: Runtime) -> tuple[Stage, ...]:
     path = folder / "draft.yaml"
     path.write_text(draft.text(wanted, folder), encoding="utf-8")
-    assert wanted.data.graph is not None
-    return tuple(experiment.stages_of(read.load(path), [wanted.data.graph], engine, Console(quiet=True)))
+    given = [one for one in (wanted.data.graph, wanted.data.collection) if one is not None]
+    return tuple(experiment.stages_of(read.load(path), given, engine, Console(quiet=True)))

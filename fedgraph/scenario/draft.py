@@ -5,14 +5,19 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from fedgraph.data.own import graph_rows
+from fedgraph.data.own.graph_folders import is_collection
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario.wanted import TRUST as TRUST
 from fedgraph.scenario.wanted import Data as Data
 from fedgraph.scenario.wanted import Size as Size
 from fedgraph.scenario.wanted import Wanted as Wanted
-from fedgraph.types import Graph
+from fedgraph.types import Graph, GraphCollection
 
 FEWEST_LABELLED = 5
+FEWEST_OF_A_CLASS = 4  # graphs
 SCHEMA = "fedgraph.schema.json"
 
 
@@ -42,6 +47,8 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
         assert isinstance(loaded, Graph)
         return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
     path = Path(graph or "")
+    if is_collection(path):
+        return _of_collection(path, parameters)
     if path.exists():
         name = "own/csv" if path.is_dir() else "own/npz"
         loaded = data.load(name, path=path, parameters=parameters)
@@ -71,6 +78,31 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     return Data(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
 
 
+def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
+    from fedgraph import data
+
+    loaded = data.load("own/graphs", path=path, parameters=parameters)
+    assert isinstance(loaded, GraphCollection)
+    counts = np.bincount(loaded.labels, minlength=2)
+    if int(counts.min()) < FEWEST_OF_A_CLASS:
+        named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts.tolist(), strict=False)]
+        raise ScenarioError(
+            f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {FEWEST_OF_A_CLASS} "
+            "graphs or more, since some train and others test"
+        )
+    return Data(
+        name="own/graphs",
+        path=path,
+        title=path.resolve().name,
+        found=loaded.provenance.detail,
+        graph=graph_rows.rows_of(loaded),
+        people=len(loaded.graphs),
+        collection=loaded,
+        owners=loaded.owner is not None,
+        least_class=int(counts.min()),
+    )
+
+
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> Data:
     """``ScenarioError`` for a single client: nobody is there to join."""
     owner = graph.owner
@@ -86,21 +118,17 @@ def _of_federation(name: str, path: Path | None, title: str, found: str, graph: 
 
 def text(wanted: Wanted, folder: Path) -> str:
     """The YAML, commented. folder: where it will lie; the data's path is written relative to it."""
-    from fedgraph.scenario import draft_federation, draft_graph, draft_rows  # what methods offer is not needed before
+    from fedgraph.scenario import draft_collection, draft_federation, draft_graph  # what methods offer is not needed before
 
     data = wanted.data
-    lines = [f"  - name: {data.name}"]
-    if data.path is not None:
-        lines.append(f"    label: {draft_rows.as_line(wanted.title)}   # its name in tables")
-        lines.append(
-            f"    path: {draft_rows.as_line(os.path.relpath(data.path.resolve(), folder.resolve()))}   # seen from this file"
-        )
-    if wanted.parameters:
-        lines += ["    parameters:", *(f"      {key}: {draft_rows.as_line(value)}" for key, value in wanted.parameters.items())]
+    lines = _dataset(wanted, folder, wanted.title, {"rows": True} if data.collection is not None else {})
+    if data.collection is not None:
+        lines += _dataset(wanted, folder, f"{wanted.title}{draft_collection.WHOLE}", {})
     question = (
         "Is it worth joining, for whom, and at what cost" if data.federation else "Which method, whom to trust, at what cost"
     )
-    task, quick = (draft_federation if data.federation else draft_graph).parts(wanted)
+    kind = draft_federation if data.federation else draft_graph if data.collection is None else draft_collection
+    task, quick = kind.parts(wanted)
     takes = f"# {wanted.fits}\n" if wanted.fits else ""
     return f"""\
 # yaml-language-server: $schema={SCHEMA}
@@ -118,3 +146,17 @@ tasks:
 quick:                           # what --quick replaces: the same in half a minute
 {quick}
 """
+
+
+def _dataset(wanted: Wanted, folder: Path, label: str, more: Mapping[str, object]) -> list[str]:
+    """An entry of ``datasets``. more: parameters beside those that were wanted."""
+    from fedgraph.scenario.draft_rows import as_line
+
+    data, parameters = wanted.data, {**wanted.parameters, **more}
+    lines = [f"  - name: {data.name}"]
+    if data.path is not None:
+        lines.append(f"    label: {as_line(label)}   # its name in tables")
+        lines.append(f"    path: {as_line(os.path.relpath(data.path.resolve(), folder.resolve()))}   # seen from this file")
+    return lines + (
+        ["    parameters:", *(f"      {key}: {as_line(value)}" for key, value in parameters.items())] if parameters else []
+    )

@@ -13,7 +13,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
 
 if TYPE_CHECKING:
-    from fedgraph.types import Graph
+    from fedgraph.types import Graph, GraphCollection
 
 UNITS = ("node", "edge")
 ASKED = ("private", "public")  # the people whose answers are wanted
@@ -43,6 +43,8 @@ class Data:
 
     clients: of a federation, 0 for one graph. split: it brought masks. crossing: edges between clients. graph: what was
     loaded; None for a named data set, of which only published counts are known. people: how many nodes there are.
+    collection: many small graphs, of which ``graph`` has a row each. owners: whether somebody holds them each. least_class:
+    how many graphs the smallest class has.
     """
 
     name: str
@@ -54,6 +56,9 @@ class Data:
     crossing: int = 0
     graph: Graph | None = field(default=None, compare=False)
     people: int = 0
+    collection: GraphCollection | None = field(default=None, compare=False)
+    owners: bool = False
+    least_class: int = 0
 
     @property
     def federation(self) -> bool:
@@ -95,6 +100,8 @@ class Wanted:
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
             raise ScenarioError(f"--unit is {self.unit!r}; allowed: {', '.join(UNITS)}")
+        if self.data.collection is not None and self.unit != "node":
+            raise ScenarioError(f"--unit is {self.unit}; allowed for many small graphs: node, which is a whole graph")
         if self.asked not in ASKED:
             raise ScenarioError(f"--asked is {self.asked!r}; allowed: {', '.join(ASKED)}")
         for who in self.trust:

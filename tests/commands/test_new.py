@@ -153,3 +153,24 @@ def test_the_drafted_delta_is_no_reason_to_conclude_nothing(people_: int) -> Non
     assert delta * people_ <= 0.1
     assert delta <= 1e-4 < LARGEST_DELTA
     assert delta > min(0.1 / people_, 1e-4) / 2, "rounded down, not away"
+
+
+def test_many_small_graphs_become_rows_that_are_classified_and_graphs_that_are_grouped(people: Path) -> None:
+    folder = people.parent / "many"
+    folder.mkdir()
+    nodes = "".join(f"g{g},{node},{node % 2},{30 + g}\n" for g in range(30) for node in range(4))
+    (folder / "nodes.csv").write_text("graph,id,member,age\n" + nodes, encoding="utf-8")
+    edges = "".join(f"g{g},0,{node}\n" for g in range(30) for node in range(1, 3 + g % 2))
+    (folder / "edges.csv").write_text("graph,source,target\n" + edges, encoding="utf-8")
+    labels = "".join(f"g{g},{'odd' if g % 2 else 'even'},{g % 3}\n" for g in range(30))
+    (folder / "labels.csv").write_text("graph,parity,owner\n" + labels, encoding="utf-8")
+    assert cli.main(["new", "--graph", "many", "--yes", "--no-probe", "--trust", "curator"]) == 0
+    ready = read.load(Path("many.yaml"))
+    assert [task.kind for task in ready.tasks] == ["node_classification", "graph_clustering", "graph_classification"]
+    for quick, cells in ((False, 10 + 3 * 6 + 3 * 7), (True, 2 + 4 + 5)):
+        found = probe.probe_scenario(read.load(Path("many.yaml"), quick=quick), None, 0)
+        assert len(found.counts) == 3
+        assert f"{cells} cells" in found.estimate
+    (folder / "labels.csv").write_text("graph,parity\n" + "g1,odd\n" + "g2,even\n" + "g4,even\n", encoding="utf-8")
+    assert cli.main(["new", "--graph", "many", "--yes", "--no-probe", "--force"]) == 2
+    assert cli.main(["new", "--graph", "many", "--yes", "--no-probe", "--unit", "edge"]) == 2

@@ -27,7 +27,7 @@ from fedgraph.data.base import masks as _masks
 from fedgraph.data.base import npz, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, feature_matrix, undirected
-from fedgraph.data.own import columns, edge_columns, federation, graph_folders
+from fedgraph.data.own import columns, edge_columns, federation, graph_folders, graph_rows
 from fedgraph.data.own.columns import ColumnRules
 from fedgraph.data.own.detail import own_graph_detail
 from fedgraph.data.own.edge_columns import EdgeRules
@@ -58,6 +58,9 @@ class GraphsParams(CollectionRules):
     """What shall be done with the columns of nodes, and which column of the labels is predicted."""
 
     label: str = Field("", description="which column of labels.csv is predicted (empty: the first)")
+    rows: bool = Field(
+        False, description="each graph becomes one node without edges: its size, its degrees, the means of its columns"
+    )
 
 
 class ObjectParams(Settings):
@@ -91,7 +94,8 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
     if isinstance(params, FederationParams):
         return federation.load(request.path, params)
     if isinstance(params, GraphsParams):
-        return graph_folders.load(request.path, params, params.label)
+        found = graph_folders.load(request.path, params, params.label)
+        return graph_rows.rows_of(found) if params.rows else found
     if isinstance(params, CsvParams):
         return _from_csv(request.path, params)
     return _from_npz(request.path, base.validated(EdgeRules, request.parameters, f"own/{dataset}"))

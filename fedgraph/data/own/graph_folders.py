@@ -37,12 +37,13 @@ KINDS = (
 
 
 @dataclass(eq=False)
-class _Found:
-    """What was read so far. unused: what the files hold and no method reads."""
+class Found:
+    """What was read so far. unused: what the files hold and no method reads. labels: columns that could be predicted."""
 
     graphs: list[GivenGraph] = field(default_factory=list)
     unused: dict[str, None] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, None] = field(default_factory=dict)
 
 
 def is_collection(folder: Path) -> bool:
@@ -55,9 +56,16 @@ def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
 
     Raises ``DataError``: all faults of a file, each with file, line, what was found and what is allowed.
     """
+    found = read(path, label)
+    given = side_by_side(found.graphs, rules, str(path), tuple(found.unused), found.checksums)
+    return collection_of(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
+
+
+def read(path: Path, label: str = "") -> Found:
+    """What lies in the folder, before anything is decided about columns. Errors and ``label`` as for ``load``."""
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/graphs needs one. {KINDS}")
-    found = _Found()
+    found = Found()
     if _kind(path):
         _read(path, "", label, found, "")
     else:
@@ -68,8 +76,7 @@ def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
             raise DataError(f"{path / strange[0]}: no graph was found; {KINDS}")
         for one in owners:
             _read(one, one.name, label, found, f"{one.name}/")
-    given = side_by_side(found.graphs, rules, str(path), tuple(found.unused), found.checksums)
-    return collection_of(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
+    return found
 
 
 def _kind(folder: Path) -> str:
@@ -90,7 +97,7 @@ def _folders(path: Path) -> list[Path]:
     return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
 
 
-def _read(folder: Path, owner: str, label: str, found: _Found, prefix: str) -> None:
+def _read(folder: Path, owner: str, label: str, found: Found, prefix: str) -> None:
     """The graphs of one folder, with labels and owners."""
     raw = RawFiles(folder)
     kind = _kind(folder)
@@ -104,13 +111,14 @@ def _read(folder: Path, owner: str, label: str, found: _Found, prefix: str) -> N
     found.checksums |= {prefix + name: digest for name, digest in raw.checksums.items()}
 
 
-def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: _Found) -> list[GivenGraph]:
+def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: Found) -> list[GivenGraph]:
     """The graphs with what labels.csv says of them."""
     file = str(raw.folder / LABELS)
     head, lines = tables.headed(raw.read(LABELS), file, ("graph",))
     others = [name for name in head if name not in ("graph", OWNER)]
     if not others or (label and label not in others):
         raise DataError(f"{file}:1: there is no column {label or 'label'!r}; found: {', '.join(head)}")
+    found.labels |= dict.fromkeys(others)
     of_graph, of_label = head.index("graph"), head.index(label or others[0])
     found.unused |= {f"column {name!r} of {LABELS}": None for name in others if name != (label or others[0])}
     known = {graph.name: graph for graph in graphs}
@@ -133,7 +141,7 @@ def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: _F
     ]
 
 
-def _of_tables(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+def _of_tables(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     """One table of all nodes, one of all edges."""
     file, other = str(raw.folder / NODES), str(raw.folder / EDGES)
     head, lines = tables.headed(raw.read(NODES), file, ("graph", "id"))
@@ -164,7 +172,7 @@ def _of_tables(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
         yield GivenGraph(graph, columns, tuple(own), cells_of[graph], file, at[graph], _pairs(ends.get(graph, [])))
 
 
-def _edges_of(raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: _Found) -> dict[str, list[tuple[int, int]]]:
+def _edges_of(raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: Found) -> dict[str, list[tuple[int, int]]]:
     """Graph → its edges, by the rows of their ends."""
     head, lines = tables.headed(raw.read(EDGES), file, ("graph", "source", "target"))
     places = [head.index(name) for name in ("graph", "source", "target")]
@@ -184,7 +192,7 @@ def _edges_of(raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: 
     return ends
 
 
-def _of_pairs(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+def _of_pairs(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     """Two tables for each graph, in one folder or in a folder each."""
     given = {file.name.removesuffix(f".{NODES}"): file.name for file in sorted(raw.folder.glob(f"*.{NODES}"))}
     given |= {one.name: f"{one.name}/{NODES}" for one in _folders(raw.folder) if (one / NODES).exists()}
@@ -200,7 +208,7 @@ def _of_pairs(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
         yield GivenGraph(name, columns, tuple(table.rows), table.cells, str(raw.folder / nodes), table.lines, ends)
 
 
-def _of_graphml(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+def _of_graphml(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     seen: dict[str, str] = {}
     for file in sorted(raw.folder.glob("*.graphml")):
         graphs, unused = graphml.read(raw.read(file.name), str(file))
@@ -213,7 +221,7 @@ def _of_graphml(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
             yield named
 
 
-def _of_tu(raw: RawFiles, found: _Found) -> Iterator[GivenGraph]:
+def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     """Attributes as numbers; the kind of a node as a yes/no column for each kind."""
     several = sorted(file.name for file in raw.folder.glob(f"*{INDICATOR}"))
     if len(several) > 1:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fedgraph.data.base import tables
+from fedgraph.data.own import graph_folders
 from fedgraph.data.own.columns import column_kinds
 
 MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
@@ -22,23 +24,38 @@ class Seen:
 
 
 def look_at(folder: Path) -> Seen:
-    """Nothing for what is no folder with a table of features that has a header. ``DataError`` as ``own/csv`` raises it."""
+    """Nothing for what is neither graphs nor a folder with a table of features that has a header.
+
+    ``DataError`` as the reader of the folder raises it.
+    """
+    if graph_folders.is_collection(folder):
+        found = graph_folders.read(folder)
+        names = tuple(dict.fromkeys(name for graph in found.graphs for name in graph.columns))
+        rows = [dict(zip(graph.columns, cells, strict=True)) for graph in found.graphs for cells in graph.cells]
+        return _seen(names, [[row.get(name, "") for name in names] for row in rows], list(found.labels), [])
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
         return Seen()
     table = tables.feature_table(features.read_bytes(), str(features))
-    parameters: dict[str, object] = {}
+    first: dict[str, object] = {}
     if labels.is_file():
         named = list(tables.label_columns(labels.read_bytes(), str(labels), table.rows))
         own: list[str] = []
     else:
         own = named = [name for name in table.names if name.casefold() in LABELS]
-        parameters |= {"label": named[0]} if named else {}
-    kinds = column_kinds(table.names, table.cells)
-    texts = {name: {row[place] for row in table.cells} for place, name in enumerate(table.names) if kinds[name] == "text"}
+        first = {"label": named[0]} if named else {}
+    seen = _seen(table.names, table.cells, named, own)
+    return replace(seen, parameters=first | seen.parameters)
+
+
+def _seen(names: Sequence[str], rows: Sequence[Sequence[str]], labels: list[str], own: list[str]) -> Seen:
+    """labels: columns that could be predicted. own: those of them that stand among the features."""
+    parameters: dict[str, object] = {}
+    kinds = column_kinds(names, rows)
+    texts = {name: {row[place] for row in rows} for place, name in enumerate(names) if kinds[name] == "text"}
     dropped = [name for name, words in texts.items() if len(words) > MOST_TEXTS and name not in own]
     parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
     parameters |= {"drop": dropped} if dropped else {}
-    parameters |= {"empty": "missing"} if any(not cell for row in table.cells for cell in row) else {}
+    parameters |= {"empty": "missing"} if any(not cell for row in rows for cell in row) else {}
     numbers = [name for name, kind in kinds.items() if kind == "number" and name not in own]
-    return Seen(numbers, named, parameters)
+    return Seen(numbers, labels, parameters)
